@@ -68,10 +68,10 @@ class MeasuredScheduler(Scheduler):
 
     late_ms: list[float]
 
-    def _woken(self) -> None:
+    def _on_wake(self) -> None:
         if self._wake_at is not None:
             self.late_ms.append((self._clock.now() - self._wake_at) * 1000)
-        super()._woken()
+        super()._on_wake()
 
 
 async def _lateness(count: int, seconds: float, rounds: int) -> Figure:

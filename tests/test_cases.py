@@ -38,7 +38,7 @@ async def test_coroutines_are_awaited_with_the_fixtures_that_are_left() -> None:
     assert report.value.exceptions[0].__notes__ == ["in the case two"]
 
 
-def test_what_is_left_to_fixtures_is_in_the_signature(pytester: pytest.Pytester) -> None:
+def test_fixtures_of_cases_are_in_the_signature(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         from tests.cases import for_each

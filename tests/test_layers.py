@@ -344,7 +344,7 @@ def test_a_breach_of_the_layers_is_found(file: str, source: str, complaint: str)
         ),
     ],
 )
-def test_what_the_layers_allow_is_not_complained_about(file: str, source: str) -> None:
+def test_allowed_import_is_not_reported(file: str, source: str) -> None:
     assert complaints(file, source) == []
 
 

@@ -156,7 +156,7 @@ def test_the_configuration_knows_the_boards_of_other_packages(tmp_path: Path) ->
 
 
 async def test_unknown_board_is_reported_with_the_available_ones() -> None:
-    with pytest.raises(UnknownBoard, match="board 'other'; known are simulated, linux"):
+    with pytest.raises(UnknownBoard, match="board 'other'; known boards: simulated, linux"):
         await build(Profile(), MemoryStore(), VirtualClock(), UTC, wiring=Wiring(kind="other"))
 
 

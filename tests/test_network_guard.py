@@ -113,7 +113,7 @@ ACTS: dict[str, Callable[[ControllerHost], Awaitable[None]]] = {
 
 
 @for_each("channel", list(CHANNELS))
-async def test_what_a_controller_sends_by_any_channel_is_held_back(channel: str) -> None:
+async def test_messages_of_every_channel_are_blocked(channel: str) -> None:
     sending = Sending(capture=False)
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC, sending=sending)
     bus = connect_bus(built.controller, None, Targets())

@@ -131,7 +131,7 @@ def test_quick_and_thorough_runs_together_take_each_case_once(
     assert sorted(taken["quick"] + taken["thorough"]) == taken["long"] == list(range(count))
 
 
-def test_what_depends_on_the_effort_is_found_through_functions_and_constants() -> None:
+def test_dependence_on_the_effort_is_found_through_functions_and_constants() -> None:
     source = """
 from tests.effort import EFFORT, SHARES, some_of
 

@@ -174,7 +174,7 @@ def test_rows_that_name_settings_change_these_and_no_others() -> None:
             assert set(settings_changed(row)) == named, row.line
 
 
-def test_what_the_fields_of_a_rule_set_is_found_out() -> None:
+def test_settings_of_the_fields_of_a_rule_are_found() -> None:
     found = settings_of_fields(TABLE[row_named("<N>*<O>*<P>")])
     assert found["B"] == ["rules.*.source"]
     assert found["G"] == ["rules.*.action"]

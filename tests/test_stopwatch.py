@@ -20,7 +20,7 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return delays
 
 
-def test_what_others_take_is_not_counted(delays: list[float]) -> None:
+def test_time_of_other_processes_is_not_counted(delays: list[float]) -> None:
     now = [100.0]
     watch = Stopwatch(lambda: now[-1])
     now.append(103.0)
@@ -29,7 +29,7 @@ def test_what_others_take_is_not_counted(delays: list[float]) -> None:
     assert watch.seconds() == 1.0
 
 
-def test_what_takes_too_long_by_itself_is_refused(delays: list[float]) -> None:
+def test_work_that_takes_too_long_alone_is_refused(delays: list[float]) -> None:
     with pytest.raises(AssertionError, match="it took"), within(0.001):
         time.sleep(0.002)
     with within(1.0):

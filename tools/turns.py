@@ -12,13 +12,19 @@ LONGEST = (
     *("tests/web/test_findings_on_status.py", "tests/web/test_tasks.py"),
     "tests/testing/test_installed_wheels.py",
     *("tests/docs", "tests/fleet/faults", "tests/fleet/cluster", "tests/crash"),
-    *("tests/host", "tests/server/snmp", "tests/server/discovery", "tests/notify"),
     *(
-        "tests/testing/recordings",
-        "tests/units",
-        "tests/server/test_refused_secrets.py",
-        "tests/web",
+        "tests/host/test_no_files_left.py",
+        "tests/host/test_overload.py",
+        "tests/host/test_imports.py",
     ),
+    *(
+        "tests/host/test_session_in_browser.py",
+        "tests/host/test_stop.py",
+        "tests/host/test_disk.py",
+    ),
+    *("tests/server/snmp", "tests/server/discovery", "tests/notify"),
+    *("tests/testing/recordings", "tests/units", "tests/server/test_refused_secrets.py"),
+    "tests/web",
 )
 
 

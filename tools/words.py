@@ -33,7 +33,7 @@ NOT_CHECKED = (
 #: Kinds of files whose whole text is checked.
 TEXTS = {".md", ".js", ".mjs", ".html", ".css", ".toml", ".sh", ".service", ".lua", ".1", ".ts"}
 #: Texts of pages: an object for each sentence, or for each language.
-PAGE_WORDS = ("src/leverframe/web/words/*.json", "src/leverframe/servers/routes/*.json")
+PAGE_WORDS = ("src/leverframe/web/words/*.json", "src/leverframe/server/routes/*.json")
 #: What may stand between two words: blanks, line ends, marks of comments, and `_` in names.
 GAP = r"(?:\s|_|[#/*:](?=\s))+"
 _FUNCTION = re.compile(r"\bdef (\w+)")

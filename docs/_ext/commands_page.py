@@ -16,14 +16,14 @@ from leverframe.interface.table.bodies import FormBody, ListBody, Upload
 from leverframe.interface.table.codes import CodeTable
 from leverframe.interface.table.lookup import DOCUMENT_SECTIONS, FURTHER_SECTIONS, SECTIONS
 from leverframe.interface.table.params import Param, Trailing, has_field
-from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
+from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYONE, CONTROL, Row
 from leverframe.interface.table.versions import NEWEST, params_of
 
 _ROLES = {
     ADMIN: "the administrator",
     CONTROL: "the administrator, the user and control users",
     ACCOUNT: "every signed-in account",
-    ANYBODY: "all clients",
+    ANYONE: "all clients",
 }
 #: A field that sets more paths than this gets its own line.
 _MAX_PATHS = 2

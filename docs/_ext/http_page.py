@@ -8,7 +8,7 @@ from leverframe.fleet.operation import Operation
 from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.interface.descriptions.schemas import REFUSALS
 from leverframe.interface.names import COMPARISONS
-from leverframe.interface.table.row import ADMIN, ANYBODY, CONTROL
+from leverframe.interface.table.row import ADMIN, ANYONE, CONTROL
 from leverframe.server.routes.endpoints import (
     RULE_TRIAL,
     SIM_PATH,
@@ -19,7 +19,7 @@ from leverframe.server.routes.endpoints import (
 )
 from leverframe.server.routes.sim import SENSED
 
-_READERS = {ADMIN: "administrator", CONTROL: "every account", ANYBODY: "all clients"}
+_READERS = {ADMIN: "administrator", CONTROL: "every account", ANYONE: "all clients"}
 
 _REQUESTS = """\
 # HTTP

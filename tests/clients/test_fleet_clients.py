@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tinytoolslib.models import DeviceModel, get_version
 
-from leverframe.testing.twin_client import LOOP_THREAD
+from leverframe.testing.transport import LOOP_THREAD
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.patience import PATIENCE_S
 from tests.ports import free_ports
@@ -69,10 +69,10 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    served = Served()
-    yield served
-    served.close()
+def fleet() -> Iterator[Served]:
+    fleet = Served()
+    yield fleet
+    fleet.close()
 
 
 @pytest.fixture
@@ -90,8 +90,8 @@ def wildcard_names(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", VERSIONS)
 @pytest.mark.parametrize("way", ["name", "address", "port"])
 @pytest.mark.usefixtures("wildcard_names")
-def test_the_makers_library_works_by_each_way(served: Served, name: str, way: str) -> None:
-    host, port = served.place(name, way)
+def test_the_makers_library_works_by_each_way(fleet: Served, name: str, way: str) -> None:
+    host, port = fleet.place(name, way)
     found = get_version(host, port=port, with_device=True)
     assert found is not None
     assert (found["hardware_version"], found["software_version"]) == VERSIONS[name]
@@ -99,7 +99,7 @@ def test_the_makers_library_works_by_each_way(served: Served, name: str, way: st
     for state in (1, 0):
         device.set_out(2, state)
         assert device.get_all()["out2"] == state
-        assert served.states("OUT2") == {**dict.fromkeys(VERSIONS, 0), name: state}
+        assert fleet.states("OUT2") == {**dict.fromkeys(VERSIONS, 0), name: state}
 
 
 def run(*words: str) -> str:
@@ -107,31 +107,31 @@ def run(*words: str) -> str:
 
 
 @pytest.mark.needs_program("mbpoll")
-def test_mbpoll_reads_and_writes_each_by_its_address(served: Served) -> None:
+def test_mbpoll_reads_and_writes_each_by_its_address(fleet: Served) -> None:
     # Old hardware has no Modbus TCP.
-    assert served.send("stm.cgi?modbuson=1", "old")["refused"] == 1
+    assert fleet.send("stm.cgi?modbuson=1", "old")["refused"] == 1
     names = [name for name in VERSIONS if name != "old"]
-    asked = ("mbpoll", "-o", "10", "-m", "tcp", "-p", str(served.modbus_port), "-0", "-1")
+    asked = ("mbpoll", "-o", "10", "-m", "tcp", "-p", str(fleet.modbus_port), "-0", "-1")
     asked += ("-t", "0", "-r", "0")
     for name in names:
-        assert served.send("stm.cgi?modbuson=1", name)["done"] == 1
-        served.send("outs.cgi?out0=0", name)
+        assert fleet.send("stm.cgi?modbuson=1", name)["done"] == 1
+        fleet.send("outs.cgi?out0=0", name)
     for name in names:
-        assert "Written 1 references." in run(*asked, served.addresses[name], "1")
-        report = {one: "[0]: \t1" in run(*asked, served.addresses[one]) for one in names}
+        assert "Written 1 references." in run(*asked, fleet.addresses[name], "1")
+        report = {one: "[0]: \t1" in run(*asked, fleet.addresses[one]) for one in names}
         assert report == {one: one == name for one in names}
-        assert "Written 1 references." in run(*asked, served.addresses[name], "0")
+        assert "Written 1 references." in run(*asked, fleet.addresses[name], "0")
 
 
 @pytest.mark.needs_program("snmpset")
-def test_net_snmp_reads_and_sets_each_by_its_address(served: Served) -> None:
+def test_net_snmp_reads_and_sets_each_by_its_address(fleet: Served) -> None:
     def ask(program: str, community: str, name: str, *rest: str) -> str:
-        place = f"{served.addresses[name]}:{served.snmp_port}"
+        place = f"{fleet.addresses[name]}:{fleet.snmp_port}"
         return run(program, "-v2c", "-c", community, "-Oqv", "-t2", place, *rest).strip().strip('"')
 
     for name in VERSIONS:
-        assert served.send("stm.cgi?snmp=1*watch*change", name)["done"] == 1
-        served.send("outs.cgi?out0=0", name)
+        assert fleet.send("stm.cgi?snmp=1*watch*change", name)["done"] == 1
+        fleet.send("outs.cgi?out0=0", name)
     for name in VERSIONS:
         assert ask("snmpget", "watch", name, SYS_NAME) == name
         assert ask("snmpset", "change", name, FIRST_OUTPUT, "i", "1") == "1"
@@ -143,7 +143,7 @@ def test_net_snmp_reads_and_sets_each_by_its_address(served: Served) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("way", ["name", "address", "port"])
 @pytest.mark.usefixtures("wildcard_names")
-def test_labgrid_switches_power_by_each_way(served: Served, way: str) -> None:
+def test_labgrid_switches_power_by_each_way(fleet: Served, way: str) -> None:
     # Here, because it loads all of its drivers: a second and a half.
     from labgrid import Target
     from labgrid.driver import NetworkPowerDriver
@@ -151,11 +151,11 @@ def test_labgrid_switches_power_by_each_way(served: Served, way: str) -> None:
 
     for name in VERSIONS:
         target = Target(name)
-        host, port = served.place(name, way)
+        host, port = fleet.place(name, way)
         NetworkPowerPort(target, None, model="tinycontrol", host=f"http://{host}:{port}/", index=3)
         power = NetworkPowerDriver(target, None, delay=0.0)
         target.activate(power)
         for switch, state in ((power.on, 1), (power.off, 0), (power.cycle, 1), (power.off, 0)):
             switch()
             assert power.get() is bool(state)
-            assert served.states("OUT3") == {**dict.fromkeys(VERSIONS, 0), name: state}
+            assert fleet.states("OUT3") == {**dict.fromkeys(VERSIONS, 0), name: state}

@@ -90,7 +90,7 @@ def test_readings_come_back_in_real_units(twin: ServedTwin, device: DeviceModel)
     assert {name: read[name] for name in measured} == measured
 
 
-def test_what_is_not_connected_is_read_as_its_known_sign(
+def test_unconnected_sensor_is_read_as_its_known_sign(
     twin: ServedTwin, device: DeviceModel
 ) -> None:
     twin.set_readings(DS1=21.5)

@@ -110,7 +110,7 @@ async def test_the_same_regulator_sent_again_runs_again() -> None:
     assert regulator(twin)["enabled"]
 
 
-async def test_what_a_rule_switched_live_does_not_outlive_a_reset() -> None:
+async def test_count_of_switchings_by_a_live_rule_ends_with_a_reset() -> None:
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok(AUTO_SWITCH)
@@ -119,7 +119,7 @@ async def test_what_a_rule_switched_live_does_not_outlive_a_reset() -> None:
     assert await switchings(twin) == 0
 
 
-async def test_what_a_rule_switched_live_does_not_outlive_a_restore() -> None:
+async def test_count_of_switchings_by_a_live_rule_ends_with_a_restore() -> None:
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     backup = (await twin.ok("/dev_settings.bin")).body

@@ -144,7 +144,7 @@ async def test_an_empty_text_is_a_text_where_nothing_may_stand(
 
 
 @for_each(("row", "name", "text"), TEXT_FIELDS)
-async def test_what_is_no_text_is_refused(row: Row, name: str, text: Text) -> None:
+async def test_invalid_text_is_refused(row: Row, name: str, text: Text) -> None:
     field = Field(row, name)
     twin = await prepare(field.profile, row)
     for raw in UNFIT:

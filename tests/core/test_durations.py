@@ -51,7 +51,7 @@ def test_units_add_up(text: str, seconds: float) -> None:
         "5ms1s",
     ],
 )
-def test_what_is_no_duration_is_refused_with_examples(text: str) -> None:
+def test_invalid_duration_is_refused_with_examples(text: str) -> None:
     with pytest.raises(BadDuration, match="90s, 1h30m, 24h or 7d"):
         seconds_from_text(text)
 

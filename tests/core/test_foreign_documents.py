@@ -78,7 +78,7 @@ def test_brackets_in_texts_do_not_count() -> None:
     assert read_json(json.dumps([text, 'a"[\\']).encode()) == [text, 'a"[\\']
 
 
-def test_what_is_no_object_is_refused_where_one_is_needed() -> None:
+def test_document_that_is_no_object_is_refused() -> None:
     assert read_json_object(b'{"a":1}') == {"a": 1}
     with pytest.raises(BadDocument, match="not a JSON object"):
         read_json_object(b"[]")

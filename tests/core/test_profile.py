@@ -108,7 +108,7 @@ def test_something_is_withdrawn_only_where_the_same_hardware_once_had_it() -> No
     assert not withdrawn(ALWAYS, Profile("3.0", "1.10"))
 
 
-def test_what_came_back_is_not_withdrawn() -> None:
+def test_reintroduced_feature_is_not_withdrawn() -> None:
     spans = (VersionSpan(until="1.30"), VersionSpan(since="1.40"))
     assert withdrawn(spans, Profile("3.5", "1.35"))
     assert is_offered(spans, Profile("3.5", "1.40"))

@@ -35,7 +35,7 @@ class ScriptedModem:
         self._heard = b""
         self._text_wanted = False
         self._echo = True
-        self._tells_of_messages = False
+        self._announces_messages = False
         self._surprises: list[Surprise] = []
         self.sim = "READY"
         self.pin = "1234"
@@ -77,7 +77,7 @@ class ScriptedModem:
     def forget(self) -> None:
         """A reset without a word: only the echo gives it away."""
         self.resets += 1
-        self._echo, self._text_wanted, self._tells_of_messages = True, False, False
+        self._echo, self._text_wanted, self._announces_messages = True, False, False
         self.apn = None
         self._heard = b""
 
@@ -86,7 +86,7 @@ class ScriptedModem:
         for digits in incoming(sender, text):
             index = max(self.stored, default=0) + 1
             self.stored[index] = digits
-            if self._tells_of_messages:
+            if self._announces_messages:
                 self.say(f'+CMTI: "SM",{index}')
 
     # --- how it answers ---------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class ScriptedModem:
         self.say("OK")
 
     def _announce_messages(self) -> None:
-        self._tells_of_messages = True
+        self._announces_messages = True
         self.say("OK")
 
     def _list(self) -> None:

@@ -54,9 +54,7 @@ def fails_first(*complaints: str, then: Callable[[], None]) -> Callable[[], None
     return call
 
 
-async def test_what_failed_is_tried_again_until_it_works(
-    notes: Notes, thread: DeviceThread
-) -> None:
+async def test_failed_device_is_retried_until_it_works(notes: Notes, thread: DeviceThread) -> None:
     driven = threading.Event()
     thread.drive("OUT0", fails_first("no", "still no", then=driven.set))
     await notes.until(3)
@@ -78,7 +76,7 @@ async def test_while_a_device_is_slow_only_the_newest_of_each_thing_is_driven(
     assert driven == ["c", "cc"]
 
 
-async def test_what_failed_is_tried_again_while_other_things_are_driven(notes: Notes) -> None:
+async def test_failed_device_is_retried_while_other_devices_are_driven(notes: Notes) -> None:
     thread = DeviceThread("device", notes.note, retry_s=0.02)
     thread.drive("OUT0", fails_first("no", then=lambda: None))
     async with asyncio.timeout(PATIENCE_S):
@@ -103,7 +101,7 @@ async def test_a_mistake_in_a_driver_does_not_end_the_thread(
     assert await thread.ask(lambda: 7) == 7
 
 
-async def test_what_is_asked_is_answered_or_raised(thread: DeviceThread) -> None:
+async def test_request_is_answered_or_raises(thread: DeviceThread) -> None:
     assert await thread.ask(lambda: 7) == 7
     with pytest.raises(Unusable, match="no"):
         await thread.ask(fails_first("no", then=lambda: None))
@@ -212,7 +210,7 @@ async def test_fault_of_the_reading_callback_is_reported_and_polling_continues(
     ("error", "sentence"),
     [
         (FileNotFoundError(2, "No such file"), "/dev/x is missing"),
-        (PermissionError(13, "Permission denied"), "/dev/x may not be used by this account"),
+        (PermissionError(13, "Permission denied"), "This account may not use /dev/x"),
         (OSError(16, "Device or resource busy"), "/dev/x is used by another program"),
         (OSError(22, "Invalid argument"), "/dev/x rejects its setting"),
         (OSError(5, "Input/output error"), "/dev/x failed: Input/output error."),

@@ -245,7 +245,7 @@ async def line(slave: MisbehavingSlave) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("said", "answer"),
+    ("response", "answer"),
     [
         (GOOD, ANSWER),
         (b"\x00\xff\x03\x03\x02" + GOOD, ANSWER),
@@ -257,15 +257,15 @@ async def line(slave: MisbehavingSlave) -> Any:
     ids=["good", "noise before", "another slave", "echo", "exception", "wrong checksum before"],
 )
 async def test_the_answer_is_found_in_what_a_line_delivers(
-    slave: MisbehavingSlave, line: SerialLine, said: bytes, answer: Answer
+    slave: MisbehavingSlave, line: SerialLine, response: bytes, answer: Answer
 ) -> None:
-    slave.says = lambda request: said
+    slave.says = lambda request: response
     assert await line.ask(FAST, SLAVE, ASKED) == answer
     assert slave.requests == [build_frame(SLAVE, ASKED.pdu())]
 
 
 @pytest.mark.parametrize(
-    ("said", "is_damaged"),
+    ("response", "is_damaged"),
     [
         (b"", False),
         (GOOD[:-1], True),
@@ -276,9 +276,9 @@ async def test_the_answer_is_found_in_what_a_line_delivers(
     ids=["silence", "short frame", "wrong checksum", "echo only", "another slave"],
 )
 async def test_without_an_answer_the_slave_counts_as_silent(
-    slave: MisbehavingSlave, line: SerialLine, said: bytes, is_damaged: bool
+    slave: MisbehavingSlave, line: SerialLine, response: bytes, is_damaged: bool
 ) -> None:
-    slave.says = lambda request: said
+    slave.says = lambda request: response
     assert await line.ask(FAST, SLAVE, ASKED) == NoAnswer(is_damaged)
     slave.says = lambda request: GOOD
     assert await line.ask(FAST, SLAVE, ASKED) == ANSWER

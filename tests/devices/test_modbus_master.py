@@ -19,7 +19,7 @@ from leverframe.core.settings import (
 from leverframe.core.tree import defaults
 from leverframe.devices.modbus_lines import SERIAL_ANSWER_S
 from leverframe.devices.modbus_master import ModbusMaster
-from leverframe.devices.module_slot import NOT_AT_ONCE
+from leverframe.devices.module_slot import ONLY_ONE_BY_ONE
 from leverframe.devices.readings import Readings, Unusable
 from leverframe.devices.wire.modbus import (
     DEVICE_BUSY,
@@ -264,7 +264,7 @@ def test_a_module_that_refuses_everything_is_a_trouble_with_code_and_words(
         await asyncio.sleep(2.0)
         assert bench.sensed["m1"] is None
         trouble = bench.troubles["Modbus slot 1"]
-        registers = "0, 1, 2, 3, 4, 5, 6, 7" if code in NOT_AT_ONCE else "0-7"
+        registers = "0, 1, 2, 3, 4, 5, 6, 7" if code in ONLY_ONE_BY_ONE else "0-7"
         everything = f"refuses everything: registers {registers} of function 4"
         assert trouble.startswith(f"GTIL with slave ID 7 {everything}")
         assert f"(exception {code}, {words}" in trouble
@@ -316,7 +316,7 @@ def test_statistics_count_what_came_of_the_requests() -> None:
 
 
 @pytest.mark.parametrize("code", [DEVICE_NEEDS_TIME, DEVICE_BUSY])
-def test_what_a_busy_module_said_before_counts_until_it_is_too_old(code: int) -> None:
+def test_last_reading_of_a_busy_module_counts_until_it_is_too_old(code: int) -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s7=100)
         bench = Bench(bus, GTIL)

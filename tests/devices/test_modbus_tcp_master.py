@@ -89,12 +89,12 @@ async def test_further_types_are_described_by_a_command_and_read(gateway: str) -
     await twin.ok(f"/stm.cgi?modbus_sensor=0100&modbusid=0{slave}&modbushost0={gateway}")
     wanted = {f"r{one.number}": expect_value(one) for one in readings}
 
-    def readings() -> dict[str, Any]:
+    def read_report() -> dict[str, Any]:
         report = twin.controller.reports["modbus"]()
         return dict(report["1"].readings)
 
-    await until(lambda: None not in readings().values())
-    assert readings() == pytest.approx(wanted)
+    await until(lambda: None not in read_report().values())
+    assert read_report() == pytest.approx(wanted)
     # The document's own command still knows its three types only.
     refused = await twin.ask("/post.cgi?mod_custom_save", "POST", b"&m00=a*b*0*1*3*3*0&&")
     assert refused.status == 400
@@ -266,7 +266,7 @@ async def test_answers_exceptions_and_nonsense_are_distinguished() -> None:
 async def test_a_connection_is_kept_while_answers_come_and_closed_after_a_silence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(modbus_lines, "ANSWER_S", 0.05)
+    monkeypatch.setattr(modbus_lines, "TCP_ANSWER_S", 0.05)
     async with Server(answering(PDU)) as server:
         line = TcpLine(WAY_OUT, server.address)
         for _ in range(3):

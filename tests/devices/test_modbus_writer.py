@@ -40,7 +40,7 @@ class Module:
 
     def __init__(self) -> None:
         self.registers: dict[int, int] = {}
-        self.asked: list[tuple[float, Read | Write]] = []
+        self.requests: list[tuple[float, Read | Write]] = []
         #: What the next requests end with.
         self.faults: deque[Exception] = deque()
         #: Functions that it does not know.
@@ -52,7 +52,7 @@ class Module:
 
     async def request(self, slot: int, request: Read | Write) -> Data:
         now = asyncio.get_running_loop().time()
-        self.asked.append((now, request))
+        self.requests.append((now, request))
         await asyncio.sleep(0.01)
         if request.function in self.unknown:
             raise refusal_of(1)
@@ -72,7 +72,7 @@ class Module:
 
     @property
     def writes(self) -> list[tuple[int, ...]]:
-        return [request.values for _, request in self.asked if isinstance(request, Write)]
+        return [request.values for _, request in self.requests if isinstance(request, Write)]
 
 
 class Desk:
@@ -81,13 +81,13 @@ class Desk:
     def __init__(self) -> None:
         self.module = Module()
         self.troubles: dict[str, str] = {}
-        self.told: list[tuple[str, str]] = []
+        self.entries: list[tuple[str, str]] = []
         self.changes = 0
         self.reports = WriteReports(lambda: 1000.0, self.count_change)
         self.writer = ModbusWriter(
             self.module.request,
             self.troubles,
-            lambda reason, fact: self.told.append((reason, str(fact))),
+            lambda reason, fact: self.entries.append((reason, str(fact))),
             self.reports,
         )
 
@@ -95,9 +95,9 @@ class Desk:
         self.changes += 1
 
     def write(
-        self, value: float, *, asked: bool = False, **fields: object
+        self, value: float, *, is_asked: bool = False, **fields: object
     ) -> "asyncio.Future[None]":
-        effect = WriteModbus(1, 100, "uint16", "none", value, "rule 3", is_asked=asked)
+        effect = WriteModbus(1, 100, "uint16", "none", value, "rule 3", is_asked=is_asked)
         return self.writer.write(replace(effect, **fields))
 
     @property
@@ -123,7 +123,7 @@ def test_value_is_written_read_back_and_reported_with_its_requester() -> None:
         assert desk.module.registers == {100: 215}
         assert desk.outcome == ("written", 215.0)
         assert desk.changes == 2
-        assert desk.told == [("rule 3", "215 to slot 1 register 100: written and read back")]
+        assert desk.entries == [("rule 3", "215 to slot 1 register 100: written and read back")]
         assert desk.troubles == {}
 
     at_a_desk(scenario)
@@ -132,8 +132,8 @@ def test_value_is_written_read_back_and_reported_with_its_requester() -> None:
 def test_a_module_that_knows_only_the_other_function_gets_that() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.unknown = {6}
-        await desk.write(7, asked=True)
-        assert [request.function for _, request in desk.module.asked] == [6, 16, 3]
+        await desk.write(7, is_asked=True)
+        assert [request.function for _, request in desk.module.requests] == [6, 16, 3]
 
     at_a_desk(scenario)
 
@@ -141,7 +141,7 @@ def test_a_module_that_knows_only_the_other_function_gets_that() -> None:
 def test_a_register_that_needs_a_moment_is_read_again() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.settles_s = 0.3
-        await desk.write(7, asked=True)
+        await desk.write(7, is_asked=True)
         assert desk.outcome == ("written", 7.0)
         assert len(desk.module.writes) == 1
 
@@ -152,21 +152,21 @@ def test_difference_is_a_problem_until_a_later_write_succeeds() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.limit = 30
         with pytest.raises(DeviceFailed, match="45 was written, but 30 is read back"):
-            await desk.write(45, asked=True)
+            await desk.write(45, is_asked=True)
         assert desk.outcome == ("differs", 30.0)
         assert "45 was written, but 30 is read back" in desk.troubles[PLACE]
-        await desk.write(25, asked=True)
+        await desk.write(25, is_asked=True)
         assert desk.troubles == {}
 
     at_a_desk(scenario)
 
 
-def test_what_cannot_be_read_counts_as_written_and_says_so() -> None:
+def test_unreadable_register_counts_as_written_and_is_reported() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.read_fault = refusal_of(2)
-        await desk.write(7, asked=True)
+        await desk.write(7, is_asked=True)
         assert desk.outcome == ("not read back", None)
-        assert "not read back: the heat pump refuses" in desk.told[-1][1]
+        assert "not read back: the heat pump refuses" in desk.entries[-1][1]
         assert desk.troubles == {}
 
     at_a_desk(scenario)
@@ -191,12 +191,12 @@ def test_a_module_that_stays_silent_is_given_up_after_a_few_attempts_and_stays_a
         desk.module.faults = deque([SILENT] * 100)
         await desk.write(215)
         attempts = 1 + len(RULE_PAUSES_S)
-        assert len(desk.module.asked) == attempts
+        assert len(desk.module.requests) == attempts
         assert desk.outcome == ("failed", None)
         assert desk.troubles[PLACE].endswith(f"Given up after {attempts} attempts.")
-        assert desk.told[-1][1].startswith("215 to slot 1 register 100: the heat pump does not")
+        assert desk.entries[-1][1].startswith("215 to slot 1 register 100: the heat pump does not")
         await asyncio.sleep(1000.0)
-        assert len(desk.module.asked) == attempts
+        assert len(desk.module.requests) == attempts
 
     at_a_desk(scenario)
 
@@ -207,8 +207,8 @@ def test_requested_write_is_answered_soon() -> None:
         with pytest.raises(
             DeviceFailed, match="slot 1 register 100: the heat pump does not answer"
         ):
-            await desk.write(215, asked=True)
-        assert len(desk.module.asked) == 1 + len(ASKED_PAUSES_S)
+            await desk.write(215, is_asked=True)
+        assert len(desk.module.requests) == 1 + len(ASKED_PAUSES_S)
 
     at_a_desk(scenario)
 
@@ -243,7 +243,7 @@ def test_a_rule_that_flutters_writes_once_a_second_and_the_newest_value() -> Non
         await last
         assert len(desk.module.writes) <= 100 * 0.05 / PACE_S + 2
         assert desk.module.registers == {100: 99}
-        assert len(desk.told) == 100
+        assert len(desk.entries) == 100
 
     at_a_desk(scenario)
 
@@ -258,14 +258,14 @@ def test_a_newer_value_ends_the_attempts_for_an_older_one() -> None:
         await older
         assert asyncio.get_running_loop().time() - began <= PACE_S
         assert desk.module.registers == {100: 2}
-        assert "a newer value for the same register replaced it" in desk.told[0][1]
+        assert "a newer value for the same register replaced it" in desk.entries[0][1]
 
     at_a_desk(scenario)
 
 
 def test_overtaken_write_is_reported_to_its_requester() -> None:
     async def scenario(desk: Desk) -> None:
-        first, second, third = (desk.write(value, asked=True) for value in (1, 2, 3))
+        first, second, third = (desk.write(value, is_asked=True) for value in (1, 2, 3))
         with pytest.raises(DeviceFailed, match="a newer value"):
             await first
         with pytest.raises(DeviceFailed, match="a newer value"):
@@ -307,11 +307,11 @@ def test_another_module_in_the_slot_takes_its_troubles_along() -> None:
 def test_unfit_value_and_fault_are_reported_and_not_retried() -> None:
     async def scenario(desk: Desk) -> None:
         with pytest.raises(DeviceFailed, match="70000 does not fit into uint16"):
-            await desk.write(70000, asked=True)
+            await desk.write(70000, is_asked=True)
         desk.module.faults = deque([RuntimeError("a bug")])
         with pytest.raises(DeviceFailed, match="failed unexpectedly"):
-            await desk.write(7, asked=True)
-        assert len(desk.module.asked) == 1
+            await desk.write(7, is_asked=True)
+        assert len(desk.module.requests) == 1
 
     at_a_desk(scenario)
 
@@ -319,7 +319,7 @@ def test_unfit_value_and_fault_are_reported_and_not_retried() -> None:
 def test_the_end_of_the_controller_answers_who_waits() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.faults = deque([SILENT] * 100)
-        running, overtaking = desk.write(1, asked=True), desk.write(1, asked=True, register=5)
+        running, overtaking = desk.write(1, is_asked=True), desk.write(1, is_asked=True, register=5)
         await asyncio.sleep(0.1)
         await desk.writer.close()
         for waiting in (running, overtaking):

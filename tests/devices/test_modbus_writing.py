@@ -107,7 +107,7 @@ async def test_a_command_writes_and_is_answered_when_it_was_read_back(
         assert (await twin.json("/health"))["status"] == "ok"
 
 
-async def test_what_was_written_is_what_the_polling_reads(port: str) -> None:
+async def test_polling_reads_the_written_value(port: str) -> None:
     async with on_bus(port) as twin:
         await set_up(twin)
         await twin.ok(f"/stm.cgi?mod_write=1*100*{INT16}*215")
@@ -154,7 +154,7 @@ async def test_a_rule_switches_a_coil_on_and_off(port: str) -> None:
         assert (write["reason"], write["outcome"]) == ("rule 1", "written")
 
 
-async def test_what_a_rule_wants_at_the_start_is_written_when_the_bus_is_there(port: str) -> None:
+async def test_initial_value_of_a_rule_is_written_when_the_bus_is_ready(port: str) -> None:
     store = MemoryStore()
     async with on_bus(None, store) as twin:
         await set_up(twin)
@@ -181,7 +181,7 @@ async def test_silent_slave_is_reported_to_the_requester_and_a_problem_until_it_
         await shows(twin, "m1", 216.0)
 
 
-async def test_what_a_rule_writes_reaches_a_slave_that_was_away(slave: Slave) -> None:
+async def test_write_of_a_rule_reaches_a_slave_that_was_away(slave: Slave) -> None:
     async with on_bus(slave.port) as twin:
         await set_up(twin)
         await shows(twin, "m1", 200.0)
@@ -212,9 +212,7 @@ async def test_what_a_rule_writes_reaches_a_slave_that_was_away(slave: Slave) ->
         ("mod_write=1*100*1*1&mod_write=1*101*1*1", 400),
     ],
 )
-async def test_what_cannot_be_written_is_refused_before_anything_is_done(
-    request_: str, status: int
-) -> None:
+async def test_impossible_write_is_refused_before_any_change(request_: str, status: int) -> None:
     async with on_bus(None) as twin:
         await twin.ok("/stm.cgi?modbus_sensor=06")
         await twin.refused(f"/stm.cgi?{request_}", status)

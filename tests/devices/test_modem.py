@@ -312,7 +312,7 @@ async def test_a_typed_command_during_a_restart_is_answered_with_that(bench: Ben
     assert await bench.type_command("AT+CGMI") == ["the modem restarted"]
 
 
-async def test_what_the_modem_says_unasked_can_be_read(bench: Bench) -> None:
+async def test_unsolicited_lines_of_the_modem_can_be_read(bench: Bench) -> None:
     await bench.ready()
     bench.other.say('+CUSD: 0,"Balance 12.30 PLN",15')
     status = bench.modem.status

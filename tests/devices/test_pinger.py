@@ -113,7 +113,7 @@ async def test_a_name_that_cannot_be_found_is_no_answer_and_logged_once(
     ]
 
 
-PING_AS_NOBODY = """
+PING_WITHOUT_RIGHTS = """
 import asyncio, encodings.idna, os
 from concurrent.futures import ThreadPoolExecutor
 from leverframe.core.engine.calls import PingHost
@@ -139,7 +139,10 @@ asyncio.run(main())
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an account without rights")
 def test_missing_ping_permission_silences_all_hosts_and_is_logged_once() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PING_AS_NOBODY], capture_output=True, text=True, timeout=PATIENCE_S
+        [sys.executable, "-c", PING_WITHOUT_RIGHTS],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     if done.returncode == 0 and "None" not in done.stdout:
         pytest.skip("any account may send pings here")

@@ -185,7 +185,7 @@ def test_slaves_that_are_alike_share_the_time_alike(answer_s: float, counts: lis
         assert bus.answers[slave] >= 0.95 * min(wanted, fair) - work.requests - 1
 
 
-def test_what_is_refused_costs_the_slaves_other_readings_next_to_nothing() -> None:
+def test_refused_register_barely_delays_other_readings_of_the_slave() -> None:
     bus = Bus({1: Work(5)}, {1: 0.15}, line_s=0.1)
     asked: Counter[int] = Counter()
     for _ in range(2000):

@@ -26,11 +26,11 @@ from tests.stopwatch import within
 from .linux_bench import SENSOR, LinuxBench
 from .waiting import until
 
-TOLD_WITHIN_S = 2.0
+REPORTED_WITHIN_S = 2.0
 
 
 async def await_report(troubles: dict[str, str], *devices: str) -> None:
-    with within(TOLD_WITHIN_S):
+    with within(REPORTED_WITHIN_S):
         await until(lambda: set(devices) <= troubles.keys())
 
 
@@ -187,7 +187,7 @@ async def test_pulled_modbus_port_is_reported_while_no_slave_is_polled(tmp_path:
     # It has been asked, and is silent: from now on it is asked less and less often.
     await await_report(troubles, "Modbus slot 1")
     adapter.pull()
-    with within(TOLD_WITHIN_S):
+    with within(REPORTED_WITHIN_S):
         await until(lambda: str(path) in troubles["Modbus slot 1"])
     await master.close()
 

@@ -289,7 +289,7 @@ async def test_port_without_permission_is_reported(bench: Bench) -> None:
     service = bench.service()
     with without_root():
         service.start(with_module(SDS011))
-        await until(lambda: "may not be used" in bench.troubles.get("serial port", ""))
+        await until(lambda: "This account may not use" in bench.troubles.get("serial port", ""))
         await service.close()
 
 

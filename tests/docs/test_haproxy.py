@@ -17,7 +17,7 @@ from leverframe.server.http.limits import NamedProxies
 from leverframe.server.http.messages import Reply
 from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import DOCS, blocks
-from tests.fleet.cluster.joined_doors import HOME, JoinedNodes, joined_nodes
+from tests.fleet.cluster.joined_doors import HOME, JoinedNodes, join_nodes
 from tests.fleet.http_client import Answered, Streams, ask
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
@@ -125,7 +125,7 @@ async def _listening(proxy: RunningProxy, process: asyncio.subprocess.Process) -
 
 
 async def test_haproxy_routes_to_the_owner_and_follows_the_map() -> None:
-    async with joined_nodes("ab") as nodes:
+    async with join_nodes("ab") as nodes:
         for node in nodes.nodes.values():
             node.door.state.proxies = NamedProxies([ip_network(HOME)])
             node.door.node.handler = lambda request: Reply(200, "text/plain", b"healthy")

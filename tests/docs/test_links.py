@@ -19,7 +19,7 @@ def anchors(document: Path) -> set[str]:
     return {anchor(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 
 
-def broken(document: Path) -> list[str]:
+def find_broken_links(document: Path) -> list[str]:
     found = []
     for target, place in _LINK.findall(without_code(document.read_text(encoding="utf-8"))):
         path = document.parent / target if target else document
@@ -30,10 +30,10 @@ def broken(document: Path) -> list[str]:
 
 @for_each("document", DOCUMENTS, ids=name_of)
 def test_links_have_existing_targets(document: Path) -> None:
-    assert broken(document) == []
+    assert find_broken_links(document) == []
 
 
 def test_broken_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# One\n\n[a](#one) [b](#two) [c](no.md)\n", encoding="utf-8")
-    assert broken(page) == ["#two", "no.md#"]
+    assert find_broken_links(page) == ["#two", "no.md#"]

@@ -18,7 +18,7 @@ class Answered(NamedTuple):
 
 
 @asynccontextmanager
-async def connected(address: str, port: int) -> AsyncIterator[Streams]:
+async def connection_to(address: str, port: int) -> AsyncIterator[Streams]:
     reader, writer = await asyncio.open_connection(address, port)
     try:
         yield reader, writer
@@ -55,5 +55,5 @@ async def ask(
 
 
 async def ask_once(address: str, port: int, target: str, host: str, **more: str) -> Answered:
-    async with connected(address, port) as streams:
+    async with connection_to(address, port) as streams:
         return await ask(streams, target, host, **more)  # type: ignore[arg-type]

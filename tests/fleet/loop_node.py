@@ -1,4 +1,4 @@
-"""A node on the running event loop, asked through the function that serves its API."""
+"""A node on the running event loop; requests go to the function that serves its API."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,20 +34,22 @@ class LoopNode:
         reply: Reply = answer if isinstance(answer, Reply | StreamReply) else await answer
         return reply
 
-    async def get(self, what: str, **given: object) -> Any:
-        return await self._json("GET", what, given, b"")
+    async def get(self, what: str, **options: object) -> Any:
+        return await self._json("GET", what, options, b"")
 
-    async def post(self, what: str, body: bytes = b"", /, **given: object) -> Any:
-        return await self._json("POST", what, given, body)
+    async def post(self, what: str, body: bytes = b"", /, **options: object) -> Any:
+        return await self._json("POST", what, options, body)
 
-    async def _json(self, method: str, what: str, given: dict[str, object], body: bytes) -> Any:
-        reply = await self.ask(_target(what, given), body, method)
+    async def _json(self, method: str, what: str, options: dict[str, object], body: bytes) -> Any:
+        reply = await self.ask(_target(what, options), body, method)
         assert reply.status == 200, reply.body
         return msgspec.json.decode(reply.body)
 
-    async def refused(self, status: int, what: str, body: bytes = b"", /, **given: object) -> str:
-        """Return the sentence of a refusal with this status."""
-        reply = await self.ask(_target(what, given), body)
+    async def expect_refusal(
+        self, status: int, what: str, body: bytes = b"", /, **options: object
+    ) -> str:
+        """Return the message of a refusal with this status."""
+        reply = await self.ask(_target(what, options), body)
         assert reply.status == status, reply.body
         detail: str = msgspec.json.decode(reply.body)["detail"]
         return detail
@@ -56,8 +58,8 @@ class LoopNode:
         return self.node.members[name]
 
 
-def _target(what: str, given: dict[str, object]) -> str:
-    items = (f"{name.rstrip('_')}={quote(str(value), safe='')}" for name, value in given.items())
+def _target(what: str, options: dict[str, object]) -> str:
+    items = (f"{name.rstrip('_')}={quote(str(value), safe='')}" for name, value in options.items())
     return f"/api/fleet/{what}".rstrip("/") + "?" + "&".join(items)
 
 
@@ -78,7 +80,7 @@ async def loop_node(
 
 
 async def give_way_at_each_part() -> None:
-    """Let long work of this loop give way at every part, also where a slice is open by now."""
+    """Let long work of this loop give way at every part, also if a slice is open."""
     turns = bulk_turns()
     turns.slice_s = 0.0
     await turns.wait()

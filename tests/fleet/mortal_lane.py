@@ -20,7 +20,7 @@ class Disk(MemoryLane):
 
 class MortalLane(MemoryLane):
     def __init__(self, disk: Disk, writes: int, *, is_last_stored: bool) -> None:
-        """Die at the write after so many; the disk has that one, or not."""
+        """Die at the write after this number; the disk has that write, or not."""
         super().__init__()
         self._disk = disk
         self._left = writes
@@ -36,7 +36,7 @@ class MortalLane(MemoryLane):
         self.check()
 
     def count(self) -> bool:
-        """Count a write; tell whether the disk has it."""
+        """Count a write; return whether the disk has it."""
         self._left -= 1
         if self._left == -1:
             self.died.set()

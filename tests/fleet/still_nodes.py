@@ -1,7 +1,7 @@
-"""Nodes of which a page is told without a database: they stay as a test sets them.
+"""Nodes that a page shows without a database: they stay as a test sets them.
 
-This one is `north` and has all controllers but those that are said to be elsewhere; the other one
-is only told of, and silent.
+This one is `north` and has all controllers but those that a test places elsewhere; the other one
+is silent, and only listed.
 """
 
 import asyncio
@@ -49,9 +49,9 @@ class StillNodes:
         self.database = DatabaseReport(server="15.8", schema=6, standby="db2", standbys=1)
         #: What this node does not have.
         self.elsewhere: list[LocatedController] = []
-        #: Where these have moved to meanwhile, by the database; None while that is away.
+        #: Where these have moved to since then, by the database; None while that is away.
         self.moved: list[LocatedController] | None = []
-        #: What was asked for: controllers, and the node that shall have them.
+        #: The requested moves: controllers, and their node.
         self.moves: list[tuple[list[str], str | None]] = []
 
     def living(self) -> list[str]:

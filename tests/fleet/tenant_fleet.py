@@ -12,7 +12,7 @@ from leverframe.server.http.messages import Request, StreamReply
 from leverframe.storage.lanes.lane import Lane
 from tests.fleet.loop_node import LoopNode, loop_node
 
-NOBODY = ""
+ANONYMOUS = ""
 OPERATOR = "admin"
 
 
@@ -31,7 +31,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class TenantFleet:
-    """A node at which everybody signs in, with the passwords of all."""
+    """A node that requires sign-in, with the passwords of all accounts."""
 
     def __init__(self, node: LoopNode, member: Callable[[str], Member] | None = None) -> None:
         self.node = node
@@ -47,23 +47,23 @@ class TenantFleet:
             self.passwords[made["administrator"]] = made["administrator_password"]
 
     async def add_tenant(self, name: str, *controllers: str, tag: str = "") -> None:
-        """Make a tenant with an administrator NAME-chief, a user NAME-guest, and controllers."""
-        await self.done(OPERATOR, f"tenant/add?tenant={name}")
+        """Add a tenant with an administrator NAME-chief, a user NAME-guest, and controllers."""
+        await self.post(OPERATOR, f"tenant/add?tenant={name}")
         await self.add_account(f"{name}-chief", name, "administrator")
         await self.add_account(f"{name}-guest", name, "user")
         for one in controllers:
-            await self.done(OPERATOR, f"add?name={one}&tenant={name}&tags={tag}")
+            await self.post(OPERATOR, f"add?name={one}&tenant={name}&tags={tag}")
 
-    def basic(self, who: str) -> str:
-        return "Basic " + b64encode(f"{who}:{self.passwords[who]}".encode()).decode()
+    def basic(self, account: str) -> str:
+        return "Basic " + b64encode(f"{account}:{self.passwords[account]}".encode()).decode()
 
     async def ask(
-        self, who: str, what: str, body: bytes = b"", method: str | None = None
+        self, account: str, what: str, body: bytes = b"", method: str | None = None
     ) -> Answer:
-        """Ask in somebody's name; what begins with no slash is a path of the API."""
+        """Send a request as an account; a target without a slash is a path of the API."""
         target = what if what.startswith("/") else f"/api/fleet/{what}"
         path, mark, query = target.partition("?")
-        headers = {"authorization": self.basic(who)} if who in self.passwords else {}
+        headers = {"authorization": self.basic(account)} if account in self.passwords else {}
         request = Request(
             method or "GET", path, query if mark else None, headers, body, "127.0.0.1"
         )
@@ -77,13 +77,13 @@ class TenantFleet:
             return Answer(answer.status, first.decode())
         return Answer(answer.status, answer.body.decode())
 
-    async def done(self, who: str, what: str, body: bytes = b"") -> Any:
-        answer = await self.ask(who, what, body, "POST")
+    async def post(self, account: str, what: str, body: bytes = b"") -> Any:
+        answer = await self.ask(account, what, body, "POST")
         assert answer.status == 200, answer.text
         return answer.json
 
-    async def names(self, who: str) -> list[str]:
-        return [one["name"] for one in (await self.ask(who, "list")).json]
+    async def names(self, account: str) -> list[str]:
+        return [one["name"] for one in (await self.ask(account, "list")).json]
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import pytest
 from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.serve import door_limits
 from leverframe.host.reach import ensure_administrator
-from leverframe.interface.table.row import ANYBODY
+from leverframe.interface.table.row import ANYONE
 from leverframe.server.http.certificate import own_certificate
 from leverframe.server.http.messages import Reply, Request
 from leverframe.storage.lanes.lane import OF_NODE, MemoryLane
@@ -23,7 +23,7 @@ def basic(name: str, password: str) -> str:
     return "Basic " + b64encode(f"{name}:{password}".encode()).decode()
 
 
-async def test_beyond_loopback_every_path_but_health_asks_for_the_administrator() -> None:
+async def test_every_path_but_health_requires_the_administrator_beyond_loopback() -> None:
     lane = MemoryLane()
     password = await ensure_administrator(lane.store(OF_NODE))
     assert password is not None
@@ -33,14 +33,14 @@ async def test_beyond_loopback_every_path_but_health_asks_for_the_administrator(
                 more = {} if authorization is None else {"authorization": authorization}
                 method = endpoint.methods[0]
                 reply = await node.ask(endpoint.path, b"", method, **more)
-                is_open = endpoint.role == ANYBODY
+                is_open = endpoint.role == ANYONE
                 assert (reply.status == 200) is is_open, endpoint.path
                 assert is_open or reply.status in (401, 429)
         challenge = await node.ask("/api/fleet", b"", "GET")
         assert dict(challenge.headers)["WWW-Authenticate"].startswith("Basic ")
 
 
-async def test_the_administrator_gets_in_and_new_controllers_have_a_password_shown_once() -> None:
+async def test_administrator_signs_in_and_new_passwords_are_shown_once() -> None:
     lane = MemoryLane()
     password = await ensure_administrator(lane.store(OF_NODE))
     async with loop_node(lane, host="0.0.0.0") as node:
@@ -58,7 +58,7 @@ async def test_the_administrator_gets_in_and_new_controllers_have_a_password_sho
         assert access.admin.password.encode() not in shown.body
 
 
-async def test_a_body_is_taken_only_from_who_may_send_it() -> None:
+async def test_body_is_accepted_from_permitted_accounts_only() -> None:
     lane = MemoryLane()
     password = await ensure_administrator(lane.store(OF_NODE))
     async with loop_node(lane, host="0.0.0.0") as node:
@@ -88,8 +88,8 @@ def test_every_operation_is_described_and_reaches_the_controllers_of_all_nodes()
     [
         ("/nothing", "GET", 404, "This is a node with many controllers"),
         ("/outs.cgi?out0=1", "GET", 404, "This is a node with many controllers"),
-        ("/api/fleet/list", "POST", 405, "takes GET"),
-        ("/api/fleet/remove?name=a", "GET", 405, "takes POST"),
+        ("/api/fleet/list", "POST", 405, "accepts GET"),
+        ("/api/fleet/remove?name=a", "GET", 405, "accepts POST"),
         ("/api/fleet/list?colour=red", "GET", 400, "Unknown parameter"),
         ("/api/fleet/list?tag=a&tag=b", "GET", 400, "It is set twice"),
         ("/api/fleet/send?command=outs.cgi?out0=1&dry_run=maybe", "POST", 400, "'maybe'"),
@@ -107,14 +107,14 @@ async def test_invalid_api_requests_are_refused_with_the_reason(
         assert message in msgspec.json.decode(reply.body)["detail"]
 
 
-async def test_a_page_of_another_site_is_refused() -> None:
+async def test_request_of_another_site_is_refused() -> None:
     async with loop_node() as node:
         reply = await node.ask("/api/fleet/add?name=a", origin="https://evil.example", host="x")
         assert reply.status == 403
         assert await node.get("list") == []
 
 
-async def test_the_api_is_described_as_openapi_with_every_path_and_parameter() -> None:
+async def test_openapi_describes_every_path_and_parameter() -> None:
     async with loop_node() as node:
         reply = await node.ask("/api/openapi.json", b"", "GET")
         document = msgspec.json.decode(reply.body)
@@ -134,7 +134,7 @@ async def test_unwritable_store_is_reported_and_nothing_is_created(
     lane = MemoryLane()
     async with loop_node(lane) as node:
         monkeypatch.setattr(lane.store(OF_NODE), "write", fail)
-        assert await node.refused(507, "add", name="a") == "The disk is full."
+        assert await node.expect_refusal(507, "add", name="a") == "The disk is full."
         monkeypatch.undo()
         assert await node.get("list") == []
         await node.post("add", name="a")
@@ -169,7 +169,7 @@ async def test_expiring_certificate_is_reported_with_the_days_left(tmp_path: Pat
         troubles = (await node.get(""))["troubles"]
         return troubles, health.get("findings"), {name: float(one) for name, one in own.items()}
 
-    def counted(fault: int, attention: int) -> dict[str, float]:
+    def count_findings(fault: int, attention: int) -> dict[str, float]:
         return {
             'leverframe_node_findings{severity="fault"}': fault,
             'leverframe_node_findings{severity="attention"}': attention,
@@ -178,16 +178,16 @@ async def test_expiring_certificate_is_reported_with_the_days_left(tmp_path: Pat
 
     days = "leverframe_node_certificate_days"
     async with loop_node() as node:
-        assert await message(node, 5) == ([], None, counted(0, 0))
+        assert await message(node, 5) == ([], None, count_findings(0, 0))
         node.node.certificate = certificate
-        assert await message(node, 30.5) == ([], None, counted(0, 0) | {days: 30})
+        assert await message(node, 30.5) == ([], None, count_findings(0, 0) | {days: 30})
         soon = "The certificate of this node expires soon. Days left: 5."
-        assert await message(node, 5.5) == ([soon], 1, counted(0, 1) | {days: 5})
+        assert await message(node, 5.5) == ([soon], 1, count_findings(0, 1) | {days: 5})
         ended = "The certificate of this node has expired: browsers reject it."
-        assert await message(node, -0.5) == ([ended], 1, counted(1, 0) | {days: -1})
+        assert await message(node, -0.5) == ([ended], 1, count_findings(1, 0) | {days: -1})
 
 
-async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> None:
+async def test_page_and_its_files_require_the_administrator() -> None:
     lane = MemoryLane()
     password = await ensure_administrator(lane.store(OF_NODE))
     async with loop_node(lane, host="0.0.0.0") as node:
@@ -198,7 +198,7 @@ async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> No
             assert (await node.ask(path, method="GET", **account)).status == 200
         page = await node.ask("/", method="GET", **account)
         assert "frame-ancestors 'none'" in dict(page.headers)["Content-Security-Policy"]
-        # Browsers send the password along, also for what another site's page asks.
+        # Browsers send the password also with requests of another site.
         add = "/api/fleet/add?name=a"
         for foreign in ({"origin": "http://a.localhost"}, {"sec_fetch_site": "same-site"}):
             assert (await node.ask(add, host="localhost", **account, **foreign)).status == 403
@@ -209,7 +209,7 @@ async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> No
         assert (await node.ask("/web/nothing.js", method="GET", **account)).status == 404
 
 
-async def test_the_names_of_thousands_go_in_a_form_where_a_query_has_no_room_for_them() -> None:
+async def test_form_body_carries_thousands_of_names() -> None:
     form = {"content_type": "application/x-www-form-urlencoded; charset=UTF-8"}
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
@@ -223,7 +223,7 @@ async def test_the_names_of_thousands_go_in_a_form_where_a_query_has_no_room_for
         ]
         on = [node.member(f"gh-{n}").controller.engine.values["OUT0"] for n in (1, 2, 3)]
         assert on == [1, 0, 1]
-        # What stands in both is not clear.
+        # A parameter in both is ambiguous.
         reply = await node.ask("/api/fleet/tag?name=gh-1", b"name=gh-2&add=x", **form)
         assert (reply.status, b"set twice" in reply.body) == (400, True)
         described = msgspec.json.decode((await node.ask("/api/openapi.json", b"", "GET")).body)[

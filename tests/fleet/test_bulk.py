@@ -19,13 +19,13 @@ from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, give_way_at_each_part, loop_node
 
 ON = "outs.cgi?out0=1"
-#: Old software does not have it yet.
+#: Old software does not have this command.
 NEWER = "stm.cgi?eventname=1Frost"
 COUNT = 60
 
 
-async def mixed(node: LoopNode) -> list[str]:
-    """Make many controllers, of which three are too old for a command; return their names."""
+async def add_mixed_controllers(node: LoopNode) -> list[str]:
+    """Add many controllers, of which three are too old for a command; return their names."""
     await node.post("add", name="gh-{n}", count=COUNT - 3, tags="all")
     await node.post("add", name="old-{n}", count=3, hw="3.0", sw="1.18", tags="all")
     return ["old-1", "old-2", "old-3"]
@@ -45,11 +45,11 @@ def without_effects(result: dict[str, Any]) -> dict[str, Any]:
 
 async def test_refusing_controllers_are_listed_and_the_others_carry_out() -> None:
     async with loop_node() as node:
-        old = await mixed(node)
+        old = await add_mixed_controllers(node)
         before = [member.controller.engine.settings for member in members(node)]
-        message = await node.post("send", command=NEWER, tag="all")
-        assert (message["done"], message["refused"]) == (COUNT - 3, 3)
-        refused = [one for one in message["results"] if one["status"] != 200]
+        answer = await node.post("send", command=NEWER, tag="all")
+        assert (answer["done"], answer["refused"]) == (COUNT - 3, 3)
+        refused = [one for one in answer["results"] if one["status"] != 200]
         assert [one["name"] for one in refused] == old
         assert all("HW 3.0 SW 1.18" in one["detail"] for one in refused)
         pairs = zip(members(node), before, strict=True)
@@ -57,25 +57,25 @@ async def test_refusing_controllers_are_listed_and_the_others_carry_out() -> Non
         assert changed == [True] * (COUNT - 3) + [False] * 3
 
 
-async def test_all_or_none_changes_nothing_where_one_refuses() -> None:
+async def test_all_or_none_changes_nothing_if_a_controller_refuses() -> None:
     async with loop_node() as node:
-        old = await mixed(node)
+        old = await add_mixed_controllers(node)
         before = [member.controller.engine.settings for member in members(node)]
-        message = await node.post("send", command=NEWER, all_or_none=1)
-        assert (message["done"], message["refused"]) == (0, COUNT)
-        statuses = {one["name"]: one["status"] for one in message["results"]}
+        answer = await node.post("send", command=NEWER, all_or_none=1)
+        assert (answer["done"], answer["refused"]) == (0, COUNT)
+        statuses = {one["name"]: one["status"] for one in answer["results"]}
         assert (statuses["gh-1"], statuses[old[0]]) == (424, 404)
         assert all(
             member.controller.engine.settings is then
             for member, then in zip(members(node), before, strict=True)
         )
-        message = await node.post("send", command=ON, all_or_none=1)
-        assert (message["done"], on(node)) == (COUNT, COUNT)
+        answer = await node.post("send", command=ON, all_or_none=1)
+        assert (answer["done"], on(node)) == (COUNT, COUNT)
 
 
 async def test_dry_run_returns_the_same_refusals_and_changes_nothing() -> None:
     async with loop_node() as node:
-        await mixed(node)
+        await add_mixed_controllers(node)
         tried = await node.post("send", command=NEWER, dry_run=1)
         assert tried["dry_run"] is True
         assert (await node.post("send", command=ON, dry_run=1))["done"] == COUNT
@@ -87,8 +87,8 @@ async def test_dry_run_returns_the_same_refusals_and_changes_nothing() -> None:
 @for_each(
     ("command", "status", "message"),
     [
-        ("nothing.cgi?a=1", 404, "is no command"),
-        ("outs.cgi", 404, "is no command"),
+        ("nothing.cgi?a=1", 404, "is not a command"),
+        ("outs.cgi", 404, "is not a command"),
         ("# a remark", 400, "There are no commands"),
         ("outs.cgi?out0=1\nouts.cgi?out1=1", 400, "control character"),
         ("", 400, "command is missing"),
@@ -99,32 +99,34 @@ async def test_invalid_command_is_refused_immediately(
 ) -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
-        assert message in await node.refused(status, "send", command=command)
+        assert message in await node.expect_refusal(status, "send", command=command)
 
 
-async def test_a_value_that_is_not_allowed_is_refused_by_each_in_its_words() -> None:
+async def test_disallowed_value_is_refused_by_each_controller() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
-        message = await node.post("send", command="outs.cgi?out9=1")
-        assert (message["done"], message["refused"]) == (0, 2)
+        answer = await node.post("send", command="outs.cgi?out9=1")
+        assert (answer["done"], answer["refused"]) == (0, 2)
         reply = node.member("gh-1").built.web.handle(
             request("/outs.cgi", "out9=1"), requester=FLEET
         )
         assert isinstance(reply, Reply)
-        assert message["results"][0]["detail"] == msgspec.json.decode(reply.body)["detail"]
+        assert answer["results"][0]["detail"] == msgspec.json.decode(reply.body)["detail"]
 
 
-async def test_a_command_with_a_body_and_one_with_a_password_are_carried_out() -> None:
+async def test_commands_with_a_body_or_a_password_are_carried_out() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         body = b"&s0=lamp*0*1*64800*0*127*1&&"
         assert (await node.post("send", body, command="post.cgi?sched_save"))["done"] == 2
-        assert "several lines" in await node.refused(400, "send", b"a\nb", command="post.cgi?x")
+        assert "several lines" in await node.expect_refusal(
+            400, "send", b"a\nb", command="post.cgi?x"
+        )
         schedules = [member.controller.engine.settings.schedule for member in members(node)]
         assert [entry.name for entries in schedules for entry in entries if entry] == ["lamp"] * 2
 
 
-async def test_journals_and_audit_trails_name_the_fleet_and_who_asked() -> None:
+async def test_journals_and_audit_trails_name_the_fleet_and_the_account() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         await node.post("send", command="stm.cgi?sname=Cellar")
@@ -142,8 +144,8 @@ async def test_dry_run_lists_the_changes() -> None:
         await node.post("send", command="stm.cgi?oname=0Pump")
 
         async def effects(command: str) -> list[dict[str, Any]]:
-            message = await node.post("send", command=command, dry_run=1)
-            found: list[dict[str, Any]] = message["results"][0]["effects"]
+            answer = await node.post("send", command=command, dry_run=1)
+            found: list[dict[str, Any]] = answer["results"][0]["effects"]
             return found
 
         assert await effects(ON) == [{"what": "Pump", "old": 0, "new": 1, "is_state": True}]
@@ -158,17 +160,17 @@ async def test_dry_run_lists_the_changes() -> None:
         assert (len(hidden) > 0, set(hidden)) == (True, {None})
 
 
-#: Sign-in with a password for the administrator, who is called admin.
+#: Sign-in with a password for the administrator, named admin.
 PASSWORD = "stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*"
 
 
-async def test_all_or_none_sets_passwords_in_one_round_after_they_are_hashed(
+async def test_all_or_none_sets_passwords_together_after_hashing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
-        message = await node.post("send", command=PASSWORD, all_or_none=1)
-        assert (message["done"], message["refused"]) == (3, 0)
+        answer = await node.post("send", command=PASSWORD, all_or_none=1)
+        assert (answer["done"], answer["refused"]) == (3, 0)
         access = [one.controller.engine.settings.access for one in members(node)]
         assert {one.admin.password[:9] for one in access} == {"$argon2id"}
         assert all(one.required for one in access)
@@ -177,28 +179,28 @@ async def test_all_or_none_sets_passwords_in_one_round_after_they_are_hashed(
         await node.post("add", name="gh-{n}", count=3)
         hashed = Passwords.hash
 
-        async def lose_power_meanwhile(self: Passwords, password: str) -> str:
+        async def lose_power_while_hashing(self: Passwords, password: str) -> str:
             node.member("gh-2").controller.lose_power()
             return await hashed(self, password)
 
-        monkeypatch.setattr(Passwords, "hash", lose_power_meanwhile)
-        message = await node.post("send", command=PASSWORD, all_or_none=1)
-        assert [one["status"] for one in message["results"]] == [424, 503, 424]
+        monkeypatch.setattr(Passwords, "hash", lose_power_while_hashing)
+        answer = await node.post("send", command=PASSWORD, all_or_none=1)
+        assert [one["status"] for one in answer["results"]] == [424, 503, 424]
         assert not any(one.controller.engine.settings.access.required for one in members(node))
 
 
-async def test_a_controller_without_power_refuses_in_a_dry_run_and_otherwise() -> None:
+async def test_controller_without_power_refuses_also_in_a_dry_run() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         node.member("gh-1").controller.lose_power()
         for more in ({"dry_run": 1}, {}):
-            message = await node.post("send", command=ON, **more)
-            refused = {one["name"]: one.get("detail") for one in message["results"]}
+            answer = await node.post("send", command=ON, **more)
+            refused = {one["name"]: one.get("detail") for one in answer["results"]}
             assert refused == {"gh-1": "It has no power.", "gh-2": None}
         assert on(node) == 1
 
 
-async def test_what_a_controller_logs_is_under_its_name_also_after_it_was_renamed(
+async def test_log_lines_have_the_current_name_of_their_controller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[str] = []
@@ -230,7 +232,7 @@ async def test_what_a_controller_logs_is_under_its_name_also_after_it_was_rename
         assert CONTROLLER.get().name == ""
 
 
-async def test_others_have_their_turns_while_something_is_done_to_many() -> None:
+async def test_bulk_work_leaves_turns_to_others() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh")
         turns = 0
@@ -251,30 +253,30 @@ async def test_others_have_their_turns_while_something_is_done_to_many() -> None
         assert turns >= 4
 
 
-async def test_all_or_none_tries_again_what_changes_while_it_is_tried() -> None:
+async def test_all_or_none_retries_after_a_concurrent_change() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=10)
         await give_way_at_each_part()
         sending = asyncio.ensure_future(
             node.ask(f"/api/fleet/send?all_or_none=1&command={ON}&name=gh-1,gh-2,gh-3,gh-4,gh-5")
         )
-        # The first ones were tried by now.
+        # The first controllers have been tried by now.
         for _ in range(6):
             await asyncio.sleep(0)
         assert not sending.done()
         faults = node.member("gh-1").controller.faults
         assert faults is not None
         faults.add(fault_from_text("reboot*takes:1h"))
-        message = msgspec.json.decode((await sending).body)
-        assert (message["done"], on(node)) == (0, 0)
-        assert message["results"][0]["status"] == 503
+        answer = msgspec.json.decode((await sending).body)
+        assert (answer["done"], on(node)) == (0, 0)
+        assert answer["results"][0]["status"] == 503
 
 
-async def test_all_or_none_takes_no_more_than_one_round_of_the_loop_has_time_for() -> None:
+async def test_all_or_none_is_limited_to_one_turn_of_the_loop() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=51)
         many = "outs.cgi?" + "&".join(["out0=1"] * 100)
-        said = await node.refused(400, "send", command=many, all_or_none=1)
+        said = await node.expect_refusal(400, "send", command=many, all_or_none=1)
         assert "100 commands for 51 controllers" in said
         assert "up to 5000 commands in all" in said
         assert on(node) == 0

@@ -25,7 +25,7 @@ TOGGLE = "outs.cgi?out=0"
 REMEMBERED = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.remember": true}}'
 
 
-async def prepared() -> Disk:
+async def prepare_disk() -> Disk:
     disk = Disk()
     async with loop_node(disk) as node:
         await node.post("add", REMEMBERED, name="gh-{n}", count=COUNT)
@@ -46,7 +46,7 @@ async def changes_by_fleet(node: LoopNode) -> Counter[str]:
 
 
 async def die(disk: Disk, command: str, writes: int, *, is_last_stored: bool) -> bool:
-    """Send a command with a node that dies after so many writes; tell whether it has died."""
+    """Send a command with a node that dies after a number of writes; return whether it has died."""
     lane = MortalLane(disk, 10**6, is_last_stored=is_last_stored)
     async with loop_node(lane) as node:
         assert await node.node.start_stored() == {}
@@ -68,18 +68,18 @@ async def die(disk: Disk, command: str, writes: int, *, is_last_stored: bool) ->
 
 @pytest.mark.parametrize("is_last_stored", [False, True])
 @pytest.mark.parametrize(("command", "value"), [(NAME, "Pump"), (TOGGLE, 1)])
-async def test_a_change_is_made_once_wherever_the_node_was_killed(
+async def test_killed_node_makes_each_change_once(
     command: str, value: object, is_last_stored: bool
 ) -> None:
-    begin, writes, has_died = await prepared(), 0, True
+    begin, writes, has_died = await prepare_disk(), 0, True
     while has_died:
         disk = begin.copy()
         has_died = await die(disk, command, writes, is_last_stored=is_last_stored)
         async with loop_node(disk) as node:
             assert await node.node.start_stored() == {}
             await node.web.jobs.start_stored()
-            message = await node.post("send", command=command, id="once")
-            assert (message["done"], message["refused"]) == (COUNT, 0), writes
+            answer = await node.post("send", command=command, id="once")
+            assert (answer["done"], answer["refused"]) == (COUNT, 0), writes
             for member in node.node.members.values():
                 engine = member.controller.engine
                 is_named = command == NAME
@@ -87,11 +87,11 @@ async def test_a_change_is_made_once_wherever_the_node_was_killed(
                 assert now == value, writes
             assert set((await changes_by_fleet(node)).values()) == {1}, writes
         writes += 1
-    # The job, its rows and those of each controller were died at.
+    # The node died at the job, its rows and those of each controller.
     assert writes > COUNT + 3
 
 
-async def test_asked_again_with_the_same_id_nothing_is_done_and_the_results_are_the_same() -> None:
+async def test_repeated_request_id_does_nothing_and_returns_the_same_results() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         await node.post("add", name="old", hw="3.0", sw="1.18")
@@ -100,12 +100,12 @@ async def test_asked_again_with_the_same_id_nothing_is_done_and_the_results_are_
         assert [one["status"] for one in first["results"]] == [200, 200, 404]
         assert await node.post("send", command=command, id="a") == first
         assert set((await changes_by_fleet(node)).values()) == {0, 1}
-        refused = await node.refused(409, "send", command=TOGGLE, id="a")
+        refused = await node.expect_refusal(409, "send", command=TOGGLE, id="a")
         assert refused == "Field id: This id belongs to another change."
         assert await node.post("send", command=command, id="b") == first
 
 
-async def test_the_rows_of_forgotten_changes_go_with_the_next_one(
+async def test_rows_of_forgotten_changes_are_erased_with_the_next_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.jobs.MAX_ENDED", 2)
@@ -125,14 +125,14 @@ async def test_unsaved_change_is_reported_and_resumes_automatically(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
-    disk = await prepared()
+    disk = await prepare_disk()
     lane = MortalLane(disk, 10**6, is_last_stored=False)
     async with loop_node(lane) as node:
         await node.node.start_stored()
         # The job is stored, then nothing is for a while.
         lane._left = 3
-        message = await node.refused(507, "send", command=NAME, id="a")
-        assert "The node is dead. It resumes automatically; ask again with id=a." in message
+        problem = await node.expect_refusal(507, "send", command=NAME, id="a")
+        assert "The node is dead. It resumes automatically; ask again with id=a." in problem
         lane._left = 10**6
         (job,) = node.web.jobs.all()
         await until(lambda: job.state.status == "finished")
@@ -143,21 +143,21 @@ async def test_unsaved_change_is_reported_and_resumes_automatically(
 async def test_change_with_an_internal_error_is_never_reported_as_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    disk = await prepared()
+    disk = await prepare_disk()
     async with loop_node(disk) as node:
         await node.node.start_stored()
         send = node.web.jobs.executor.send
 
-        async def done_at_one(steps: Mapping[int, JobStep], work: JobWork) -> Any:
+        async def fail_after_the_first(steps: Mapping[int, JobStep], work: JobWork) -> Any:
             first, step = next(iter(steps.items()))
             await send({first: step}, work)
             raise RuntimeError("a fault of the program")
 
-        monkeypatch.setattr(node.web.jobs.executor, "send", done_at_one)
+        monkeypatch.setattr(node.web.jobs.executor, "send", fail_after_the_first)
         for _ in range(2):
-            message = await node.refused(504, "send", command=NAME, id="a")
-            assert "An internal error stopped it; see the log. Of 2 controllers, 0 have" in message
-            assert "the rest is not known. /api/fleet/rollout?id=a shows" in message
+            problem = await node.expect_refusal(504, "send", command=NAME, id="a")
+            assert "An internal error stopped it; see the log. Of 2 controllers, 0 have" in problem
+            assert "the rest is not known. /api/fleet/rollout?id=a shows" in problem
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1]
         monkeypatch.undo()
         await node.post("rollout/resume", id="a")
@@ -169,12 +169,12 @@ async def test_waiter_for_a_stopped_change_gets_a_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AT_A_TIME", 1)
-    disk = await prepared()
+    disk = await prepare_disk()
     async with loop_node(disk) as node:
         await node.node.start_stored()
         may_write, store = asyncio.Event(), node.member("gh-1").controller.writer.store
-        monkeypatch.setattr(store, "write", partial(_written_later, may_write, store.write))
-        sending = asyncio.ensure_future(node.refused(507, "send", command=NAME, id="a"))
+        monkeypatch.setattr(store, "write", partial(_write_later, may_write, store.write))
+        sending = asyncio.ensure_future(node.expect_refusal(507, "send", command=NAME, id="a"))
         await until(lambda: bool(node.web.jobs.all()))
         closing = asyncio.ensure_future(node.web.jobs.close())
         await asyncio.sleep(0)
@@ -183,14 +183,14 @@ async def test_waiter_for_a_stopped_change_gets_a_refusal(
         assert "It was stopped before its end; ask again with id=a." in await sending
 
 
-async def _written_later(
+async def _write_later(
     may_write: asyncio.Event, write: Callable[[Rows], Awaitable[None]], rows: Rows
 ) -> None:
     await may_write.wait()
     await write(rows)
 
 
-async def test_passwords_are_hashed_and_what_a_job_does_is_sealed_and_not_shown(
+async def test_job_passwords_are_hashed_sealed_and_hidden(
     tmp_path: Any,
 ) -> None:
     from leverframe.storage.lanes.sqlite_lane import SqliteLane
@@ -198,8 +198,8 @@ async def test_passwords_are_hashed_and_what_a_job_does_is_sealed_and_not_shown(
     lane = SqliteLane(tmp_path / "fleet.db", tmp_path / "fleet.key")
     async with loop_node(lane) as node:
         await node.post("add", name="a")
-        message = await node.post("send", command="stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*")
-        assert message["done"] == 1
+        answer = await node.post("send", command="stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*")
+        assert answer["done"] == 1
         assert node.member("a").controller.engine.settings.access.required
         (job,) = await node.get("rollouts")
         assert "c2VjcmV0" not in job["title"]
@@ -207,7 +207,7 @@ async def test_passwords_are_hashed_and_what_a_job_does_is_sealed_and_not_shown(
     assert b"c2VjcmV0" not in everything
 
 
-async def test_a_switch_that_was_not_saved_is_not_done_twice() -> None:
+async def test_unsaved_switch_is_not_done_twice() -> None:
     """What is remembered of a step goes to the disk when that takes it again."""
 
     async with loop_node() as node:
@@ -220,8 +220,8 @@ async def test_a_switch_that_was_not_saved_is_not_done_twice() -> None:
             raise StoreUnavailable("The disk is full.")
 
         store.write = refuse  # type: ignore[method-assign, assignment]
-        message = await node.post("send", command=TOGGLE, id="a")
-        assert message["results"][0]["status"] == 507
+        answer = await node.post("send", command=TOGGLE, id="a")
+        assert answer["results"][0]["status"] == 507
         store.write = write  # type: ignore[method-assign]
         (job,) = node.web.jobs.all()
         await job.operate("retry", "")

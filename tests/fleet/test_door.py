@@ -1,4 +1,4 @@
-"""The front door: who is meant by name, by address and by port, and what each client may take."""
+"""The front door: the target by name, address and port, and the limits of each client."""
 
 import asyncio
 import gc
@@ -22,7 +22,7 @@ from leverframe.server.discovery import discovery_answer
 from leverframe.server.fair_shares import FairShares
 from leverframe.server.http.limits import HttpLimits
 from leverframe.server.http.parser import MAX_FEED_BYTES, BadRequest, BodyBudget, RequestParser
-from tests.fleet.http_client import ask, ask_once, connected
+from tests.fleet.http_client import ask, ask_once, connection_to
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
@@ -35,26 +35,26 @@ async def listening(node: LoopNode, host: str = HOME) -> int:
     return node.node.door.port
 
 
-def named(answer: str) -> str:
-    """Tell which controller has answered /json/all.json, by its name."""
+def name_in(answer: str) -> str:
+    """Return the name of the controller that answered /json/all.json."""
     return answer.partition('"sname":"')[2].partition('"')[0]
 
 
-async def test_a_controller_is_found_by_its_name_and_the_node_by_its_address() -> None:
+async def test_door_finds_controllers_by_name_and_the_node_by_address() -> None:
     async with loop_node(hosts=("fleet.example",)) as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2)
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
             for host in ("gh-2.localhost", "GH-2.fleet.example:80", "gh-2", "gh-2.localhost."):
                 answer = await ask(client, "/json/all.json", host)
-                assert (answer.status, named(answer.body)) == (200, "gh-2")
-            assert named((await ask(client, "/json/all.json", "gh-1.localhost")).body) == "gh-1"
+                assert (answer.status, name_in(answer.body)) == (200, "gh-2")
+            assert name_in((await ask(client, "/json/all.json", "gh-1.localhost")).body) == "gh-1"
             for host in (f"{HOME}:{port}", "localhost", "fleet.example", "[::1]:80"):
                 answer = await ask(client, "/api/fleet/list", host)
                 assert answer.body.count('"name"') == 2
 
 
-async def test_beyond_loopback_the_machines_own_name_is_the_nodes() -> None:
+async def test_machine_name_reaches_the_node_beyond_loopback() -> None:
     machine = socket.gethostname()
     async with loop_node(host="0.0.0.0") as node:
         await node.node.add([NewController(MemberRecord("gh-1"), Profile())])
@@ -79,7 +79,7 @@ async def test_unknown_name_gets_404_and_reaches_no_controller() -> None:
 
 
 def send_host(door: Door, host: str) -> Entrance | int:
-    """Return where a request with this Host gets, or the status of its refusal."""
+    """Return the target of a request with this Host, or the status of its refusal."""
     limits = HttpLimits()
     parser = RequestParser(limits, BodyBudget(limits))
     wire = b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % host.encode()
@@ -89,7 +89,7 @@ def send_host(door: Door, host: str) -> Entrance | int:
     raise AssertionError("the request is not complete")
 
 
-async def test_hosts_that_clients_make_up_leave_nothing_behind() -> None:
+async def test_invented_hosts_leave_nothing_behind() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-1")
         door, controller = node.node.door, node.member("gh-1").entrance
@@ -110,34 +110,34 @@ async def test_hosts_that_clients_make_up_leave_nothing_behind() -> None:
         assert left < 300_000
 
 
-async def test_a_controller_is_found_by_an_address_of_its_own_through_the_same_socket() -> None:
+async def test_door_finds_a_controller_by_its_own_address() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=3, address="127.0.0.7")
         for place in range(3):
             address = f"127.0.0.{7 + place}"
             answer = await ask_once(address, port, "/json/all.json", f"{address}:{port}")
-            assert named(answer.body) == f"gh-{place + 1}"
-        # A name counts for more than the address.
+            assert name_in(answer.body) == f"gh-{place + 1}"
+        # The name takes precedence over the address.
         answer = await ask_once("127.0.0.7", port, "/json/all.json", "gh-3.localhost")
-        assert named(answer.body) == "gh-3"
+        assert name_in(answer.body) == "gh-3"
         await node.post("remove", name="gh-1")
         assert (await ask_once("127.0.0.7", port, "/outs.cgi", "127.0.0.7")).status == 404
 
 
-async def test_a_controller_is_found_by_a_port_of_its_own() -> None:
+async def test_door_finds_a_controller_by_its_own_port() -> None:
     async with loop_node() as node:
         await listening(node)
         port = free_port()
         await node.post("add", name="gh-1", port=port)
         answer = await ask_once(HOME, port, "/json/all.json", f"{HOME}:{port}")
-        assert named(answer.body) == "gh-1"
+        assert name_in(answer.body) == "gh-1"
         await node.post("remove", name="gh-1")
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(HOME, port)
 
 
-async def test_a_node_that_stops_ends_those_that_have_a_port_and_all_others(
+async def test_stopping_node_ends_connections_of_all_ports(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with loop_node() as node:
@@ -152,21 +152,21 @@ async def test_a_node_that_stops_ends_those_that_have_a_port_and_all_others(
 async def test_port_in_use_is_reported_and_nothing_is_created() -> None:
     async with loop_node() as node:
         port = await listening(node)
-        message = await node.refused(409, "add", name="a", port=port)
-        assert f"a: port {port} of 127.0.0.1 cannot be used: " in message
+        problem = await node.expect_refusal(409, "add", name="a", port=port)
+        assert f"a: port {port} of 127.0.0.1 cannot be used: " in problem
         assert await node.get("list") == []
-        assert await node.refused(409, "add", name="a", port=port, dry_run=1) == message
+        assert await node.expect_refusal(409, "add", name="a", port=port, dry_run=1) == problem
 
 
 async def test_unreachable_address_is_refused() -> None:
     async with loop_node() as node:
         await listening(node)
-        message = await node.refused(409, "add", name="a", address="10.7.0.1")
-        assert "listens on 127.0.0.1, so 10.7.0.1 would not reach this controller" in message
+        problem = await node.expect_refusal(409, "add", name="a", address="10.7.0.1")
+        assert "listens on 127.0.0.1, so 10.7.0.1 would not reach this controller" in problem
 
 
 @pytest.mark.parametrize("host", [HOME, "0.0.0.0"])
-async def test_an_address_at_which_the_node_is_asked_is_refused(host: str) -> None:
+async def test_address_of_the_node_is_refused_for_a_controller(host: str) -> None:
     async with loop_node(host=host) as node:
         await listening(node, host)
         with pytest.raises(Conflict, match="a: the node itself is available at 127.0.0.1."):
@@ -174,13 +174,13 @@ async def test_an_address_at_which_the_node_is_asked_is_refused(host: str) -> No
         assert not node.node.members
 
 
-async def test_a_door_on_every_address_takes_any() -> None:
+async def test_door_on_all_addresses_accepts_any_address() -> None:
     async with loop_node(host="0.0.0.0") as node:
         node.node.door._host = "0.0.0.0"
         node.node.door._check_address("a", "10.7.0.1")
 
 
-async def test_without_the_right_to_an_interface_the_door_takes_its_own_address_only(
+async def test_door_without_interface_rights_uses_its_own_address_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Refusing(door_module.socket.socket):
@@ -195,12 +195,12 @@ async def test_without_the_right_to_an_interface_the_door_takes_its_own_address_
         monkeypatch.undo()
         await node.post("add", name="a")
         assert (await ask_once(HOME, port, "/outs.cgi", "a.localhost")).status == 200
-        assert "would not reach this controller" in await node.refused(
+        assert "would not reach this controller" in await node.expect_refusal(
             409, "add", name="b", address="127.0.0.5"
         )
 
 
-async def test_no_other_machine_can_reach_a_node_on_loopback() -> None:
+async def test_node_on_loopback_is_unreachable_from_other_machines() -> None:
     async with loop_node() as node:
         await listening(node)
         (listening_socket,) = node.node.door._listener.sockets  # type: ignore[union-attr]
@@ -214,24 +214,24 @@ async def test_new_name_is_valid_immediately_and_the_old_one_is_not() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1")
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
             assert (await ask(client, "/outs.cgi", "gh-1.localhost")).status == 200
             await node.post("rename", name="gh-1", to="cellar")
-            # Whoever is connected has to come again.
+            # A connected client has to connect again.
             assert await client[0].read() == b""
         assert (await ask_once(HOME, port, "/outs.cgi", "cellar.localhost")).status == 200
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 404
-        # Wherever nobody has named it himself, it is called so.
-        message = await ask_once(HOME, port, "/json/all.json", "cellar.localhost")
-        assert '"sname":"cellar"' in message.body
+        # Without a name of its own it uses this one.
+        report = await ask_once(HOME, port, "/json/all.json", "cellar.localhost")
+        assert '"sname":"cellar"' in report.body
         member = node.member("cellar")
         answer = discovery_answer(member.controller, member.built.name, member.built.mac, 80)
         assert answer.startswith(b"cellar\r\n")
-        # What the old connection held is given back under the name by which it was taken.
+        # The old connection is released under the name under which it was counted.
         assert node.node.door.shares.count_of("gh-1") == 0
 
 
-async def test_a_page_of_one_controller_cannot_switch_another() -> None:
+async def test_page_of_a_controller_cannot_switch_another() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2)
@@ -246,13 +246,13 @@ async def test_a_page_of_one_controller_cannot_switch_another() -> None:
         assert len(await node.get("list")) == 2
 
 
-async def test_controllers_have_cookies_and_passwords_of_their_own() -> None:
+async def test_each_controller_has_its_own_cookies_and_passwords() -> None:
     async with loop_node(host="0.0.0.0") as node:
         await node.node.door.listen(HOME, 0)
         port = node.node.door.port
         (one, other) = await _with_administrators(node)
         form = f"username=admin&password={one}".encode()
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
             signed = await ask(client, "/post.cgi?signin", "gh-1.localhost", "POST", form)
             assert signed.status == 200
             cookie = signed.head.partition("Set-Cookie: ")[2].partition(";")[0]
@@ -276,17 +276,17 @@ async def _with_administrators(node: LoopNode) -> list[str]:
     return passwords
 
 
-async def test_who_may_not_send_a_body_is_refused_before_it_is_read() -> None:
+async def test_forbidden_body_is_refused_before_it_is_read() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1")
-        async with connected(HOME, port) as (reader, writer):
+        async with connection_to(HOME, port) as (reader, writer):
             writer.write(
                 b"POST /api/fleet/add?name=b HTTP/1.1\r\nHost: x.example\r\n"
                 b"Expect: 100-continue\r\nContent-Length: 100000\r\n\r\n"
             )
             assert b" 404 " in await reader.readline()
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
             body = b'{"hw":"3.9","sw":"1.75","settings":{}}'
             made = await ask(client, "/api/fleet/add?name=b", "localhost", "POST", body)
             assert made.status == 200
@@ -294,7 +294,7 @@ async def test_who_may_not_send_a_body_is_refused_before_it_is_read() -> None:
             assert small.status == 200
 
 
-async def test_a_flood_at_one_controller_leaves_connections_for_another() -> None:
+async def test_flooded_controller_leaves_connections_for_others() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2)
@@ -313,12 +313,12 @@ async def test_a_flood_at_one_controller_leaves_connections_for_another() -> Non
             for _, writer in held:
                 writer.close()
         async with asyncio.timeout(PATIENCE_S):
-            while node.node.door.shares.used:  # noqa: ASYNC110 - told to nobody
+            while node.node.door.shares.used:  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(0)
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 200
 
 
-async def test_a_fault_of_one_controller_is_its_own() -> None:
+async def test_fault_of_a_controller_affects_no_other() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2)
@@ -326,7 +326,7 @@ async def test_a_fault_of_one_controller_is_its_own() -> None:
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 500
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-2.localhost")).status == 200
         await node.post("fault", fault="none")
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
             assert (await ask(client, "/outs.cgi", "gh-1.localhost")).status == 200
             await node.post("fault", fault="refuse", name="gh-1")
             with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
@@ -337,7 +337,7 @@ async def test_a_fault_of_one_controller_is_its_own() -> None:
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 200
 
 
-async def test_with_tls_each_name_answers_by_https_and_leads_there(tmp_path: Path) -> None:
+async def test_tls_node_serves_each_name_by_https_and_redirects_to_it(tmp_path: Path) -> None:
     certificate = certificate_of(
         Config(tls=True, hosts=("*.fleet.example",)), tmp_path, "leverframe fleet"
     )
@@ -362,14 +362,14 @@ async def test_with_tls_each_name_answers_by_https_and_leads_there(tmp_path: Pat
 
 
 @pytest.mark.parametrize("proxies", [(HOME,), ("10.0.0.5",)], ids=["named", "stranger"])
-async def test_waits_after_wrong_passwords_go_by_the_client_of_a_named_proxy(
+async def test_waits_after_wrong_passwords_count_the_client_behind_a_named_proxy(
     proxies: tuple[str, ...],
 ) -> None:
     async with loop_node(host="0.0.0.0", proxies=proxies) as node:
         await node.node.door.listen(HOME, 0)
         port = node.node.door.port
         await _with_administrators(node)
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
 
             async def guess(target: str, host: str, of: str) -> int:
                 came_from = {"X-Forwarded-For": f"127.0.0.9, {of}"}

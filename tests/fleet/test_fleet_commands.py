@@ -1,4 +1,4 @@
-"""`leverframe fleet`: what it asks a node, prints, and ends with."""
+"""`leverframe fleet`: its requests, its output and its exit status."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ from leverframe.host.configuration.reader import Sources
 from leverframe.host.controller import Controller
 from leverframe.host.controller.snapshot import LiveSnapshot, take_snapshot
 from leverframe.testing import Twin
-from leverframe.testing.twin_client import LOOP_THREAD
+from leverframe.testing.transport import LOOP_THREAD
 from tests import effort
 from tests.cases import for_each
 from tests.fleet.failing import fail
@@ -52,9 +52,9 @@ class Terminal:
 
     def __call__(self, *words: str, ends_with: int = 0) -> str:
         code = carry_out(["fleet", *words, "--node", f"127.0.0.1:{self.node.door.port}"])
-        message = self._capsys.readouterr()
-        assert code == ends_with, message
-        return message.out + message.err
+        output = self._capsys.readouterr()
+        assert code == ends_with, output
+        return output.out + output.err
 
     def json(self, *words: str) -> list[dict[str, object]]:
         return [msgspec.json.decode(line) for line in self(*words, "--json").splitlines()]
@@ -94,7 +94,7 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     asked = ("add", "--name", "gh-{n}", "--count", "5", "--template", str(template))
     assert "would be created: 5 (gh-1 to gh-5)" in fleet(*asked, "--dry-run")
     assert "created: 5 (gh-1 to gh-5)" in fleet(*asked, "--tag", "north", "--address", "127.0.1.1")
-    assert "There is a controller gh-1 already" in fleet(*asked, ends_with=2)
+    assert "A controller named gh-1 exists already" in fleet(*asked, ends_with=2)
     listed = fleet("list", "--tag", "north")
     assert "gh-5" in listed
     assert "3.5/1.49" in listed
@@ -127,7 +127,7 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert f"/, port {port} " in fleet("list", "one")
 
 
-def test_copies_are_numbered_and_placed_as_new_controllers_are(fleet: Terminal) -> None:
+def test_copies_are_numbered_and_placed_like_new_controllers(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-1")
     port = free_ports(2)[0]
     places = ("--first", "4", "--address", "127.0.1.1", "--port", str(port))
@@ -136,28 +136,28 @@ def test_copies_are_numbered_and_placed_as_new_controllers_are(fleet: Terminal) 
     assert (last["address"], last["port"]) == ("127.0.1.2", port + 1)
 
 
-def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Terminal) -> None:
+def test_place_sets_address_and_port_of_a_controller(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-1")
     port = str(free_port())
-    message = fleet("place", "gh-1", "--address", "127.0.1.1", "--port", port)
-    assert message.startswith("gh-1 is available at http://gh-1.localhost:")
-    assert message.endswith(f"/, 127.0.1.1, port {port}\n")
+    output = fleet("place", "gh-1", "--address", "127.0.1.1", "--port", port)
+    assert output.startswith("gh-1 is available at http://gh-1.localhost:")
+    assert output.endswith(f"/, 127.0.1.1, port {port}\n")
     assert fleet("place", "gh-1", "--port", "0").endswith("/, 127.0.1.1\n")
     assert fleet.json("place", "gh-1", "--address", "none")[0]["address"] is None
 
 
-def test_several_are_given_addresses_and_ports_that_follow_each_other(fleet: Terminal) -> None:
+def test_place_assigns_consecutive_addresses_and_ports(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "3")
     port = free_ports(2)[0]
-    message = fleet("place", "gh-1", "gh-3", "--address", "127.0.1.9", "--port", str(port))
-    first, second = message.splitlines()
+    output = fleet("place", "gh-1", "gh-3", "--address", "127.0.1.9", "--port", str(port))
+    first, second = output.splitlines()
     assert first.startswith("gh-1 is available at ")
     assert first.endswith(f"/, 127.0.1.9, port {port}")
     assert second.endswith(f"/, 127.0.1.10, port {port + 1}")
-    # Where one is refused its place, that ends it.
-    message = fleet("place", "gh-3", "gh-2", "gh-1", "--address", "127.0.1.8", ends_with=2)
-    assert "gh-3 is available at " in message
-    assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in message
+    # A refused place ends the command.
+    output = fleet("place", "gh-3", "gh-2", "gh-1", "--address", "127.0.1.8", ends_with=2)
+    assert "gh-3 is available at " in output
+    assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in output
     taken_away = fleet.json("place", "gh-1", "gh-3", "--address", "none", "--port", "0")
     assert [(one["address"], one["port"]) for one in taken_away] == [(None, None)] * 2
     assert "'no' is not a valid address" in fleet(
@@ -169,30 +169,30 @@ def test_list_ends_with_the_failed_controllers(
     fleet: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet("add", "--name", "gh-1")
-    assert "did not start" not in fleet("list")
+    assert "failed to start" not in fleet("list")
     fleet.node.roster.note_mistake("table 2", "line 5: b.hwx is unknown.")
     fleet.node.roster.note_mistake("table 2", "line 6: b.tags must be a list of texts.")
     one = "  line 5: b.hwx is unknown. line 6: b.tags must be a list of texts.\n"
     assert fleet("list").endswith("leverframe: 1 controller failed to start:\n" + one)
     fail(fleet.node, MemberRecord("c"), UNMADE, "c failed to start: its port is taken.")
     assert "leverframe: 2 controllers failed to start:\n" in fleet("list")
-    assert "did not start" not in fleet("list", "gh-1")
-    # A script reads objects from the output; this is beside it.
+    assert "failed to start" not in fleet("list", "gh-1")
+    # A script reads objects from the output; this is on standard error.
     carry_out(["fleet", "list", "--json", "--node", f"127.0.0.1:{fleet.node.door.port}"])
-    message = capsys.readouterr()
-    assert [msgspec.json.decode(line)["name"] for line in message.out.splitlines()] == ["gh-1"]
-    assert "2 controllers failed to start" in message.err
+    output = capsys.readouterr()
+    assert [msgspec.json.decode(line)["name"] for line in output.out.splitlines()] == ["gh-1"]
+    assert "2 controllers failed to start" in output.err
 
 
-def test_a_port_in_use_refuses_all_that_are_to_be_added(
+def test_port_in_use_refuses_the_whole_addition(
     fleet: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.controller_commands.AT_A_TIME", 2)
     asked = ("add", "--name", "gh-{n}", "--count", "4", "--port")
     taken = free_ports(3)[2]
     with socket.create_server(("127.0.0.1", taken)):
-        message = fleet(*asked, str(taken - 2), ends_with=2)
-        assert f"gh-3: port {taken} of 127.0.0.1 cannot be used: " in message
+        output = fleet(*asked, str(taken - 2), ends_with=2)
+        assert f"gh-3: port {taken} of 127.0.0.1 cannot be used: " in output
         assert fleet.json("list") == []
 
 
@@ -207,12 +207,12 @@ def test_added_controllers_are_printed_although_the_rest_is_refused(
     asked = ("add", "--name", "gh-{n}", "--count", "4", "--port")
     taken = free_ports(3)[2]
     with socket.create_server(("127.0.0.1", taken)):
-        message = fleet(*asked, str(taken - 2), ends_with=2)
-    assert "created: 2 (gh-1 to gh-2)" in message
-    assert "gh-3: port " in message
+        output = fleet(*asked, str(taken - 2), ends_with=2)
+    assert "created: 2 (gh-1 to gh-2)" in output
+    assert "gh-3: port " in output
 
 
-def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
+def test_command_with_an_internal_error_ends_with_an_error(
     fleet: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(self: FleetExecutor, *given: object) -> None:
@@ -220,8 +220,8 @@ def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
 
     fleet("add", "--name", "gh-{n}", "--count", "2")
     monkeypatch.setattr(FleetExecutor, "send", fail)
-    message = fleet("send", "outs.cgi?out0=1", ends_with=2)
-    assert "An internal error stopped it; see the log. Of 2 controllers, 0 have done it" in message
+    output = fleet("send", "outs.cgi?out0=1", ends_with=2)
+    assert "An internal error stopped it; see the log. Of 2 controllers, 0 have done it" in output
 
 
 def test_refused_command_is_reported_by_name_and_exit_status(fleet: Terminal) -> None:
@@ -236,11 +236,11 @@ def test_refused_command_is_reported_by_name_and_exit_status(fleet: Terminal) ->
     assert f"done: 0, refused: 3, held back: {many}" in none
     assert "old-3" in none
     assert "gh-1" not in none
-    message = fleet(*command, ends_with=1)
-    assert f"done: {many}, refused: 3" in message
-    assert all(f"old-{number}" in message for number in (1, 2, 3))
-    assert "HW 3.0 SW 1.18" in message
-    assert "gh-1" not in message
+    output = fleet(*command, ends_with=1)
+    assert f"done: {many}, refused: 3" in output
+    assert all(f"old-{number}" in output for number in (1, 2, 3))
+    assert "HW 3.0 SW 1.18" in output
+    assert "gh-1" not in output
     assert f"done: {many + 3}, refused: 0" in fleet("send", "outs.cgi?out0=1")
     assert "done: 1" in fleet("send", "post.cgi?sched_save &s0=lamp*0*1*9*0*127*1&&", "gh-1")
     assert [one["status"] for one in fleet.json("send", "outs.cgi?out1=1")] == [200] * (many + 3)
@@ -252,8 +252,8 @@ def test_times_are_printed_and_read_in_the_zone_of_the_node(
 ) -> None:
     fleet = in_warsaw
     fleet("add", "--name", "gh-{n}", "--count", "2")
-    message = fleet("advance", "--to", "2026-01-05T06:00")
-    assert message == "It is 2026-01-05 06:00:00 CET (Europe/Warsaw)\n"
+    output = fleet("advance", "--to", "2026-01-05T06:00")
+    assert output == "It is 2026-01-05 06:00:00 CET (Europe/Warsaw)\n"
     fleet("snapshot", "noon")
     fleet("send", "outs.cgi?out0=1")
     fleet("rollout", "plan", "r", "--command", "outs.cgi?out0=1")
@@ -268,8 +268,8 @@ def test_times_are_printed_and_read_in_the_zone_of_the_node(
     assert fleet.json("list", "gh-1")[0]["time"] == datetime(2026, 1, 5, 5, tzinfo=UTC).timestamp()
     fleet("tag", "gh-2", "--add", "late")
     fleet("advance", "1h", "--tag", "late")
-    message = fleet("advance", "0s")
-    assert message == "It is 2026-01-05 06:00:00 CET to 2026-01-05 07:00:00 CET (Europe/Warsaw)\n"
+    output = fleet("advance", "0s")
+    assert output == "It is 2026-01-05 06:00:00 CET to 2026-01-05 07:00:00 CET (Europe/Warsaw)\n"
     # An hour that comes twice.
     assert "02:30:00 CEST (Europe/Warsaw)" in fleet("advance", "--to", "2026-10-25T02:30")
     assert "02:30:00 CET (Europe/Warsaw)" in fleet("advance", "1h")
@@ -281,8 +281,8 @@ def test_step_reports_whether_something_was_due(fleet: Terminal) -> None:
     assert fleet("advance", "--step") == f"Nothing was due. {now}"
     assert fleet("advance", "0s") == now
     fleet("send", "outs.cgi?ortime=0600&out0=1", "gh-1")
-    message = fleet("advance", "--step")
-    assert message.startswith("1 of 2 controllers had tasks due within 10m. It is ")
+    output = fleet("advance", "--step")
+    assert output.startswith("1 of 2 controllers had tasks due within 10m. It is ")
     fleet("send", "outs.cgi?ortime=0060&out0=1")
     assert fleet.json("advance", "--step")[0]["due"] == 2
     assert fleet.json("advance", "0s")[0]["due"] is None
@@ -310,8 +310,8 @@ def test_snapshots_are_listed_and_removed(fleet: Terminal, monkeypatch: pytest.M
     assert fleet("remove-snapshot", "before") == "removed: before\n"
     assert "done: 2" in fleet("snapshot", "third")
     assert fleet.json("remove-snapshot", "third")[0]["controllers"] == 2
-    message = fleet("remove-snapshot", "third", ends_with=2)
-    assert "There is no snapshot 'third'. Allowed: at noon." in message
+    output = fleet("remove-snapshot", "third", ends_with=2)
+    assert "There is no snapshot 'third'. Allowed: at noon." in output
 
 
 def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,17 +338,17 @@ def test_advance_until_prints_the_time_of_the_moved_controllers(
     fleet("add", "--name", "pump")
     assert "It is 2026-01-05 02:00:00 UTC" in fleet("advance", "2h", "--tag", "north")
     assert [one["time"] for one in fleet.json("list")] == [1767578400.0] * 2 + [1767571200.0]
-    message = fleet("advance", "10s")
-    assert "It is 2026-01-05 00:00:10 UTC to 2026-01-05 02:00:10 UTC" in message
-    message = fleet("advance", "--to", "2026-01-05T01:00", ends_with=2)
-    assert "This moment has passed for gh-1 and 1 more" in message
+    output = fleet("advance", "10s")
+    assert "It is 2026-01-05 00:00:10 UTC to 2026-01-05 02:00:10 UTC" in output
+    output = fleet("advance", "--to", "2026-01-05T01:00", ends_with=2)
+    assert "This moment has passed for gh-1 and 1 more" in output
     assert "It is 2026-01-06 00:00:00 UTC" in fleet("advance", "--to", "2026-01-06T00:00")
     assert {one["time"] for one in fleet.json("list")} == {1767657600.0}
     assert "It is 2026-01-06 00:00:00 UTC" in fleet("advance", "--to", "2026-01-06T00:00")
     assert "This moment has passed." in fleet("advance", "--to", "2026-01-05", ends_with=2)
 
 
-def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: Path) -> None:
+def test_rollout_commands_plan_watch_and_operate(fleet: Terminal, tmp_path: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "3", "--tag", "all")
     fleet("add", "--name", "old", "--hw", "3.0", "--sw", "1.18")
     frost = ("--command", "stm.cgi?eventname=1Frost")
@@ -366,10 +366,10 @@ def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: P
         shown = str(fleet.json("rollout", "show", "r")[0]["status"])
         if shown == "finished":
             break
-    message = fleet("rollout", "show", "r", ends_with=1)
-    assert "finished, 3 done, 1 failed" in message
-    assert "group 2: 2 of 3, 1 failed" in message
-    assert "HW 3.0 SW 1.18" in message
+    output = fleet("rollout", "show", "r", ends_with=1)
+    assert "finished, 3 done, 1 failed" in output
+    assert "group 2: 2 of 3, 1 failed" in output
+    assert "HW 3.0 SW 1.18" in output
     assert [one["id"] for one in fleet.json("rollout", "list")] == ["r"]
     fleet("rollout", "remove", "r", ends_with=1)
     assert "There is no job 'r'" in fleet("rollout", "show", "r", ends_with=2)
@@ -381,7 +381,7 @@ def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: P
     assert "leverframe fleet rollout start" in planned
 
 
-def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: Path) -> None:
+def test_drift_and_changes_show_differences_and_users(fleet: Terminal, tmp_path: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "3", "--tag", "all")
     fleet("add", "--name", "old", "--hw", "3.0", "--sw", "1.18")
     template = tmp_path / "pump.toml"
@@ -392,11 +392,11 @@ def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: P
     compare = ("drift", "--template", str(template))
     fleet("send", "stm.cgi?oname=0Pump", "gh-1", "gh-2")
     fleet("send", "stm.cgi?oname=1Fan", "gh-2")
-    message = fleet(*compare, ends_with=1)
-    assert "gh-1: differs in 1 setting\n" in message
-    assert 'gh-2: differs in 2 settings\n  outputs.1.name = "Fan", not ""' in message
-    assert "old: cannot be compared: The template sets outputs.2.remember" in message
-    assert "same: 0, different: 4" in message
+    output = fleet(*compare, ends_with=1)
+    assert "gh-1: differs in 1 setting\n" in output
+    assert 'gh-2: differs in 2 settings\n  outputs.1.name = "Fan", not ""' in output
+    assert "old: cannot be compared: The template sets outputs.2.remember" in output
+    assert "same: 0, different: 4" in output
     assert fleet("rollout", "plan", "r", "--template", str(template), "--tag", "all")
     fleet("rollout", "start", "r")
     for _ in range(1000):
@@ -418,15 +418,15 @@ def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: P
     assert "'soon' is not a time" in fleet("changes", "--since", "soon", ends_with=2)
 
 
-def exported(fleet: Terminal, folder: Path) -> None:
+def export_two(fleet: Terminal, folder: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2", "--tag", "north", "--hw", "3.5")
     fleet("send", "stm.cgi?oname=0Pump", "gh-2")
     assert "2 controllers written to" in fleet("export", str(folder))
 
 
-def test_an_export_is_a_fleet_file_with_settings(fleet: Terminal, tmp_path: Path) -> None:
+def test_export_is_a_fleet_file_with_settings(fleet: Terminal, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    exported(fleet, folder)
+    export_two(fleet, folder)
     assert "choose another name" in fleet("export", str(folder), ends_with=2)
     read = read_fleet(Sources(folder / "fleet.toml", {}, {}))
     assert read.mistakes == []
@@ -465,7 +465,7 @@ class Bar:
 
 @pytest.fixture
 def bar(monkeypatch: pytest.MonkeyPatch) -> Bar:
-    """Let somebody watch, at a terminal."""
+    """Watch progress at a terminal."""
     shown = Bar()
     monkeypatch.setattr("leverframe.fleet.controller_commands.is_watched", lambda: True)
     monkeypatch.setattr("leverframe.host.terminal.Progress", shown)
@@ -542,8 +542,8 @@ def north_and_south(fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_command_that_matches_no_controller_fails(
     north_and_south: Terminal, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    message = north_and_south(*words, "--tag", "south", ends_with=2)
-    assert message == ("leverframe: No controller matches these names and tags.\n")
+    output = north_and_south(*words, "--tag", "south", ends_with=2)
+    assert output == ("leverframe: No controller matches these names and tags.\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -554,7 +554,7 @@ def test_command_to_a_node_without_controllers_fails(fleet: Terminal) -> None:
 @pytest.mark.thorough
 def test_node_of_a_file_runs_as_a_process_until_stopped(fleet: Terminal, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    exported(fleet, folder)
+    export_two(fleet, folder)
     with (folder / "fleet.toml").open("a") as file:
         file.write('[[controllers]]\nname = "WRONG"\n')
     port = free_port()
@@ -639,17 +639,17 @@ def test_rename_of_a_controller_in_the_file_warns_of_the_next_start(fleet: Termi
     assert "Remove" not in fleet("rename", "depot", "store")
 
 
-def test_a_password_is_typed_or_read_from_standard_input(
+def test_password_is_typed_or_read_from_standard_input(
     fleet: Terminal, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
     made = fleet.json("account", "add", "anna")[0]
     password = str(made["password"])
     monkeypatch.setattr("sys.stdin", StringIO(f"{password}\n"))
     assert fleet.json("list", "--user", "anna") == []
-    message = fleet("list", "--user", "anna", ends_with=2)
-    assert "Password of anna: it is missing; type it at a terminal, or write it to stan" in message
+    output = fleet("list", "--user", "anna", ends_with=2)
+    assert "Password of anna: the value is missing; type it at a terminal" in output
     monkeypatch.setattr("sys.stdin", None)
-    assert "Password of anna: it is missing" in fleet("list", "--user", "anna", ends_with=2)
+    assert "Password of anna: the value is missing" in fleet("list", "--user", "anna", ends_with=2)
     terminal = StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", terminal)
@@ -667,11 +667,11 @@ def test_address_that_is_not_a_node_is_reported(capsys: pytest.CaptureFixture[st
 def test_password_of_new_administrators_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     made = {"names": ["gh-1", "gh-2"], "dry_run": False, "password": "abc-def"}
     _print_made([made], as_json=False)
-    message = capsys.readouterr().out
-    assert "The administrators of gh-1 to gh-2 have the password abc-def" in message
+    output = capsys.readouterr().out
+    assert "The administrators of gh-1 to gh-2 have the password abc-def" in output
 
 
-def test_tenants_and_accounts_are_made_used_and_removed(
+def test_tenants_and_accounts_are_created_used_and_removed(
     fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "created: acme" in fleet("tenant", "add", "acme", "--max", "2")
@@ -687,10 +687,10 @@ def test_tenants_and_accounts_are_made_used_and_removed(
     exported = read_fleet(Sources(tmp_path / "all" / "fleet.toml", {}, {}))
     assert (exported.mistakes, exported.tenants) == ([], ("acme",))
     assert [one.record.tenant for one in exported.controllers] == ["acme", ""]
-    message = fleet("account", "add", "anna", "--tenant", "acme")
-    assert "anna, user of acme, has the password" in message
-    anna = message.split()[7]
-    admin = message.split("is admin with the password ")[1].split()[0]
+    output = fleet("account", "add", "anna", "--tenant", "acme")
+    assert "anna, user of acme, has the password" in output
+    anna = output.split()[7]
+    admin = output.split("is admin with the password ")[1].split()[0]
 
     def types(password: str) -> None:
         monkeypatch.setattr("leverframe.fleet.client.ask_secret", lambda _: password)
@@ -723,13 +723,13 @@ def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
     fleet: Terminal,
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
-    message = fleet("tenant", "add", "acme", "--open")
+    output = fleet("tenant", "add", "acme", "--open")
     assert (
-        "created: acme\n2 controllers are open to every user of the machine of the node." in message
+        "created: acme\n2 controllers are open to every user of the machine of the node." in output
     )
-    message = fleet("protect", "gh-1")
-    assert "The administrator of gh-1 has the password " in message
-    assert "shown only this once" in message
+    output = fleet("protect", "gh-1")
+    assert "The administrator of gh-1 has the password " in output
+    assert "shown only this once" in output
     assert fleet("tenant", "add", "acme").count("1 controller is open to every user") == 1
     (result,) = fleet.json("protect", "gh-2")
     assert result["password"]
@@ -740,11 +740,11 @@ def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
 
 def test_first_account_prints_the_passwords_of_administrators(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
-    message = fleet("account", "add", "anna")
-    assert "The administrators of gh-1, gh-2 have the password " in message
+    output = fleet("account", "add", "anna")
+    assert "The administrators of gh-1, gh-2 have the password " in output
 
 
-def test_nothing_is_cut_in_a_table_on_a_narrow_terminal() -> None:
+def test_table_on_a_narrow_terminal_is_not_cut() -> None:
     table = table_of("node", "inner address")
     table.add_row("north", "127.0.0.1:44383")
     console = Console(width=20, file=StringIO())

@@ -1,4 +1,4 @@
-"""The fleet file: what it makes, and mistakes told by name and line while the others start."""
+"""The fleet file: what it creates, and mistakes shown by name and line while the rest starts."""
 
 import socket
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def read(folder: Path, text: str, **files: str) -> FleetFile:
     return read_fleet(Sources(folder / "fleet.toml", {}, {}))
 
 
-async def test_the_controllers_of_a_file_start_as_it_says(tmp_path: Path) -> None:
+async def test_controllers_start_as_the_fleet_file_says(tmp_path: Path) -> None:
     fleet = read(tmp_path, GOOD, cellar=CELLAR)
     assert (fleet.config.port, fleet.mistakes) == (8090, [])
     async with loop_node() as node:
@@ -51,7 +51,7 @@ async def test_the_controllers_of_a_file_start_as_it_says(tmp_path: Path) -> Non
         assert node.member("cellar").controller.engine.settings.outputs[0].name == "Pump"
 
 
-async def test_what_the_file_says_counts_at_the_next_start_and_settings_stay(
+async def test_fleet_file_applies_at_the_next_start_and_settings_stay(
     tmp_path: Path,
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
@@ -92,16 +92,24 @@ async def test_renamed_controller_of_the_file_is_created_again_with_a_warning(
 @pytest.mark.parametrize(
     ("table", "line", "message"),
     [
-        ('name = "cellar"', 5, "cellar: There is a controller cellar already."),
+        (
+            'name = "cellar"',
+            5,
+            "cellar: A controller named cellar exists already; choose another name.",
+        ),
         ('name = "b"\ntags = "north"', 6, "b.tags must be a list of strings, not 'north'."),
         ('name = "b"\nhw = "4.0"', 6, "b: Unknown hardware '4.0'"),
         ('name = "b"\nhw = "3.5"\nsw = "9.9"', 7, "b: "),
         ('name = "b"\ntags = ["no tag"]', 6, "'no tag' is not a valid tag"),
         ('name = "b-{n}"\ncount = 2\nport = 65535', 7, "65536 is not a valid port"),
         ('name = "b"\nsettings = "none.toml"', 6, "none.toml cannot be read"),
-        ('name = "b"\nhwx = "3.0"', 6, "b.hwx is unknown; did you mean hw?"),
+        ('name = "b"\nhwx = "3.0"', 6, "Unknown key b.hwx. Did you mean hw?"),
         ('name = "B"', 5, "'B' is not a valid name"),
-        ('tags = ["a"]', 4, "number 2 lacks name, a text that is not empty."),
+        (
+            'tags = ["a"]',
+            4,
+            "name is missing in controller 2; it must be a string of at least one character.",
+        ),
         ('name = "b"\naddress = "no"', 6, "is not a valid address for a controller"),
         ('name = "b"\nboard = { kind = "linux" }', 6, "Virtual time needs simulated boards"),
         (
@@ -133,7 +141,7 @@ def test_mistake_in_one_of_a_thousand_is_reported_and_the_others_are_read(tmp_pa
     fleet = read(tmp_path, "".join(tables))
     (mistake,) = (one.sentence for one in fleet.mistakes)
     assert "fleet.toml, line 1402: gh-699: " in mistake
-    assert "There is a controller gh-699 already." in mistake
+    assert "A controller named gh-699 exists already; choose another name." in mistake
     assert len(fleet.controllers) == 999
 
 
@@ -154,7 +162,9 @@ def test_conflict_within_a_count_is_reported_and_the_others_are_read(
     fleet = read(tmp_path, text)
     by_port, by_name = (one.sentence for one in fleet.mistakes)
     assert by_port.endswith("fleet.toml, line 7: gh-2: gh-2 cannot have 9002: gh-3 has it.")
-    assert by_name.endswith("fleet.toml, line 5: gh-3: There is a controller gh-3 already.")
+    assert by_name.endswith(
+        "fleet.toml, line 5: gh-3: A controller named gh-3 exists already; choose another name."
+    )
     assert [one.record.name for one in fleet.controllers] == ["gh-3", "gh-1", "gh-4"]
 
 
@@ -164,14 +174,14 @@ async def test_port_in_use_is_reported_and_the_others_start(tmp_path: Path) -> N
         taken = node.node.door.port
         text = f'[[controllers]]\nname = "a"\nport = {taken}\n[[controllers]]\nname = "b"\n'
         fleet = read(tmp_path, text)
-        (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 3: " in message
-        assert f": a failed to start: port {taken} of 127.0.0.1 cannot be used" in message
+        (problem,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 3: " in problem
+        assert f": a failed to start: port {taken} of 127.0.0.1 cannot be used" in problem
         assert [one["name"] for one in await node.get("list")] == ["b"]
-        assert (await node.get(""))["not_started"] == [message]
+        assert (await node.get(""))["not_started"] == [problem]
 
 
-async def test_those_beside_one_that_cannot_be_are_made_together(
+async def test_controllers_beside_a_failed_one_are_created_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = '[[controllers]]\nname = "gh-{n}"\ncount = 20\n[[controllers]]\nname = "a"\nport = '
@@ -181,13 +191,13 @@ async def test_those_beside_one_that_cannot_be_are_made_together(
         batches = []
         add = node.node.add
 
-        async def counted(new: Sequence[NewController]) -> list[Member]:
+        async def count_and_add(new: Sequence[NewController]) -> list[Member]:
             batches.append(len(new))
             return await add(new)
 
-        monkeypatch.setattr(node.node, "add", counted)
-        (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 6: a failed to start: port " in message
+        monkeypatch.setattr(node.node, "add", count_and_add)
+        (problem,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 6: a failed to start: port " in problem
         assert batches == [20]
 
 
@@ -201,12 +211,12 @@ async def test_port_taken_since_then_is_reported_at_the_next_start(tmp_path: Pat
     with socket.create_server(("127.0.0.1", port)):
         async with loop_node(lane) as again:
             await again.node.door.listen("127.0.0.1", 0)
-            (message,) = await start_controllers(again.web, fleet.controllers, as_json=False)
-            assert "fleet.toml, line 3: " in message
-            assert f": a failed to start: port {port} of 127.0.0.1 cannot be used" in message
+            (problem,) = await start_controllers(again.web, fleet.controllers, as_json=False)
+            assert "fleet.toml, line 3: " in problem
+            assert f": a failed to start: port {port} of 127.0.0.1 cannot be used" in problem
             assert [one["name"] for one in await again.get("list")] == ["b"]
             overview = await again.get("")
-            assert overview["not_started"] == overview["troubles"] == [message]
+            assert overview["not_started"] == overview["troubles"] == [problem]
 
 
 async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_path: Path) -> None:
@@ -217,12 +227,12 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
         await node.post("add", name="added", address="127.0.0.3")
     async with loop_node(lane) as again:
         after = read(tmp_path, text.format(3)).controllers
-        (message,) = await start_controllers(again.web, after, as_json=False)
+        (problem,) = await start_controllers(again.web, after, as_json=False)
         sentence = "a runs without its own address and port: a cannot have 127.0.0.3: added has it."
-        assert message.endswith(f"fleet.toml, line 3: {sentence}")
+        assert problem.endswith(f"fleet.toml, line 3: {sentence}")
         assert [one["address"] for one in await again.get("list")] == [None, "127.0.0.3"]
         overview = await again.get("")
-        assert (overview["not_started"], overview["troubles"]) == ([], [message])
+        assert (overview["not_started"], overview["troubles"]) == ([], [problem])
         await again.post("add", name="third")
 
 
@@ -231,11 +241,11 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
     [
         ('name = "x"\n', "fleet.toml, line 1: unknown key name for a node. Known keys: host, port"),
         ("controllers = 3\n", "fleet.toml, line 1: write controllers as [[controllers]]"),
-        ("prot = 8090\n", "fleet.toml, line 1: prot is unknown; did you mean port?"),
-        ("at = 3\n", "fleet.toml, line 1: at is unknown"),
+        ("prot = 8090\n", "fleet.toml, line 1: Unknown key prot. Did you mean port?"),
+        ("at = 3\n", "fleet.toml, line 1: Unknown key at. Did you mean data?"),
     ],
 )
-def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(
+def test_mistake_in_node_keys_refuses_the_fleet_file(
     text: str, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadConfiguration, match=".") as refused:
@@ -256,18 +266,18 @@ def test_running_a_scenario_names_the_simulate_command(
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-async def test_the_first_password_of_a_files_controllers_is_shown_once(
+async def test_first_password_of_file_controllers_is_shown_once(
     as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
-    for message in (True, False):
+    for is_first in (True, False):
         async with loop_node(lane, host="0.0.0.0") as node:
             await start_controllers(node.web, fleet.controllers, as_json=as_json)
             assert node.member("attic").controller.engine.settings.access.required
-        assert ("password" in capsys.readouterr().out) is message
+        assert ("password" in capsys.readouterr().out) is is_first
 
 
-def test_how_often_live_state_is_saved_is_checked(tmp_path: Path) -> None:
+def test_interval_of_live_state_is_checked(tmp_path: Path) -> None:
     text = '[cluster]\ndatabase = "dbname=fleet"\nlive_state_every = {}\n'
     fleet = read(tmp_path, text.format(1))
     assert fleet.cluster is not None

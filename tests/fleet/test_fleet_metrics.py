@@ -25,7 +25,7 @@ def value(found: list[Sample], name: str, **labels: str) -> float:
     return one
 
 
-async def test_figures_are_summed_up_over_the_node_whatever_their_number() -> None:
+async def test_figures_are_totals_of_the_node() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=25)
         await node.post("add", name="old", hw="3.5", sw="1.49")
@@ -60,7 +60,7 @@ async def test_metrics_by_tag_carry_controller_names() -> None:
         assert reply.status == 404
 
 
-async def test_a_tag_of_too_many_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tag_of_too_many_controllers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.operations.nodes.MAX_SINGLE", 1)
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2, tags="all")

@@ -1,4 +1,4 @@
-"""`leverframe fleet simulate`: what happens to a fleet, told, refused and the same again."""
+"""`leverframe fleet simulate`: what happens to a fleet, its mistakes, and the same result again."""
 
 from pathlib import Path
 
@@ -56,9 +56,7 @@ def test_scenario_prints_events_in_order_with_refusals(
     assert lines[5].startswith("simulated 2h for 4 controllers; ")
 
 
-def test_the_same_scenario_has_the_same_digest_and_another_one_another(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_digest_identifies_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     digests = []
     for text in (SCENARIO, SCENARIO, SCENARIO.replace("out0=1", "out2=1")):
         simulate(tmp_path, text, "--json")
@@ -81,19 +79,19 @@ def test_the_same_scenario_has_the_same_digest_and_another_one_another(
         ('sim = "DS1', 'smi = "DS1', 22, "unknown key smi"),
         ("eventname", "eventnmae", 15, "has no command 'eventnmae'"),
         ("/outs.cgi?ortime=05", "/outs.cgi?ortime=x", 19, "'x' is not a whole number"),
-        ("/outs.cgi?ortime=05", "/nothing.cgi?a=1", 19, "is no command"),
+        ("/outs.cgi?ortime=05", "/nothing.cgi?a=1", 19, "is not a command"),
         ("ortime=05", "ortime=05\\n/outs.cgi?out1=1", 19, "holds several commands"),
-        ('name = "old"', 'name = "gh-1"', 11, "There is a controller gh-1 already"),
+        ('name = "old"', 'name = "gh-1"', 11, "A controller named gh-1 exists already"),
     ],
 )
 def test_scenario_mistake_is_reported_with_its_line_and_nothing_runs(
     old: str, new: str, line: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, SCENARIO.replace(old, new, 1)) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert f"line {line}: " in said.err
-    assert message in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert f"line {line}: " in output.err
+    assert message in output.err
 
 
 TWO_WRONG_CONTROLLERS_AND_MOMENTS = """\
@@ -112,7 +110,7 @@ smi = "DS1=4"
 time = "+1s"
 tag = "north"
 """
-TWO_MOMENTS_FOR_NOBODY = """\
+TWO_MOMENTS_WITHOUT_CONTROLLERS = """\
 [[controllers]]
 name = "gh-1"
 
@@ -131,16 +129,16 @@ tag = ["nroth"]
     ("text", "lines"),
     [
         (TWO_WRONG_CONTROLLERS_AND_MOMENTS, [3, 6, 10, 8, 12]),
-        (TWO_MOMENTS_FOR_NOBODY, [4, 4, 4, 9]),
+        (TWO_MOMENTS_WITHOUT_CONTROLLERS, [4, 4, 4, 9]),
     ],
 )
-def test_all_mistakes_are_reported_together(
+def test_scenario_mistakes_are_reported_together(
     text: str, lines: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, text) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert [int(line.split("line ")[1].split(":")[0]) for line in said.err.splitlines()] == lines
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert [int(line.split("line ")[1].split(":")[0]) for line in output.err.splitlines()] == lines
 
 
 def test_at_must_be_a_list_of_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +146,7 @@ def test_at_must_be_a_list_of_tables(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "write at as [[at]] tables" in capsys.readouterr().err
 
 
-def test_the_example_is_lived_through(capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_scenario_runs_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     example = Path(__file__).parents[2] / "examples" / "fleet" / "cold-day.toml"
     assert carry_out(["fleet", "simulate", "--config", str(example)]) == 0
     assert "17h: /outs.cgi?out0=0: done 25, refused 0" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`leverframe fleet run`: what it says, serves and keeps, from its start to its stop."""
+"""`leverframe fleet run`: what it prints, serves and stores, from its start to its stop."""
 
 import asyncio
 import signal
@@ -42,7 +42,7 @@ async def answering(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "text"),
     [
         ("discovery = false\n", "A node with 1 controller answers at http://localhost:"),
         ("json = true\nvirtual_time = true\n", '"event":"ready"'),
@@ -50,7 +50,7 @@ async def answering(port: int) -> None:
     ],
 )
 async def test_node_prints_its_address_and_stops_on_a_signal(
-    keys: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    keys: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     port = free_port()
     tables = '[[controllers]]\nname = "cellar"\n[[controllers]]\nname = "WRONG"\n'
@@ -63,13 +63,13 @@ async def test_node_prints_its_address_and_stops_on_a_signal(
         await asyncio.sleep(0)
     else:
         await answering(port)
-    message = ""
+    output = ""
     async with asyncio.timeout(PATIENCE_S):
-        while said not in message:
+        while text not in output:
             await asyncio.sleep(0.01)
-            message += capsys.readouterr().out
+            output += capsys.readouterr().out
     if "tls" not in keys:
-        # Whoever looks at the page sees which of them did not start, too.
+        # The page shows the failed controllers, too.
         assert "WRONG" in (await ask_once(HOME, port, "/api/fleet", HOME)).body
         figures = (await ask_once(HOME, port, "/metrics", HOME)).body
         assert "leverframe_node_controllers_not_started 1\n" in figures
@@ -88,19 +88,19 @@ async def test_taken_port_is_reported_before_anything_is_created(tmp_path: Path)
 
 
 @pytest.mark.thorough
-def test_nothing_acknowledged_is_lost_when_a_node_is_killed_under_load(tmp_path: Path) -> None:
-    """Count a number up in each of many controllers; kill the node; look at every one of them."""
+def test_node_killed_under_load_loses_no_acknowledged_change(tmp_path: Path) -> None:
+    """Count a number up in each of many controllers; kill the node; check every one of them."""
     count, rounds, chance = 20, 3, Random(7)
     port = free_port()
     fleet_file(tmp_path, port, f'[[controllers]]\nname = "gh-{{n}}"\ncount = {count}\n')
     acknowledged = dict.fromkeys((f"gh-{n + 1}" for n in range(count)), 0)
     for _ in range(rounds):
-        node = _started(tmp_path)
+        node = _start(tmp_path)
         connection = HTTPConnection(HOME, port, timeout=PATIENCE_S)
         try:
             for name, number in acknowledged.items():
                 stored = _ask(connection, name, "/api/settings")["outputs"][0]["name"]
-                # The one that was under way may have been stored, too.
+                # The change that was under way may have been stored, too.
                 assert not number or int(stored[1:]) in (number, number + 1)
             for _ in range(chance.randrange(100, 200)):
                 name = chance.choice(list(acknowledged))
@@ -116,7 +116,7 @@ def test_nothing_acknowledged_is_lost_when_a_node_is_killed_under_load(tmp_path:
     assert sum(acknowledged.values()) >= rounds * 100
 
 
-def _started(folder: Path) -> subprocess.Popen[str]:
+def _start(folder: Path) -> subprocess.Popen[str]:
     node = subprocess.Popen(
         [*(sys.executable, "-m", "leverframe", "fleet", "run", "--json"), "--config", "fleet.toml"],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""Snapshots of groups: kept with the node, sealed alike, and gone with their controllers."""
+"""Snapshots of groups: stored with the node, sealed, and removed with their controllers."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def lane(folder: Path) -> SqliteLane:
 
 
 async def begin(node: LoopNode) -> None:
-    """Make controllers with a secret, a name and an output that is remembered; snapshot them."""
+    """Add controllers with a secret, a name and an output that is remembered; snapshot them."""
     template = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.remember": true}}'
     await node.post("add", template, name="gh-{n}", count=2)
     for member in node.node.members.values():
@@ -39,7 +39,7 @@ def parts(node: FleetNode) -> list[int]:
     return [part for one in node.registry.snapshots.values() for part in one.parts.values()]
 
 
-async def test_a_snapshot_survives_the_process_and_its_secrets_are_sealed(tmp_path: Path) -> None:
+async def test_snapshot_survives_the_process_with_sealed_secrets(tmp_path: Path) -> None:
     async with loop_node(lane(tmp_path)) as node:
         await begin(node)
     assert SECRET.encode() not in everything_in(tmp_path)
@@ -49,20 +49,20 @@ async def test_a_snapshot_survives_the_process_and_its_secrets_are_sealed(tmp_pa
         assert node.member("gh-1").controller.engine.values["OUT0"] == 0
         new = await node.post("add", name="late")
         assert new["names"] == ["late"]
-        message = await node.post("restore", label="noon")
-        assert [one["status"] for one in message["results"]] == [200, 200, 409]
+        answer = await node.post("restore", label="noon")
+        assert [one["status"] for one in answer["results"]] == [200, 200, 409]
         for name in ("gh-1", "gh-2"):
             engine = node.member(name).controller.engine
             assert engine.settings.outputs[0].name == "Pump"
             assert engine.settings.email.password == SECRET
             assert engine.values["OUT0"] == 1
-    # What was gone back to is on disk.
+    # The restored state is on disk.
     async with loop_node(lane(tmp_path)) as node:
         assert await node.node.start_stored() == {}
         assert node.member("gh-2").controller.engine.settings.outputs[0].name == "Pump"
 
 
-async def test_parts_of_a_snapshot_are_gone_with_their_controller_and_with_a_newer_one() -> None:
+async def test_snapshot_parts_end_with_their_controller_or_a_newer_snapshot() -> None:
     async with loop_node() as node:
         await begin(node)
         before = parts(node.node)
@@ -78,7 +78,7 @@ async def test_parts_of_a_snapshot_are_gone_with_their_controller_and_with_a_new
         assert (await node.get(""))["snapshots"] == []
 
 
-async def test_another_version_does_not_take_a_stored_snapshot(tmp_path: Path) -> None:
+async def test_stored_snapshot_of_another_version_is_refused(tmp_path: Path) -> None:
     async with loop_node(lane(tmp_path)) as node:
         await node.post("add", name="a", hw="3.5", sw="1.49")
         await node.post("snapshot", label="noon")
@@ -86,11 +86,11 @@ async def test_another_version_does_not_take_a_stored_snapshot(tmp_path: Path) -
         await node.node.take_over([type(record)("a", hw="3.5", sw="1.57")])
     async with loop_node(lane(tmp_path)) as node:
         assert await node.node.start_stored() == {}
-        message = await node.post("restore", label="noon")
-        assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in message["results"][0]["detail"]
+        answer = await node.post("restore", label="noon")
+        assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in answer["results"][0]["detail"]
 
 
-async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unwritable_snapshot_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     class FullLane(MemoryLane):
         is_full = False
 
@@ -103,13 +103,13 @@ async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.Mon
     async with loop_node(full) as node:
         await node.post("add", name="a")
         monkeypatch.setattr(FullLane, "is_full", True)
-        message = await node.post("snapshot", label="noon")
+        answer = await node.post("snapshot", label="noon")
         monkeypatch.setattr(FullLane, "is_full", False)
-        assert (message["done"], message["results"][0]["status"]) == (0, 507)
+        assert (answer["done"], answer["results"][0]["status"]) == (0, 507)
         assert (await node.get(""))["snapshots"] == []
 
 
-async def test_snapshots_are_listed_and_a_removed_one_frees_its_label_and_its_place(
+async def test_removed_snapshot_frees_its_label_and_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.groups.MAX_LABELS", 2)
@@ -121,19 +121,19 @@ async def test_snapshots_are_listed_and_a_removed_one_frees_its_label_and_its_pl
         noon = {"label": "noon", "at": taken, "controllers": 2}
         late = {"label": "late", "at": taken + 3600, "controllers": 1}
         assert await node.get("snapshots") == [noon, late]
-        why = await node.refused(409, "snapshot", label="third")
+        why = await node.expect_refusal(409, "snapshot", label="third")
         assert "or with `leverframe fleet remove-snapshot`." in why
         before = [*node.node.registry.snapshots["noon"].parts.values()]
         assert await node.post("snapshot/remove", label="noon") == noon
         assert await node.get("snapshots") == [late]
         assert [one.settings for one in (await node.node.lane.fetch(before)).values()] == [{}, {}]
-        refused = await node.refused(400, "snapshot/remove", label="noon")
+        refused = await node.expect_refusal(400, "snapshot/remove", label="noon")
         assert refused == "Field label: There is no snapshot 'noon'. Allowed: late."
-        assert "label is missing" in await node.refused(400, "snapshot/remove")
+        assert "label is missing" in await node.expect_refusal(400, "snapshot/remove")
         assert (await node.post("snapshot", label="third"))["done"] == 2
 
 
-async def test_a_removed_snapshot_is_gone_after_the_next_start(tmp_path: Path) -> None:
+async def test_removed_snapshot_stays_removed_after_a_restart(tmp_path: Path) -> None:
     async with loop_node(lane(tmp_path)) as node:
         await begin(node)
         await node.post("snapshot/remove", label="noon")
@@ -147,7 +147,7 @@ async def test_snapshots_of_jobs_are_neither_listed_nor_removed() -> None:
         await node.post("add", name="a")
         await node.web.snapshots.keep(list(node.node.members.values()), "7/1")
         assert await node.get("snapshots") == []
-        await node.refused(400, "snapshot/remove", label="job/7/1")
+        await node.expect_refusal(400, "snapshot/remove", label="job/7/1")
         assert len(node.node.registry.snapshots) == 1
 
 
@@ -155,8 +155,8 @@ async def test_controllers_removed_during_a_restore_are_reported() -> None:
     async with loop_node(real_time=True) as node:
         await begin(node)
         await node.node.lane.forget(parts(node.node))
-        message = await node.post("restore", label="noon")
-        details = [one["detail"] for one in message["results"]]
+        answer = await node.post("restore", label="noon")
+        details = [one["detail"] for one in answer["results"]]
         assert details == [
             f"There is no snapshot of gh-{number} from before the change." for number in (1, 2)
         ]

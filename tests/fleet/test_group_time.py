@@ -1,4 +1,4 @@
-"""Virtual time of several tenants: nobody waits for another one, and what is given up ends."""
+"""Virtual time of several tenants: no tenant waits for another, and abandoned requests end."""
 
 import asyncio
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ async def two_tenants(fleet: TenantFleet) -> None:
 
 async def begin_year(fleet: TenantFleet) -> "asyncio.Task[object]":
     """Let one tenant move its time by a year; return when that is under way."""
-    move = asyncio.create_task(fleet.done("acme-chief", f"advance?for={YEAR}"))
+    move = asyncio.create_task(fleet.post("acme-chief", f"advance?for={YEAR}"))
     await moving(fleet.member("a-1").controller)
     return move
 
@@ -53,14 +53,14 @@ async def give_up(move: "asyncio.Task[object]") -> None:
         await move
 
 
-async def test_a_tenants_time_waits_for_no_other_tenants() -> None:
+async def test_time_of_a_tenant_waits_for_no_other_tenant() -> None:
     async with tenant_fleet() as fleet:
         await two_tenants(fleet)
         year = await begin_year(fleet)
         with within(5):
-            await fleet.done("zulu-chief", "advance?for=10s")
-            await fleet.done("zulu-chief", "advance?to=2026-01-05T00:01:00")
-            await fleet.done("zulu-chief", "advance?step=1")
+            await fleet.post("zulu-chief", "advance?for=10s")
+            await fleet.post("zulu-chief", "advance?to=2026-01-05T00:01:00")
+            await fleet.post("zulu-chief", "advance?step=1")
         assert not year.done()
         await give_up(year)
 
@@ -69,38 +69,38 @@ async def test_moves_of_one_tenant_wait_for_each_other_and_add_up() -> None:
     async with tenant_fleet() as fleet:
         await two_tenants(fleet)
         await give_way_at_each_part()
-        move = partial(fleet.done, "acme-chief", "advance?for=1m")
+        move = partial(fleet.post, "acme-chief", "advance?for=1m")
         await asyncio.gather(*(move() for _ in range(3)))
         walls = {fleet.member(name).controller.clock.wall() for name in ("a-1", "a-2")}
         assert walls == {BEGIN + 180}
 
 
-async def test_operator_who_waits_for_one_tenant_keeps_no_other_waiting() -> None:
+async def test_operator_waiting_for_a_tenant_delays_no_other() -> None:
     async with tenant_fleet() as fleet:
         await two_tenants(fleet)
         year = await begin_year(fleet)
-        of_all = asyncio.create_task(fleet.done("admin", "advance?for=1h"))
+        of_all = asyncio.create_task(fleet.post("admin", "advance?for=1h"))
         with within(5):
-            await fleet.done("zulu-chief", "advance?for=10s")
+            await fleet.post("zulu-chief", "advance?for=10s")
         assert not of_all.done()
         await give_up(year)
         await of_all
         assert fleet.member("z-1").controller.clock.wall() == BEGIN + 10 + 3600
 
 
-async def test_time_that_runs_runs_on_while_one_tenant_moves_its_own() -> None:
+async def test_running_time_continues_while_a_tenant_moves_its_own() -> None:
     async with tenant_fleet() as fleet:
         await two_tenants(fleet)
         year = await begin_year(fleet)
-        await fleet.done("admin", "advance?rate=100")
+        await fleet.post("admin", "advance?rate=100")
         await moving(fleet.member("z-1").controller)
         assert not year.done()
         await give_up(year)
-        await fleet.done("admin", "advance?rate=0")
+        await fleet.post("admin", "advance?rate=0")
 
 
 @for_each("count", [1, 5])
-async def test_cancelled_move_leaves_all_at_one_moment(count: int) -> None:
+async def test_cancelled_move_leaves_all_at_the_same_time(count: int) -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=count)
         await node.post("add", name="idle")
@@ -116,7 +116,7 @@ async def test_cancelled_move_leaves_all_at_one_moment(count: int) -> None:
         assert 0 < cancelled.value.moved_s < 3600
 
 
-async def test_move_of_all_that_is_cancelled_moves_the_common_time_as_far() -> None:
+async def test_cancelled_move_of_all_moves_the_common_time_equally() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         make_busy(one.controller for one in node.node.members.values())
@@ -130,22 +130,22 @@ async def test_move_of_all_that_is_cancelled_moves_the_common_time_as_far() -> N
             assert before < node.node.clock.wall() < before + 300 * 86400
 
 
-@for_each("given", [{"for_": "367d"}, {"for_": "36500d"}, {"to": "2027-06-01T00:00"}], ids=str)
-async def test_a_move_longer_than_a_request_may_ask_for_is_refused(given: dict[str, str]) -> None:
+@for_each("options", [{"for_": "367d"}, {"for_": "36500d"}, {"to": "2027-06-01T00:00"}], ids=str)
+async def test_too_long_move_of_time_is_refused(options: dict[str, str]) -> None:
     async with loop_node() as node:
         await node.post("add", name="gh")
-        said = await node.refused(400, "advance", **given)
-        assert "Allowed: up to 366d; send several requests." in said
+        problem = await node.expect_refusal(400, "advance", **options)
+        assert "Allowed: up to 366d; send several requests." in problem
         assert node.member("gh").controller.clock.wall() == BEGIN
 
 
-async def test_a_year_is_not_too_long() -> None:
+async def test_move_of_a_year_is_allowed() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh")
         assert (await node.post("advance", for_=YEAR))["moved_s"] == 366 * 86400
 
 
-async def test_a_long_snapshot_does_not_keep_other_changes_of_the_node_waiting() -> None:
+async def test_long_snapshot_does_not_delay_other_changes() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=20)
         await give_way_at_each_part()
@@ -158,7 +158,7 @@ async def test_a_long_snapshot_does_not_keep_other_changes_of_the_node_waiting()
         assert held.count(True) < len(held) / 4
 
 
-async def test_controller_that_is_removed_while_a_snapshot_is_taken_is_not_in_it() -> None:
+async def test_controller_removed_during_a_snapshot_is_not_in_it() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=20)
         await give_way_at_each_part()

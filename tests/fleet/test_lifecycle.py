@@ -71,7 +71,7 @@ HAPPENINGS: dict[MemberEvent, Callable[[Member], None]] = {
 
 @for_each("event", MemberEvent)
 @for_each("state", STATES)
-def test_event_leads_where_the_table_says_or_cannot_happen(
+def test_event_follows_the_table_or_cannot_happen(
     state: type[MemberState], event: MemberEvent
 ) -> None:
     member = Member(MemberRecord("a"), 1, EXAMPLES[state])
@@ -118,7 +118,7 @@ def test_failure_is_reported_until_the_outcome_of_the_next_attempt() -> None:
     assert (member.failure, member.is_due(0.0)) == (None, False)
 
 
-def test_member_without_parts_is_no_controller() -> None:
+def test_member_without_parts_is_not_a_controller() -> None:
     member = Member(MemberRecord("a"), 1, FAILED)
     with pytest.raises(NotRunning, match="a does not run"):
         member.controller  # noqa: B018
@@ -131,7 +131,7 @@ def test_member_without_parts_is_no_controller() -> None:
 # --- the roster -----------------------------------------------------------------------------------
 
 
-def test_only_stored_controllers_are_retried_automatically() -> None:
+def test_automatic_retry_covers_stored_controllers_only() -> None:
     roster = Roster()
     roster.retry_s = 1000.0
     fail(roster, MemberRecord("a"), 1, "no")
@@ -189,12 +189,12 @@ class FaultyLane(MemoryLane):
 
 
 #: Only the tenant that a file names gets parts of the machine: so the controller cannot start.
-def broken(name: str) -> NewController:
+def break_controller(name: str) -> NewController:
     config = Config(cors_origins=("http://localhost",))
-    return NewController(MemberRecord(name, tenant="nobody"), Profile(), config=config)
+    return NewController(MemberRecord(name, tenant="missing"), Profile(), config=config)
 
 
-async def test_interrupted_start_is_a_failure_that_can_be_tried_again() -> None:
+async def test_interrupted_start_is_a_failure_that_can_be_retried() -> None:
     lane = FaultyLane()
     async with loop_node(lane) as node:
         await node.post("add", name="a")
@@ -266,7 +266,7 @@ class LifeOfControllers(RuleBasedStateMachine):
     @rule(name=NAMES)
     def break_or_repair(self, name: str) -> None:
         self.broken ^= {name}
-        self.node.node.in_file = {one: broken(one) for one in self.broken}
+        self.node.node.in_file = {one: break_controller(one) for one in self.broken}
 
     @rule()
     def lose_or_find_the_store(self) -> None:
@@ -279,7 +279,7 @@ class LifeOfControllers(RuleBasedStateMachine):
     def add(self, name: str) -> None:
         known = self.expected.get(name)
         if known is not None and known.is_stored:
-            self.do(self.node.refused(409, "add", name=name))
+            self.do(self.node.expect_refusal(409, "add", name=name))
             return
         self.do(self.node.post("add", name=name))
         self.expected[name] = Expected(is_stored=True, is_running=True)
@@ -290,7 +290,7 @@ class LifeOfControllers(RuleBasedStateMachine):
         """Make a controller as the file names it, which another tenant's name prevents."""
         if name in self.expected:
             return
-        record = MemberRecord(name, tenant="nobody" if is_refused else "")
+        record = MemberRecord(name, tenant="missing" if is_refused else "")
         why = self.do(make_new(self.node.node, [NewController(record, Profile())], {}))
         assert why.keys() == ({name} if is_refused else set())
         self.expected[name] = Expected(not is_refused, not is_refused, int(is_refused))
@@ -300,12 +300,12 @@ class LifeOfControllers(RuleBasedStateMachine):
         stored = [n for n, one in self.expected.items() if one.is_stored and not one.is_running]
         # Only those that are stored: what a file names is made by another rule.
         if stored and self.lane.is_away:
-            self.do(self.node.refused(507, "start", name=",".join(stored)))
+            self.do(self.node.expect_refusal(507, "start", name=",".join(stored)))
             return
         if not stored:
             return
-        message = self.do(self.node.post("start", name=",".join(stored)))
-        for one in message["results"]:
+        answer = self.do(self.node.post("start", name=",".join(stored)))
+        for one in answer["results"]:
             self.note_outcome(one["name"])
             assert (one["status"] == 200) == self.expected[one["name"]].is_running
 
@@ -314,9 +314,9 @@ class LifeOfControllers(RuleBasedStateMachine):
     def remove(self, name: str) -> None:
         known = self.expected.get(name)
         if known is None:
-            self.do(self.node.refused(404, "remove", name=name))
+            self.do(self.node.expect_refusal(404, "remove", name=name))
         elif not known.is_stored:
-            self.do(self.node.refused(503, "remove", name=name))
+            self.do(self.node.expect_refusal(503, "remove", name=name))
         else:
             self.do(self.node.post("remove", name=name))
             del self.expected[name]
@@ -324,13 +324,13 @@ class LifeOfControllers(RuleBasedStateMachine):
     @precondition(lambda self: not self.lane.is_away)
     @rule(name=NAMES)
     def place(self, name: str) -> None:
-        """Let a controller that failed go on without an address: nothing hinders it then."""
+        """Remove the address of a failed controller, so that it can start."""
         known = self.expected.get(name)
         if known is None or not known.is_stored:
-            self.do(self.node.refused(503 if known else 404, "place", name=name, port=0))
+            self.do(self.node.expect_refusal(503 if known else 404, "place", name=name, port=0))
         elif name in self.broken:
             # The file decides where it is.
-            self.do(self.node.refused(409, "place", name=name, port=0))
+            self.do(self.node.expect_refusal(409, "place", name=name, port=0))
         else:
             self.do(self.node.post("place", name=name, port=0))
             known.is_running = True
@@ -356,7 +356,7 @@ class LifeOfControllers(RuleBasedStateMachine):
         self.do(self.opened.__aexit__(None, None, None))
         self.do(self.open())
         node = self.node.node
-        node.in_file = {one: broken(one) for one in self.broken}
+        node.in_file = {one: break_controller(one) for one in self.broken}
         stored = {name: one for name, one in self.expected.items() if one.is_stored}
         node.begin_start([MemberRecord("elsewhere")])
         assert {one.name for one in node.roster.idle()} == {*stored, "elsewhere"}

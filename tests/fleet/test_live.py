@@ -34,8 +34,8 @@ async def busy(node: LoopNode, count: int) -> None:
     for number in range(1, count + 1):
         for command in BUSY:
             target, _, body = command.format(n=number).partition(" ")
-            message = await node.post("send", body.encode(), command=target, name=f"gh-{number}")
-            assert message["refused"] == 0, message
+            answer = await node.post("send", body.encode(), command=target, name=f"gh-{number}")
+            assert answer["refused"] == 0, answer
 
 
 async def run(order: Sequence[int], steps: Sequence[float], window_s: float) -> str:
@@ -59,13 +59,13 @@ async def run(order: Sequence[int], steps: Sequence[float], window_s: float) -> 
     steps=st.lists(st.integers(1, 4000).map(float), max_size=4),
     window_s=st.sampled_from([0.0, 1.0, WINDOW_S]),
 )
-def test_the_same_happens_whatever_the_order_and_the_steps(
+def test_result_is_independent_of_order_and_steps(
     order: list[int], steps: list[float], window_s: float
 ) -> None:
     assert asyncio.run(run(order, steps, window_s)) == asyncio.run(run(range(4), (), 0.0))
 
 
-async def test_another_course_has_another_digest() -> None:
+async def test_digest_differs_for_another_course() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         one, other = (node.member(f"gh-{n}").controller for n in (1, 2))
@@ -74,7 +74,7 @@ async def test_another_course_has_another_digest() -> None:
         assert journal_digest([one]) != journal_digest([other])
 
 
-async def test_the_time_of_all_moves_together_and_new_ones_begin_there() -> None:
+async def test_time_of_all_moves_together_and_new_controllers_begin_there() -> None:
     async with loop_node(timezone="Europe/Warsaw") as node:
         await node.post("add", name="gh-{n}", count=2)
         await node.post("send", command="outs.cgi?ortime=05&out0=1")
@@ -86,7 +86,7 @@ async def test_the_time_of_all_moves_together_and_new_ones_begin_there() -> None
         assert {one["time"] for one in await node.get("list")} == {BEGIN + 4 * 3600}
 
 
-async def test_a_step_goes_to_the_next_moment_at_which_one_is_due() -> None:
+async def test_step_advances_to_the_next_due_moment() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         before = (await node.get(""))["time"]
@@ -96,7 +96,7 @@ async def test_a_step_goes_to_the_next_moment_at_which_one_is_due() -> None:
         assert (await node.get(""))["time"] == before + 7
 
 
-async def test_only_those_with_a_tag_are_moved_where_one_is_given() -> None:
+async def test_advance_with_a_tag_moves_tagged_controllers_only() -> None:
     async with loop_node() as node:
         await node.post("add", name="a", tags="north")
         await node.post("add", name="b")
@@ -117,7 +117,7 @@ async def test_time_runs_at_a_rate_until_it_is_frozen() -> None:
 
 
 @for_each(
-    ("given", "message"),
+    ("options", "message"),
     [
         ({"for_": "soon"}, "soon"),
         ({"to": "2020-01-01T00:00"}, "This moment has passed"),
@@ -127,14 +127,14 @@ async def test_time_runs_at_a_rate_until_it_is_frozen() -> None:
         ({"for_": "1h", "step": "1"}, "Exactly one way to move time must be set"),
     ],
 )
-async def test_invalid_move_of_time_is_refused(given: dict[str, str], message: str) -> None:
+async def test_invalid_move_of_time_is_refused(options: dict[str, str], message: str) -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
-        assert message in await node.refused(400, "advance", **given)
+        assert message in await node.expect_refusal(400, "advance", **options)
         assert (await node.get(""))["time"] == BEGIN
 
 
-async def test_the_common_time_goes_back_with_all_and_stays_where_only_some_do() -> None:
+async def test_common_time_is_restored_only_with_all_controllers() -> None:
     async with loop_node() as node:
         await node.post("add", name="a", tags="north")
         await node.post("add", name="b")
@@ -149,10 +149,10 @@ async def test_the_common_time_goes_back_with_all_and_stays_where_only_some_do()
         assert {one["time"] for one in await node.get("list")} == {BEGIN + 3600}
 
 
-async def test_on_real_time_nothing_is_moved_and_a_snapshot_is_of_what_is_remembered() -> None:
+async def test_real_time_cannot_be_moved_and_snapshots_hold_stored_state() -> None:
     async with loop_node(real_time=True) as node:
         await node.post("add", name="a")
-        assert "This node runs in real time" in await node.refused(409, "advance", for_="1h")
+        assert "This node runs in real time" in await node.expect_refusal(409, "advance", for_="1h")
         await node.post("send", command="stm.cgi?oname=0Pump")
         assert (await node.post("snapshot", label="before"))["done"] == 1
         await node.post("send", command="stm.cgi?oname=0Fan")
@@ -164,7 +164,7 @@ async def test_on_real_time_nothing_is_moved_and_a_snapshot_is_of_what_is_rememb
         assert controller.engine is not engine
 
 
-async def test_a_group_goes_back_to_a_snapshot() -> None:
+async def test_group_is_restored_from_a_snapshot() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         await node.post("send", command="outs.cgi?out0=1", name="gh-1")
@@ -172,24 +172,24 @@ async def test_a_group_goes_back_to_a_snapshot() -> None:
         await node.post("add", name="late")
         await node.post("send", command="outs.cgi?out0=0&oname=0Pump")
         await node.post("advance", for_="1h")
-        message = await node.post("restore", label="before")
-        assert (message["done"], message["refused"]) == (2, 1)
-        assert message["results"][2]["detail"] == "late is not in the snapshot before."
+        answer = await node.post("restore", label="before")
+        assert (answer["done"], answer["refused"]) == (2, 1)
+        assert answer["results"][2]["detail"] == "late is not in the snapshot before."
         member = node.member("gh-1").controller
         assert member.engine.values["OUT0"] == 1
         assert member.engine.settings.outputs[0].name != "Pump"
         assert member.clock.wall() == BEGIN
         assert (await node.get(""))["snapshots"] == ["before"]
-        assert "Allowed: before" in await node.refused(400, "restore", label="after")
+        assert "Allowed: before" in await node.expect_refusal(400, "restore", label="after")
 
 
-async def test_a_node_has_a_bounded_number_of_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_number_of_snapshots_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.groups.MAX_LABELS", 1)
     async with loop_node() as node:
         await node.post("add", name="a")
         await node.post("snapshot", label="one")
         await node.post("snapshot", label="one")
-        assert "1 snapshots already" in await node.refused(409, "snapshot", label="two")
+        assert "1 snapshots already" in await node.expect_refusal(409, "snapshot", label="two")
 
 
 @pytest.mark.parametrize("real_time", [False, True])
@@ -209,14 +209,14 @@ async def test_fork_resumes_from_the_present_state(real_time: bool) -> None:
             assert other.controller.engine.values["OUT1"] == 1
         await node.post("send", command="stm.cgi?oname=0Fan", name="copy-1")
         assert one.controller.engine.settings.outputs[0].name == "Pump"
-        assert "a already" in await node.refused(409, "fork", name="copy-1", to="a")
+        assert "a already" in await node.expect_refusal(409, "fork", name="copy-1", to="a")
 
 
-async def test_faults_of_many_have_a_seed_each_and_end_together() -> None:
+async def test_each_faulty_controller_has_its_seed_and_faults_end_together() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
-        message = await node.post("fault", fault="sensor_noisy*label:DS1", seed=7, name="gh-1,gh-2")
-        assert message["done"] == 2
+        answer = await node.post("fault", fault="sensor_noisy*label:DS1", seed=7, name="gh-1,gh-2")
+        assert answer["done"] == 2
         texts = [_fault_texts(node, f"gh-{n}") for n in (1, 2, 3)]
         assert len(texts[0]) == 1
         assert texts[0] != texts[1]
@@ -225,16 +225,16 @@ async def test_faults_of_many_have_a_seed_each_and_end_together() -> None:
         assert (await node.post("fault", fault="reboot*takes:5s"))["done"] == 3
         await node.post("fault", fault="none")
         assert [_fault_texts(node, f"gh-{n}") for n in (1, 2, 3)] == [[], [], []]
-        assert "There is no fault" in await node.refused(400, "fault", fault="gremlins")
+        assert "There is no fault" in await node.expect_refusal(400, "fault", fault="gremlins")
 
 
-async def test_too_many_faults_are_refused_by_each(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_controller_refuses_too_many_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.controller_actions.MAX_FAULTS", 1)
     async with loop_node() as node:
         await node.post("add", name="a")
         assert (await node.post("fault", fault="stale"))["done"] == 1
-        message = await node.post("fault", fault="stale")
-        assert "1 faults already" in message["results"][0]["detail"]
+        answer = await node.post("fault", fault="stale")
+        assert "1 faults already" in answer["results"][0]["detail"]
 
 
 def _fault_texts(node: LoopNode, name: str) -> list[str]:
@@ -243,7 +243,7 @@ def _fault_texts(node: LoopNode, name: str) -> list[str]:
     return [one.text for one in faults.report()]
 
 
-async def test_an_export_holds_all_that_makes_the_fleet_again_and_no_secret() -> None:
+async def test_export_recreates_the_fleet_and_holds_no_secret() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2, tags="north", address="127.0.0.3")
         await node.post("send", command="stm.cgi?oname=0Pump", name="gh-1")
@@ -257,7 +257,7 @@ async def test_an_export_holds_all_that_makes_the_fleet_again_and_no_secret() ->
         assert "7391" not in str(first)
 
 
-async def test_an_export_has_the_settings_that_a_backup_would_have() -> None:
+async def test_export_has_the_settings_of_a_backup() -> None:
     async with loop_node() as node:
         await busy(node, 2)
         (exported,) = await node.get("export", name="gh-2")

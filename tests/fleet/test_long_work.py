@@ -14,7 +14,7 @@ from leverframe.core.settings import Rule
 from leverframe.interface.table.rules import event_query
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.shared import SharedHistory
-from tests.fleet.http_client import Streams, ask, ask_once, connected
+from tests.fleet.http_client import Streams, ask, ask_once, connection_to
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.patience import PATIENCE_S
 from tests.stopwatch import within
@@ -42,7 +42,7 @@ def work_processes() -> set[int]:
     for thread in Path("/proc/self/task").iterdir():
         with suppress(OSError):
             found |= set(map(int, (thread / "children").read_text().split()))
-    return {process for process in found if b"bounded_work" in _command(process)}
+    return {process for process in found if b"bounded_child" in _command(process)}
 
 
 def _command(process: int) -> bytes:
@@ -80,9 +80,9 @@ def send_what_if(client: Streams) -> None:
     client[1].write(head.encode() + body)
 
 
-async def test_what_if_at_its_limits_delays_no_other_controller_and_takes_no_memory() -> None:
+async def test_largest_what_if_delays_no_controller_and_needs_no_memory() -> None:
     async with busy_node() as (_, port):
-        async with connected(HOME, port) as busy, connected(HOME, port) as other:
+        async with connection_to(HOME, port) as busy, connection_to(HOME, port) as other:
             before = memory_bytes()
             send_what_if(busy)
             (process,) = await until_work_runs()
@@ -97,11 +97,11 @@ async def test_what_if_at_its_limits_delays_no_other_controller_and_takes_no_mem
         await until_work_runs(runs=False)
 
 
-async def test_a_second_what_if_of_a_controller_waits_and_is_refused_with_a_time() -> None:
+async def test_second_what_if_of_a_controller_waits_or_is_refused_with_a_time() -> None:
     async with busy_node() as (node, port):
         places = node.node.services.places
         places.wait_s = 0.05
-        async with connected(HOME, port) as busy, connected(HOME, port) as second:
+        async with connection_to(HOME, port) as busy, connection_to(HOME, port) as second:
             send_what_if(busy)
             await until_work_runs()
             body = oscillating(1)
@@ -119,7 +119,7 @@ async def test_places_of_controllers_count_for_their_present_tenant() -> None:
     async with busy_node() as (node, port):
         await node.post("tenant/add", tenant="acme", open=True)
         await node.post("tenant/give", name="gh-1", tenant="acme")
-        async with connected(HOME, port) as busy:
+        async with connection_to(HOME, port) as busy:
             send_what_if(busy)
             await until_work_runs()
             assert list(node.node.services.places.running.values()) == ["acme"]
@@ -132,7 +132,7 @@ async def test_reading_of_many_controllers_is_answered(path: str) -> None:
         assert (await ask_once(HOME, port, path, "localhost")).status == 200
 
 
-async def test_one_export_of_a_tenant_is_under_way_at_a_time() -> None:
+async def test_tenant_runs_one_export_at_a_time() -> None:
     async with busy_node() as (node, port):
         streams: WorkPlaces = node.node.services.streams
         streams.wait_s = 0.01

@@ -1,4 +1,4 @@
-"""Keys of a fleet file that give a controller parts of the machine: devices, files, networks."""
+"""Keys of a fleet file that grant a controller parts of the machine: devices, files, networks."""
 
 import asyncio
 from pathlib import Path
@@ -40,7 +40,7 @@ async def start(node: LoopNode, fleet: FleetFile) -> list[str]:
 
 
 async def ask(node: LoopNode, name: str, target: str, method: str = "GET", **request: Any) -> Reply:
-    """Ask a controller as its clients do, behind the door."""
+    """Send a request to a controller, behind the door."""
     path, mark, query = target.partition("?")
     headers, peer = request.get("headers", {}), request.get("peer", "127.0.0.1")
     asked = Request(method, path, query if mark else None, headers, b"", peer)
@@ -53,7 +53,7 @@ async def health(node: LoopNode, name: str) -> Any:
     return msgspec.json.decode((await ask(node, name, "/health")).body)
 
 
-async def test_a_controller_with_an_address_takes_firmware_there(tmp_path: Path) -> None:
+async def test_controller_accepts_firmware_at_its_address(tmp_path: Path) -> None:
     (tmp_path / "owner.pub").write_bytes(PUBLIC)
     text = table("keyed", address=FIRST, firmware_key="owner.pub") + table("open", address=SECOND)
     port = free_port()
@@ -82,7 +82,7 @@ async def test_unsigned_firmware_is_refused_at_the_address_of_a_controller(tmp_p
         assert (await ask(node, "a", "/outs.cgi")).status == 200
 
 
-async def test_a_controller_that_is_placed_elsewhere_takes_firmware_there() -> None:
+async def test_controller_accepts_firmware_at_its_new_address() -> None:
     port = free_port()
     async with loop_node(tftp_port=port) as node:
         await node.node.door.listen("127.0.0.1", 0)
@@ -115,7 +115,7 @@ async def test_health_names_keys_without_effect_and_the_reason(tmp_path: Path) -
         assert "without_effect" not in await health(node, "plain")
 
 
-async def test_trusted_networks_are_those_of_one_controller(tmp_path: Path) -> None:
+async def test_trusted_networks_apply_to_one_controller(tmp_path: Path) -> None:
     text = table("a", trusted=["192.0.2.0/24"]) + table("b")
     async with loop_node(host="0.0.0.0") as node:
         await start(node, read(tmp_path, text))
@@ -143,7 +143,7 @@ async def test_other_sites_may_use_the_controller_that_names_them(tmp_path: Path
         assert "Access-Control-Allow-Origin" not in dict(shut.headers)
 
 
-async def test_a_controller_that_a_node_takes_over_has_the_keys_of_its_file(tmp_path: Path) -> None:
+async def test_takeover_applies_the_machine_keys_of_the_file(tmp_path: Path) -> None:
     async with loop_node(host="0.0.0.0") as node:
         await start(node, read(tmp_path, table("a", trusted=["192.0.2.0/24"])))
         member = node.member("a")
@@ -153,7 +153,7 @@ async def test_a_controller_that_a_node_takes_over_has_the_keys_of_its_file(tmp_
         assert (await ask(node, "a", "/outs.cgi?out0=1", peer="192.0.2.7")).status == 200
 
 
-async def test_serial_port_and_bus_are_those_of_one_controller(tmp_path: Path) -> None:
+async def test_serial_port_and_bus_belong_to_one_controller(tmp_path: Path) -> None:
     text = table("a", serial_port="/dev/no-tty1", serial_modbus="/dev/no-tty2") + table("b")
     async with loop_node(real_time=True, capture=True) as node:
         await start(node, read(tmp_path, text))
@@ -165,7 +165,7 @@ async def test_serial_port_and_bus_are_those_of_one_controller(tmp_path: Path) -
         assert not any("no-tty" in trouble for trouble in second.troubles.values())
 
 
-async def test_the_release_check_asks_only_where_there_is_an_address(tmp_path: Path) -> None:
+async def test_release_check_runs_only_with_an_address(tmp_path: Path) -> None:
     text = table("a", firmware_check_url="http://127.0.0.1:9/newest.json") + table("b")
     async with loop_node(capture=False) as node:
         await start(node, read(tmp_path, text))
@@ -179,7 +179,7 @@ async def test_the_release_check_asks_only_where_there_is_an_address(tmp_path: P
 
 
 @pytest.mark.needs_program("mosquitto")
-async def test_a_controller_shows_the_broker_its_certificate(tmp_path: Path) -> None:
+async def test_controller_presents_its_certificate_to_the_broker(tmp_path: Path) -> None:
     folder = tmp_path / "broker"
     folder.mkdir()
     broker = Broker(folder, tls=True)
@@ -208,15 +208,15 @@ async def test_a_controller_shows_the_broker_its_certificate(tmp_path: Path) -> 
     ("keys", "line", "words"),
     [
         ({"firmware_key": "none.pub"}, 3, "cannot be read"),
-        ({"mqtt_key": "a.key"}, 3, "go together"),
-        ({"trusted": ["127.0.0.0/8"]}, 3, "holds this machine itself"),
-        ({"cors_origins": ["*"]}, 3, "is no origin"),
-        ({"firmware_check_url": "ftp://x"}, 3, "no address of a web server"),
-        ({"serial_port": "/dev/a", "serial_modbus": "/dev/a"}, 3, "cannot share"),
+        ({"mqtt_key": "a.key"}, 3, "belong together"),
+        ({"trusted": ["127.0.0.0/8"]}, 3, "contains this machine"),
+        ({"cors_origins": ["*"]}, 3, "is not an origin"),
+        ({"firmware_check_url": "ftp://x"}, 3, "is not an HTTP or HTTPS URL"),
+        ({"serial_port": "/dev/a", "serial_modbus": "/dev/a"}, 3, "are the same device"),
         ({"trusted_role": "owner"}, 3, "trusted_role must be"),
     ],
 )
-def test_a_key_that_cannot_be_is_reported_at_its_line_and_the_others_are_read(
+def test_invalid_key_is_reported_at_its_line_and_the_rest_is_read(
     tmp_path: Path, keys: dict[str, Any], line: int, words: str
 ) -> None:
     fleet = read(tmp_path, table("a", **keys) + table("b"))
@@ -226,7 +226,7 @@ def test_a_key_that_cannot_be_is_reported_at_its_line_and_the_others_are_read(
     assert [one.record.name for one in fleet.controllers] == ["b"]
 
 
-def test_a_device_has_one_owner(tmp_path: Path) -> None:
+def test_device_has_one_owner(tmp_path: Path) -> None:
     text = table("a", serial_port="/dev/x") + table("b", serial_modbus="/dev/x")
     (mistake,) = read(tmp_path, text).mistakes
     assert "b cannot use /dev/x, because a does" in mistake.sentence
@@ -234,7 +234,7 @@ def test_a_device_has_one_owner(tmp_path: Path) -> None:
     assert "a-2 cannot use /dev/x, because a-1 does" in mistake.sentence
 
 
-async def test_a_tenant_gets_parts_of_the_machine_only_where_the_file_names_it(
+async def test_tenant_gets_machine_parts_only_if_the_file_names_it(
     tmp_path: Path,
 ) -> None:
     lane = MemoryLane()
@@ -249,11 +249,13 @@ async def test_a_tenant_gets_parts_of_the_machine_only_where_the_file_names_it(
     async with loop_node(lane) as node:
         named = 'tenants = ["acme"]\n' + table("a", tenant="acme", **keys)
         assert await start(node, read(tmp_path, named)) == []
-        refusal = await node.refused(409, "tenant/give", name="a")
+        refusal = await node.expect_refusal(409, "tenant/give", name="a")
         assert "assigns parts of the machine" in refusal
 
 
-async def test_nothing_of_the_machine_is_given_by_the_api() -> None:
+async def test_api_grants_no_machine_parts() -> None:
     async with loop_node() as node:
         for key in ("serial_port", "trusted", "firmware_key", "mqtt_certificate", "cors_origins"):
-            assert "Unknown parameter" in await node.refused(400, "add", name="a", **{key: "/x"})
+            assert "Unknown parameter" in await node.expect_refusal(
+                400, "add", name="a", **{key: "/x"}
+            )

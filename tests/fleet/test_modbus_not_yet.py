@@ -12,7 +12,7 @@ from leverframe.fleet import shared_ports
 from leverframe.fleet.serve import start_controllers
 from leverframe.server.fair_shares import DescriptorBudget
 from tests.devices.waiting import until
-from tests.fleet.http_client import Streams, connected
+from tests.fleet.http_client import Streams, connection_to
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.test_node_start import STARTED, HeldLane
 from tests.fleet.test_shared_ports import ASK_NAME, READ_COIL, SWITCHES
@@ -26,14 +26,14 @@ COIL_OFF = bytes.fromhex("0001 0000 0004 01 01 01 00")
 
 
 class HalfStarted:
-    def __init__(self, node: LoopNode, modbus: int, snmp: int, go_on: Callable[[], None]) -> None:
+    def __init__(self, node: LoopNode, modbus: int, snmp: int, resume: Callable[[], None]) -> None:
         self.node = node
         self.modbus = modbus
         self.snmp = snmp
-        self._go_on = go_on
+        self._resume = resume
 
-    async def started(self) -> None:
-        self._go_on()
+    async def wait_until_started(self) -> None:
+        self._resume()
         await until(lambda: not self.node.node.roster.is_starting)
 
 
@@ -70,7 +70,7 @@ async def half_started(
             await starting
 
 
-async def answered(client: Streams, sent: bytes, expected: bytes) -> None:
+async def expect_answer(client: Streams, sent: bytes, expected: bytes) -> None:
     reader, writer = client
     writer.write(sent)
     async with asyncio.timeout(PATIENCE_S):
@@ -85,83 +85,88 @@ async def ends(client: Streams, sent: bytes = b"") -> None:
             assert await reader.read() == b""
 
 
-async def test_one_that_is_yet_to_start_is_busy_and_answers_by_the_same_connection_then(
+async def test_starting_controller_is_busy_then_answers_on_the_same_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with half_started(monkeypatch) as node:
-        async with connected(ADDRESSES[0], node.modbus) as client:
-            await answered(client, READ_COIL, COIL_OFF)
+        async with connection_to(ADDRESSES[0], node.modbus) as client:
+            await expect_answer(client, READ_COIL, COIL_OFF)
         async with (
-            connected(ADDRESSES[2], node.modbus) as client,
-            connected(ADDRESSES[2], node.modbus) as halved,
+            connection_to(ADDRESSES[2], node.modbus) as client,
+            connection_to(ADDRESSES[2], node.modbus) as halved,
         ):
-            await answered(client, READ_COIL + READ_COIL, BUSY + BUSY)
+            await expect_answer(client, READ_COIL + READ_COIL, BUSY + BUSY)
             halved[1].write(READ_COIL[:5])
             waiting = node.node.node.modbus.busy
             await until(lambda: any(one._frames.is_within_a_frame for one in waiting))
-            await node.started()
-            await answered(client, READ_COIL, COIL_OFF)
-            # The request that began before is told the same as those beside it.
-            await answered(halved, READ_COIL[5:], BUSY)
-            await answered(halved, READ_COIL, COIL_OFF)
+            await node.wait_until_started()
+            await expect_answer(client, READ_COIL, COIL_OFF)
+            # The request that began before gets the same answer as the others.
+            await expect_answer(halved, READ_COIL[5:], BUSY)
+            await expect_answer(halved, READ_COIL, COIL_OFF)
         # Both are counted once, and no longer when they are closed.
         clients = node.node.node.door.descriptors.clients
         await until(lambda: clients.used == 0)
 
 
-async def test_who_is_not_expected_is_refused_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with half_started(monkeypatch) as node, connected("127.0.0.74", node.modbus) as client:
+async def test_unexpected_client_is_refused_during_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with (
+        half_started(monkeypatch) as node,
+        connection_to("127.0.0.74", node.modbus) as client,
+    ):
         await ends(client)
 
 
-async def test_one_that_has_started_without_modbus_ends_the_connection(
+async def test_controller_without_modbus_ends_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with (
         half_started(monkeypatch, "stm.cgi?modbuson=0") as node,
-        connected(ADDRESSES[2], node.modbus) as client,
+        connection_to(ADDRESSES[2], node.modbus) as client,
     ):
-        await answered(client, READ_COIL, BUSY)
-        await node.started()
+        await expect_answer(client, READ_COIL, BUSY)
+        await node.wait_until_started()
         await ends(client, READ_COIL)
 
 
-async def test_what_is_no_modbus_and_long_silence_end_the_connection(
+async def test_invalid_modbus_or_long_silence_ends_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with half_started(monkeypatch) as node:
-        async with connected(ADDRESSES[2], node.modbus) as client:
+        async with connection_to(ADDRESSES[2], node.modbus) as client:
             await ends(client, b"GET / HTTP/1.1\r\n\r\n")
         monkeypatch.setattr(shared_ports, "FIRST_FRAME_S", 0.01)
-        async with connected(ADDRESSES[2], node.modbus) as client:
+        async with connection_to(ADDRESSES[2], node.modbus) as client:
             await ends(client)
 
 
-async def test_connections_that_wait_are_counted_and_end_with_the_port(
+async def test_waiting_connections_are_counted_and_end_with_the_port(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with half_started(monkeypatch) as node:
         budget = node.node.node.door.descriptors
-        async with connected(ADDRESSES[2], node.modbus) as client:
-            await answered(client, READ_COIL, BUSY)
+        async with connection_to(ADDRESSES[2], node.modbus) as client:
+            await expect_answer(client, READ_COIL, BUSY)
             assert budget.clients.used == 1
             monkeypatch.setattr(DescriptorBudget, "lease", lambda *given: None)
-            async with connected(ADDRESSES[2], node.modbus) as refused:
+            async with connection_to(ADDRESSES[2], node.modbus) as refused:
                 await ends(refused)
-            # Nobody who has started has the port open any more.
+            # No started controller has the port open any more.
             for address in ADDRESSES[:STARTED]:
                 await node.node.node.modbus.leave(address)
             await ends(client)
 
 
-async def test_snmp_stays_silent_and_managers_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_snmp_is_silent_during_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     async with half_started(monkeypatch) as node:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as manager:
             manager.setblocking(False)
             manager.connect((ADDRESSES[2], node.snmp))
             manager.send(ASK_NAME)
-            await node.started()
+            await node.wait_until_started()
             manager.send(ASK_NAME)
             async with asyncio.timeout(PATIENCE_S):
                 assert (await loop.sock_recv(manager, 4096)).endswith(b"gh-3")

@@ -1,4 +1,4 @@
-"""Controllers moved from a data folder into a node and out again: nothing is lost on the way."""
+"""Controllers moved from a data folder into a node and out again: nothing is lost."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ from tests.host.maintenance.test_folder_owner import OWNER, owners
 PROFILE = Profile("3.5", "1.49")
 
 
-async def lived_in(path: Path, *commands: str) -> dict[str, Any]:
+async def live_in(path: Path, *commands: str) -> dict[str, Any]:
     """Let a controller live in a folder, and return what a client could ask it for."""
     with DataFolder(path) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
@@ -44,12 +44,12 @@ async def lived_in(path: Path, *commands: str) -> dict[str, Any]:
         for command in ("outs.cgi?out0=1", *commands):
             await twin.ok(f"/{command}")
         built.controller.writer.commit(Changes(blobs={"site": b"s"}, messages={7: {"a": 1}}))
-        message = await told_by(twin)
+        identity = await read_identity(twin)
         await built.stop()
-    return message
+    return identity
 
 
-async def told_by(twin: LoopTwin) -> dict[str, Any]:
+async def read_identity(twin: LoopTwin) -> dict[str, Any]:
     return {
         "mac": twin.controller.persistent.values["identity.mac"],
         "password": twin.controller.engine.settings.email.password,
@@ -66,17 +66,17 @@ async def run_there(path: Path) -> tuple[dict[str, Any], list[str]]:
         history = ThreadHistoryWorker(folder.history_path, Bounds())
         labels = await history.ask(Compactor.labels)
         built = await build(PROFILE, store, VirtualClock(), UTC, history=history)
-        message = await told_by(LoopTwin(built.controller, built.web))
+        identity = await read_identity(LoopTwin(built.controller, built.web))
         await built.stop()
     assert site == b"s"
-    return message, labels
+    return identity, labels
 
 
 async def test_controller_is_the_same_in_a_node_and_on_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
-    before = await lived_in(own)
+    before = await live_in(own)
     data.mkdir()
     untouched = {file.name: file.read_bytes() for file in own.iterdir()}
     await adopt_folder(data, own, "cellar", ["north"])
@@ -92,7 +92,7 @@ async def test_controller_is_the_same_in_a_node_and_on_its_own(
         member = web.node.members["cellar"]
         assert (member.record.tags, member.controller.profile) == (("north",), PROFILE)
         twin = LoopTwin(member.controller, member.built.web)
-        assert await told_by(twin) == {**before, "called": "cellar"}
+        assert await read_identity(twin) == {**before, "called": "cellar"}
         await twin.ok("/stm.cgi?oname=0Pump")
         await web.node.close()
         history = SharedHistory(folder.history_path, Bounds())
@@ -102,8 +102,8 @@ async def test_controller_is_the_same_in_a_node_and_on_its_own(
         await history.close()
 
     await release_controller(data, "cellar", out)
-    message, labels = await run_there(out)
-    assert message == {**before, "name": "Pump", "called": "cellar"}
+    identity, labels = await run_there(out)
+    assert identity == {**before, "name": "Pump", "called": "cellar"}
     assert "OUT0" in labels
     with FleetFolder(data) as folder:
         lane = open_lane(folder).lane
@@ -114,7 +114,7 @@ async def test_controller_is_the_same_in_a_node_and_on_its_own(
 
 async def test_custom_name_moves_along(tmp_path: Path) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
-    before = await lived_in(own, "stm.cgi?sname=Boiler")
+    before = await live_in(own, "stm.cgi?sname=Boiler")
     assert before["called"] == "Boiler"
     data.mkdir()
     await adopt_folder(data, own, "cellar", [])
@@ -124,20 +124,22 @@ async def test_custom_name_moves_along(tmp_path: Path) -> None:
 
 async def test_failed_move_is_reported_and_changes_nothing(tmp_path: Path) -> None:
     own, data = tmp_path / "own", tmp_path / "node"
-    await lived_in(own)
+    await live_in(own)
     with pytest.raises(NoFolder):
         await adopt_folder(data, own, "a", [])
     with pytest.raises(NoFolder):
         await release_controller(data, "a", tmp_path / "out")
     data.mkdir()
-    with pytest.raises(NoStore, match="name the data folder of a controller"):
+    with pytest.raises(NoStore, match="data folder of a controller"):
         await adopt_folder(data, tmp_path / "nowhere", None, [])
     with pytest.raises(CannotMove, match="is not a valid name"):
         await adopt_folder(data, own, "Big Name", [])
     with DataFolder(own), pytest.raises(FolderInUse):
         await adopt_folder(data, own, "a", [])
     await adopt_folder(data, own, "a", [])
-    with pytest.raises(CannotMove, match="There is a controller a already. Choose another"):
+    with pytest.raises(
+        CannotMove, match="A controller named a exists already; choose another name with"
+    ):
         await adopt_folder(data, own, "a", [])
     with pytest.raises(CannotMove, match="is already in the node, as a"):
         await adopt_folder(data, own, "b", [])
@@ -155,11 +157,11 @@ async def test_failed_move_is_reported_and_changes_nothing(tmp_path: Path) -> No
     await release_controller(data, "a", tmp_path / "out")
 
 
-async def test_a_damaged_history_stays_behind_and_the_settings_are_moved(
+async def test_damaged_history_stays_behind_and_settings_move(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own, data = tmp_path / "own", tmp_path / "node"
-    await lived_in(own)
+    await live_in(own)
     data.mkdir()
     (own / "history.db").write_bytes(b"rubbish" * 3000)
     await adopt_folder(data, own, None, [])
@@ -182,16 +184,19 @@ async def names_in(data: Path) -> list[str]:
     return [row["name"] for row in kept.values()]
 
 
-def test_the_command_line_moves_in_and_out_also_without_a_history(
+def test_adopt_and_release_commands_work_without_a_history(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
-    asyncio.run(lived_in(own))
+    asyncio.run(live_in(own))
     (own / "history.db").unlink()
     data.mkdir()
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", "--data", str(data)]) == 0
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", "--data", str(data)]) == 2
-    assert "There is a controller cellar already." in capsys.readouterr().err
+    assert (
+        "A controller named cellar exists already; choose another name with --name."
+        in capsys.readouterr().err
+    )
     assert carry_out(["fleet", "release", "cellar", "--to", str(out), "--data", str(data)]) == 0
     assert f"leverframe run --data {out}" in capsys.readouterr().out
 
@@ -204,11 +209,11 @@ def test_the_command_line_moves_in_and_out_also_without_a_history(
         (None, "Remove cellar from any fleet file, or"),
     ],
 )
-def test_one_that_a_fleet_file_names_is_released_with_a_word_about_it(
+def test_release_of_a_controller_in_the_fleet_file_prints_a_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], controllers: str | None, message: str | None
 ) -> None:
     own, data, file = tmp_path / "own", tmp_path / "node", tmp_path / "fleet.toml"
-    asyncio.run(lived_in(own))
+    asyncio.run(live_in(own))
     data.mkdir()
     where = ["--data", str(data)]
     if controllers is not None:
@@ -224,7 +229,7 @@ def test_one_that_a_fleet_file_names_is_released_with_a_word_about_it(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave files of root behind")
 def test_root_leaves_the_files_to_the_owner_of_the_folder(tmp_path: Path) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
-    asyncio.run(lived_in(own))
+    asyncio.run(live_in(own))
     for folder in (data, out):
         folder.mkdir()
         os.chown(folder, *OWNER)

@@ -1,4 +1,4 @@
-"""Controllers of a node: made, found, renamed, tagged and removed."""
+"""Controllers of a node: created, found, renamed, tagged and removed."""
 
 import asyncio
 import gc
@@ -44,7 +44,7 @@ async def names(node: LoopNode, **chosen: str) -> list[str]:
     return [one["name"] for one in await node.get("list", **chosen)]
 
 
-async def test_controllers_are_made_from_a_template_by_a_pattern_of_names() -> None:
+async def test_template_and_name_pattern_create_controllers() -> None:
     async with loop_node() as node:
         made = await node.post(
             "add",
@@ -70,7 +70,7 @@ async def test_controllers_are_made_from_a_template_by_a_pattern_of_names() -> N
         assert (about["controllers"], about["tags"]) == (3, {"glass": 3, "north": 3})
 
 
-async def test_controllers_of_several_versions_live_in_one_node() -> None:
+async def test_node_runs_controllers_of_several_versions() -> None:
     async with loop_node() as node:
         for name, hw, sw in (("a", "3.0", "1.58a"), ("b", "3.5", "1.49"), ("c", None, None)):
             version = {} if hw is None else {"hw": hw, "sw": sw}
@@ -82,7 +82,7 @@ async def test_controllers_of_several_versions_live_in_one_node() -> None:
         ]
 
 
-async def test_the_version_is_that_of_the_template_unless_one_is_asked_for() -> None:
+async def test_template_sets_the_version_unless_one_is_requested() -> None:
     older = template(BackupFile("3.5", "1.49", {}))
     async with loop_node() as node:
         await node.post("add", older, name="a")
@@ -90,19 +90,19 @@ async def test_the_version_is_that_of_the_template_unless_one_is_asked_for() -> 
         assert [one["hw"] for one in await node.get("list")] == ["3.5", "3.9"]
 
 
-async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
+async def test_duplicate_name_refuses_the_whole_addition() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-3", address="127.0.0.3", port=18099)
-        printed = await node.refused(409, "add", name="gh-{n}", count=5)
-        assert printed == "Field name: There is a controller gh-3 already."
-        printed = await node.refused(409, "add", name="b", address="127.0.0.3")
-        assert printed == "Field address: b cannot have 127.0.0.3: gh-3 has it."
-        assert "gh-3 has it" in await node.refused(409, "add", name="b", port=18099)
+        problem = await node.expect_refusal(409, "add", name="gh-{n}", count=5)
+        assert problem == "Field name: A controller named gh-3 exists already; choose another name."
+        problem = await node.expect_refusal(409, "add", name="b", address="127.0.0.3")
+        assert problem == "Field address: b cannot have 127.0.0.3: gh-3 has it."
+        assert "gh-3 has it" in await node.expect_refusal(409, "add", name="b", port=18099)
         assert await names(node) == ["gh-3"]
 
 
 @for_each(
-    ("given", "printed"),
+    ("options", "problem"),
     [
         ({"name": "Big"}, "'Big' is not a valid name"),
         ({"name": "localhost"}, "is not a valid name"),
@@ -118,37 +118,41 @@ async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
     ],
 )
 async def test_invalid_controller_is_refused_and_nothing_is_created(
-    given: dict[str, object], printed: str
+    options: dict[str, object], problem: str
 ) -> None:
     async with loop_node() as node:
-        assert printed in await node.refused(400, "add", **given)
+        assert problem in await node.expect_refusal(400, "add", **options)
         assert await names(node) == []
 
 
-async def test_a_template_that_a_version_cannot_hold_is_refused() -> None:
+async def test_template_unsupported_by_a_version_is_refused() -> None:
     page = BackupFile("3.9", "1.75", {"ui.user_read_only": True})
     async with loop_node() as node:
-        printed = await node.refused(409, "add", template(page), name="a", hw="3.0", sw="1.18")
-        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold." in printed
-        assert "not a backup" in await node.refused(400, "add", b"{", name="a")
+        problem = await node.expect_refusal(
+            409, "add", template(page), name="a", hw="3.0", sw="1.18"
+        )
+        assert (
+            "The template sets ui.user_read_only, which HW 3.0 SW 1.18 does not support." in problem
+        )
+        assert "not a backup" in await node.expect_refusal(400, "add", b"{", name="a")
         unknown = template(BackupFile("9.9", "1.0", {}))
-        assert "version" in await node.refused(400, "add", unknown, name="a", hw="3.9")
+        assert "version" in await node.expect_refusal(400, "add", unknown, name="a", hw="3.9")
         assert await names(node) == []
 
 
-async def test_a_dry_run_checks_all_and_makes_nothing() -> None:
+async def test_dry_run_checks_all_and_creates_nothing() -> None:
     async with loop_node() as node:
-        printed = await node.post("add", name="gh-{n}", count=2, dry_run=1)
-        assert (printed["names"], printed["dry_run"]) == (["gh-1", "gh-2"], True)
+        answer = await node.post("add", name="gh-{n}", count=2, dry_run=1)
+        assert (answer["names"], answer["dry_run"]) == (["gh-1", "gh-2"], True)
         assert await names(node) == []
 
 
-async def test_one_that_cannot_be_made_undoes_those_made_with_it() -> None:
+async def test_failed_creation_undoes_the_whole_addition() -> None:
     first = free_port()
     async with loop_node() as node:
         await node.node.door.listen("127.0.0.1", first + 1)
-        printed = await node.refused(409, "add", name="gh-{n}", count=2, port=first)
-        assert f"gh-2: port {first + 1} of 127.0.0.1 cannot be used" in printed
+        problem = await node.expect_refusal(409, "add", name="gh-{n}", count=2, port=first)
+        assert f"gh-2: port {first + 1} of 127.0.0.1 cannot be used" in problem
         assert await names(node) == []
         assert node.node.registry.records == {}
 
@@ -156,29 +160,31 @@ async def test_one_that_cannot_be_made_undoes_those_made_with_it() -> None:
 async def test_unknown_tag_or_name_is_refused_with_the_known_ones() -> None:
     async with loop_node() as node:
         await node.post("add", name="a", tags="north,south")
-        printed = await node.refused(404, "send", command="outs.cgi?out0=1", tag="nroth")
-        assert printed == "Field tag: No controller has the tag 'nroth'. Allowed: north, south."
-        assert "no controller 'b'" in await node.refused(404, "tag", name="b", add="x")
+        problem = await node.expect_refusal(404, "send", command="outs.cgi?out0=1", tag="nroth")
+        assert problem == "Field tag: No controller has the tag 'nroth'. Allowed: north, south."
+        assert "no controller 'b'" in await node.expect_refusal(404, "tag", name="b", add="x")
 
 
-async def test_a_controller_gets_another_name_and_other_tags() -> None:
+async def test_controller_is_renamed_and_tagged() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3, tags="north")
         renamed = await node.post("rename", name="gh-2", to="cellar")
         assert renamed["url"] == "http://cellar.localhost/"
         assert await names(node) == ["gh-1", "cellar", "gh-3"]
-        assert "gh-1 already" in await node.refused(409, "rename", name="cellar", to="gh-1")
-        assert "is not a valid name" in await node.refused(400, "rename", name="cellar", to="-")
+        assert "gh-1 already" in await node.expect_refusal(409, "rename", name="cellar", to="gh-1")
+        assert "is not a valid name" in await node.expect_refusal(
+            400, "rename", name="cellar", to="-"
+        )
         await node.post("tag", name="cellar,gh-3", add="south", remove="north")
         assert await names(node, tag="south") == ["cellar", "gh-3"]
         assert await names(node, tag="north") == ["gh-1"]
-        assert "No tag is set" in await node.refused(400, "tag", name="gh-1")
+        assert "No tag is set" in await node.expect_refusal(400, "tag", name="gh-1")
 
 
-async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> None:
+async def test_removed_controllers_are_gone_and_free_their_names() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3, tags="north")
-        assert "No controllers are chosen" in await node.refused(400, "remove")
+        assert "No controllers are chosen" in await node.expect_refusal(400, "remove")
         assert (await node.post("remove", name="gh-1,gh-3"))["done"] == 2
         assert await names(node) == ["gh-2"]
         await node.post("add", name="gh-1")
@@ -187,7 +193,7 @@ async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> Non
 
 @pytest.fixture
 def no_collection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Collect no garbage, as if everything were frozen, and take apart at once what has left."""
+    """Collect no garbage, as if everything were frozen, and free immediately what has left."""
     monkeypatch.setattr(member_module, "LAST_ANSWER_S", 0.0)
     gc.collect()
     gc.disable()
@@ -196,7 +202,7 @@ def no_collection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @for_each("writes", [0, 1, 2])
-async def test_a_removal_is_never_half_done_wherever_the_disk_is_full(writes: int) -> None:
+async def test_removal_on_a_full_disk_is_all_or_nothing(writes: int) -> None:
     disk = Disk()
     lane = MortalLane(disk, 10**6, is_last_stored=False)
     async with loop_node(lane) as node:
@@ -205,7 +211,7 @@ async def test_a_removal_is_never_half_done_wherever_the_disk_is_full(writes: in
         member = node.member("gh-1")
         lane._left = writes
         if writes == 0:
-            assert "The node is dead" in await node.refused(507, "remove", name="gh-1")
+            assert "The node is dead" in await node.expect_refusal(507, "remove", name="gh-1")
         else:
             assert (await node.post("remove", name="gh-1"))["done"] == 1
         lane._left = 10**6
@@ -226,7 +232,7 @@ async def test_a_removal_is_never_half_done_wherever_the_disk_is_full(writes: in
     ("how", "real_time"),
     [(how, real) for how in ("remove", "drop", "hand_over") for real in (False, True)],
 )
-async def test_those_that_leave_take_no_memory_though_nothing_is_collected(
+async def test_removed_controllers_free_their_memory_without_collection(
     no_collection: None, how: str, real_time: bool
 ) -> None:
     history = SharedHistory(None, Bounds()) if real_time else None
@@ -243,7 +249,7 @@ async def test_those_that_leave_take_no_memory_though_nothing_is_collected(
         await until(lambda: all(part() is None for part in left))
 
 
-async def test_a_node_that_starts_again_has_its_controllers_and_what_they_remember() -> None:
+async def test_restarted_node_has_its_controllers_and_their_state() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         await node.post("add", name="a", tags="north", hw="3.5", sw="1.49")
@@ -292,7 +298,7 @@ async def test_rules_that_an_update_reverses_are_reported_once_with_their_contro
         await node.post("snapshot", label="before")
         number = node.member("gh-1").number
         part = node.node.registry.snapshots["before"].parts[number]
-    # As a program before this one left it.
+    # As an earlier version left it.
     for one in (number, part):
         await lane.store(one).commit(Changes(kept={STORED_EDITION: DELETED}))
     async with loop_node(lane) as again:
@@ -314,15 +320,15 @@ async def test_failed_restart_is_reported_and_the_others_start() -> None:
     await lane.store(numbers[0]).commit(Changes(kept={"profile.hw": "9.9"}))
     await lane.store(numbers[1]).commit(Changes(settings={"outputs.0.name": 5}))
     async with loop_node(lane) as again:
-        printed = await again.node.start_stored()
-        assert [one.partition(":")[0] for one in printed.values()] == [
+        problems = await again.node.start_stored()
+        assert [one.partition(":")[0] for one in problems.values()] == [
             "gh-1 failed to start",
             "gh-2 failed to start",
         ]
         assert await names(again) == ["gh-3"]
 
 
-async def test_a_version_that_is_asked_for_at_the_next_start_is_become() -> None:
+async def test_version_requested_at_the_next_start_is_applied() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         await node.post("add", name="a", hw="3.5", sw="1.49")
@@ -333,7 +339,7 @@ async def test_a_version_that_is_asked_for_at_the_next_start_is_become() -> None
         assert (one["hw"], one["sw"]) == ("3.9", "1.75")
 
 
-async def test_controllers_are_as_they_were_in_a_file_that_is_opened_again(
+async def test_reopened_file_has_the_same_controllers(
     tmp_path: Path,
 ) -> None:
     for again in (False, True):
@@ -353,7 +359,7 @@ async def test_controllers_are_as_they_were_in_a_file_that_is_opened_again(
                     assert names_of == {"gh-7": "Fan", "gh-8": "Pump"}
 
 
-async def test_histories_are_kept_in_one_file_and_end_with_their_controllers(
+async def test_histories_share_a_file_and_end_with_their_controllers(
     tmp_path: Path,
 ) -> None:
     history = SharedHistory(tmp_path / "history.db", Bounds())
@@ -363,21 +369,21 @@ async def test_histories_are_kept_in_one_file_and_end_with_their_controllers(
         asked = Request("GET", "/api/history", "labels=OUT0", {}, b"", "127.0.0.1")
         for name, value in (("gh-1", 1), ("gh-2", 0)):
             async with asyncio.timeout(PATIENCE_S):
-                # A value is recorded by the millisecond, and asked for up to the present one.
+                # Values are recorded by the millisecond, and requested up to the present one.
                 while (await _newest(node, name, asked)) != value:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
         await node.post("remove", name="gh-1")
     assert (tmp_path / "history.db").exists()
 
 
-async def _newest(node: LoopNode, name: str, asked: Request) -> float:
-    answer: Any = node.member(name).built.web.handle(asked, requester=UNRESTRICTED)
-    printed = msgspec.json.decode((await answer).body)
-    newest: float = printed["series"]["OUT0"]["values"][-1]
+async def _newest(node: LoopNode, name: str, request: Request) -> float:
+    answer: Any = node.member(name).built.web.handle(request, requester=UNRESTRICTED)
+    report = msgspec.json.decode((await answer).body)
+    newest: float = report["series"]["OUT0"]["values"][-1]
     return newest
 
 
-async def test_others_have_their_turn_while_many_are_made() -> None:
+async def test_creating_many_controllers_leaves_turns_to_others() -> None:
     turns = 0
 
     async def count_turns() -> None:
@@ -395,7 +401,7 @@ async def test_others_have_their_turn_while_many_are_made() -> None:
         assert len(await node.get("list")) == 100
 
 
-async def test_the_bootloader_of_a_node_s_controller_waits_60_seconds() -> None:
+async def test_bootloader_of_a_controller_waits_60_seconds() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         assert (await node.post("send", command="stm.cgi?upgrade=devstart3"))["done"] == 1
@@ -407,7 +413,7 @@ async def test_the_bootloader_of_a_node_s_controller_waits_60_seconds() -> None:
         assert controller.troubles == {}
 
 
-async def test_what_happens_is_logged_where_that_is_wanted(
+async def test_journal_entries_are_logged_on_request(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level("INFO", "leverframe.journal"):

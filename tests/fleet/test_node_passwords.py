@@ -1,4 +1,4 @@
-"""Passwords of a node and its controllers: the first ones, and those set by `leverframe passwd`."""
+"""Passwords of a node and its controllers: first ones, and those set by `leverframe passwd`."""
 
 import asyncio
 import io
@@ -24,7 +24,7 @@ from leverframe.storage.datafolder import DataFolder, FolderInUse, FolderOfContr
 from leverframe.storage.lanes.node_folder import FleetFolder
 from tests.fleet.http_client import ask_once
 from tests.fleet.test_fleet_serve import fleet_file
-from tests.fleet.test_moving import lived_in
+from tests.fleet.test_moving import live_in
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
@@ -39,8 +39,8 @@ class RunningNode:
         self.port = port
         self.printed = printed
 
-    async def asked(self, password: str | None, controller: str = "") -> int:
-        """Ask the node, or a controller, as its administrator; return the status."""
+    async def request_status(self, password: str | None, controller: str = "") -> int:
+        """Send a request to the node, or a controller, as its administrator; return the status."""
         target, host = ("/api/settings", f"{controller}.localhost") if controller else ("/", HOME)
         account = {} if password is None else {"account": f"admin:{password}"}
         return (await ask_once(HOME, self.port, target, host, **account)).status
@@ -57,21 +57,21 @@ async def running(
 ) -> AsyncIterator[RunningNode]:
     port = free_port()
     serving = asyncio.create_task(_serve(read_fleet(fleet_file(folder, port, keys))))
-    printed = ""
+    output = ""
     async with asyncio.timeout(PATIENCE_S):
-        while "answers at" not in printed and '"ready"' not in printed:
+        while "answers at" not in output and '"ready"' not in output:
             assert not serving.done(), serving.exception()
             await asyncio.sleep(0.01)
-            printed += capsys.readouterr().out
+            output += capsys.readouterr().out
     try:
-        yield RunningNode(port, printed)
+        yield RunningNode(port, output)
     finally:
         signal.raise_signal(signal.SIGTERM)
         await serving
 
 
 @pytest.fixture(autouse=True)
-def typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def type_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{NEW}\n"))
 
 
@@ -93,7 +93,7 @@ async def test_passwd_changes_the_password_of_the_first_start(
     async with running(tmp_path, capsys, EVERYWHERE) as node:
         old = node.password("Sign in as admin")
         assert f"`leverframe passwd --data {data}` while the node is stopped" in node.printed
-        assert await node.asked(old) == 200
+        assert await node.request_status(old) == 200
         with pytest.raises(FolderInUse):
             await passwd(data)
     await passwd(data)
@@ -101,8 +101,8 @@ async def test_passwd_changes_the_password_of_the_first_start(
     assert not (data / "store.db").exists()
     async with running(tmp_path, capsys, EVERYWHERE) as node:
         assert "password" not in node.printed
-        assert await node.asked(old) == 401
-        assert await node.asked(NEW) == 200
+        assert await node.request_status(old) == 401
+        assert await node.request_status(NEW) == 200
 
 
 async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_controllers(
@@ -122,11 +122,11 @@ async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_contro
     await passwd(data, of="cellar")
     assert capsys.readouterr().out == "Changed the password of admin of cellar.\n"
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as started:
-        assert await started.asked(NEW, "cellar") == 200
-        assert await started.asked(NEW) == 401
+        assert await started.request_status(NEW, "cellar") == 200
+        assert await started.request_status(NEW) == 401
 
 
-async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
+async def test_passwd_leaves_an_old_store_beside_a_node_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with open_stopped_node(tmp_path):
@@ -136,7 +136,7 @@ async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
     await passwd(tmp_path)
     assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
     assert (tmp_path / "store.db").read_bytes() == before
-    # Whoever ran a controller in the same folder still gets at it.
+    # The former owner of a controller in the same folder can still sign in.
     DataFolder(tmp_path).close()
 
 
@@ -144,7 +144,7 @@ async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
     ("account", "of", "sentence"),
     [
         ("bob", None, "The node has no account 'bob'; it has admin. For accounts of a controller"),
-        ("bob", "cellar", "There is no account 'bob'; there are admin, user"),
+        ("bob", "cellar", "Unknown account 'bob'; known accounts: admin, user"),
         (None, "attic", "There is no controller attic in "),
     ],
 )
@@ -163,7 +163,7 @@ async def test_passwd_reports_unknown_accounts_and_changes_nothing(
 
 
 @pytest.mark.parametrize("account", [None, "anna"])
-async def test_a_short_password_is_refused_for_every_account_of_a_node(
+async def test_short_password_is_refused_for_every_account(
     account: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_stopped_node(tmp_path) as node:
@@ -175,13 +175,13 @@ async def test_a_short_password_is_refused_for_every_account_of_a_node(
         assert node.registry.accounts["anna"].password == "hash"
 
 
-async def test_a_controller_is_named_only_in_the_folder_of_a_node(tmp_path: Path) -> None:
+async def test_controller_name_requires_the_folder_of_a_node(tmp_path: Path) -> None:
     with pytest.raises(PasswordRefused, match="is not the folder of a node. Omit --controller"):
         await passwd(tmp_path, of="cellar")
     assert files_in(tmp_path) == []
 
 
-async def test_the_file_of_a_node_says_which_folder_is_meant(
+async def test_file_of_a_node_determines_the_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
@@ -190,13 +190,13 @@ async def test_the_file_of_a_node_says_which_folder_is_meant(
     await change_password(Sources(file, {}, {}), None, False, None)
     assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
-        assert await node.asked(old) == 401
-        assert await node.asked(NEW) == 200
+        assert await node.request_status(old) == 401
+        assert await node.request_status(NEW) == 200
 
 
-async def test_the_folder_of_a_single_controller_is_no_folder_of_a_node(tmp_path: Path) -> None:
+async def test_folder_of_a_single_controller_is_refused_as_node_folder(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    await lived_in(data)
+    await live_in(data)
     before = files_in(data)
     sources = fleet_file(tmp_path, free_port(), CELLAR)
     message = (
@@ -209,17 +209,17 @@ async def test_the_folder_of_a_single_controller_is_no_folder_of_a_node(tmp_path
     assert files_in(data) == before
 
 
-async def test_a_node_that_has_run_beside_a_controller_runs_there_as_ever(
+async def test_node_beside_a_controller_runs_in_the_same_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with running(tmp_path, capsys, CELLAR):
         pass
     (tmp_path / "data" / "store.db").touch()
     async with running(tmp_path, capsys, CELLAR) as node:
-        assert await node.asked(None, "cellar") == 200
+        assert await node.request_status(None, "cellar") == 200
 
 
-async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made(
+async def test_node_with_a_database_has_its_accounts_there_only(
     tmp_path: Path,
 ) -> None:
     with FleetFolder(tmp_path) as folder:
@@ -228,59 +228,59 @@ async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made
     with pytest.raises(NotInFolder, match="keeps controllers and accounts in a database"):
         await passwd(tmp_path)
     own = tmp_path.with_name("own")
-    await lived_in(own)
+    await live_in(own)
     with pytest.raises(NotInFolder, match="keeps controllers and accounts in a database"):
         await adopt_folder(tmp_path, own, "cellar", [])
     assert files_in(tmp_path) == before
-    message = _way_on(ClusterTable(database="host=db password=x"), NodeConfig())
-    assert "`leverframe passwd --data data --database WHERE`" in message
+    advice = _way_on(ClusterTable(database="host=db password=x"), NodeConfig())
+    assert "`leverframe passwd --data data --database WHERE`" in advice
 
 
-async def test_who_was_open_gets_a_password_when_strangers_can_reach_the_node(
+async def test_open_controllers_get_a_password_when_the_node_becomes_reachable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One that was adopted, and one that was made while the node was on loopback."""
+    """One controller was adopted, and one was created while the node was on loopback."""
     own, data = tmp_path / "own", tmp_path / "data"
-    await lived_in(own)
+    await live_in(own)
     async with running(tmp_path, capsys, CELLAR) as node:
-        assert await node.asked(None, "cellar") == 200
+        assert await node.request_status(None, "cellar") == 200
     await adopt_folder(data, own, "attic", [])
     capsys.readouterr()
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
         password = node.password("The administrators of cellar, attic")
         for name in ("cellar", "attic"):
-            assert await node.asked(None, name) == 401
-            assert await node.asked(password, name) == 200
-        assert await node.asked(password) == 401
+            assert await node.request_status(None, name) == 401
+            assert await node.request_status(password, name) == 200
+        assert await node.request_status(password) == 401
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
         assert "password" not in node.printed
-        assert await node.asked(password, "attic") == 200
-    # On loopback again, it still asks: nobody has taken its accounts away.
+        assert await node.request_status(password, "attic") == 200
+    # On loopback again, it still asks for a password: its accounts remain.
     async with running(tmp_path, capsys, CELLAR) as node:
-        assert await node.asked(None, "attic") == 401
+        assert await node.request_status(None, "attic") == 401
 
 
 async def test_first_password_names_its_controllers_in_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await lived_in(tmp_path / "own")
+    await live_in(tmp_path / "own")
     (tmp_path / "data").mkdir()
     await adopt_folder(tmp_path / "data", tmp_path / "own", "attic", [])
     capsys.readouterr()
     async with running(tmp_path, capsys, f"json = true\n{EVERYWHERE}{CELLAR}") as node:
-        message = [msgspec.json.decode(line) for line in node.printed.splitlines()]
+        answer = [msgspec.json.decode(line) for line in node.printed.splitlines()]
         passwords = {
-            tuple(one["names"]): one["password"] for one in message if one["event"] == "controllers"
+            tuple(one["names"]): one["password"] for one in answer if one["event"] == "controllers"
         }
         assert set(passwords) == {("attic",), ("cellar",)}
         for (name,), password in passwords.items():
-            assert await node.asked(password, name) == 200
+            assert await node.request_status(password, name) == 200
 
 
-async def test_on_loopback_no_password_is_made_for_a_controller_without_one(
+async def test_node_on_loopback_creates_no_controller_password(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):
         async with running(tmp_path, capsys, CELLAR) as node:
             assert "password" not in node.printed
-            assert await node.asked(None, "cellar") == 200
+            assert await node.request_status(None, "cellar") == 200

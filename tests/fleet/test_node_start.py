@@ -1,4 +1,4 @@
-"""A node that is starting says so, and answers for none of its controllers as if it had all."""
+"""A starting node reports that, and does not pretend to have all its controllers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -19,20 +19,20 @@ from leverframe.fleet.serve import start_controllers
 from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.store import Stored
 from tests.cases import for_each
-from tests.fleet.http_client import Answered, ask, ask_once, connected
+from tests.fleet.http_client import Answered, ask, ask_once, connection_to
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import NORTH, StillNodes
-from tests.fleet.test_door import HOME, named
+from tests.fleet.test_door import HOME, name_in
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
-#: Of four that are stored: so many have been started when the rest waits.
+#: How many of the four stored controllers have started when the rest waits.
 STARTED = 2
 ADDRESS = "127.0.0.9"
 
 
 class HeldLane(MemoryLane):
-    """Lets a node read its first controllers, and the others when it is told to."""
+    """Lets a node read its first controllers, and the rest on request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,10 +54,10 @@ class StartingNode:
         self._lane = lane
         self._starting = starting
 
-    async def asked(self, target: str, host: str = HOME, address: str = HOME) -> Answered:
+    async def ask(self, target: str, host: str = HOME, address: str = HOME) -> Answered:
         return await ask_once(address, self.port, target, host)
 
-    async def started(self) -> None:
+    async def wait_until_started(self) -> None:
         self._lane.may_continue.set()
         async with asyncio.timeout(PATIENCE_S):
             await self._starting
@@ -92,7 +92,7 @@ async def starting_node(
         try:
             yield node
         finally:
-            await node.started()
+            await node.wait_until_started()
 
 
 def _with(port: int | None) -> dict[str, object]:
@@ -105,17 +105,17 @@ def assert_not_yet(answer: Answered) -> None:
     assert "retry-after:" in answer.head.lower()
 
 
-async def test_health_says_that_a_node_is_starting_until_it_has_all_controllers(
+async def test_health_reports_a_start_until_all_controllers_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch) as node:
-        answer = await node.asked("/health")
+        answer = await node.ask("/health")
         assert answer.status == 503
         assert "retry-after:" in answer.head.lower()
-        message = msgspec.json.decode(answer.body)
-        assert message == {"status": "starting", "controllers": STARTED, "of": 5}
-        await node.started()
-        answer = await node.asked("/health")
+        report = msgspec.json.decode(answer.body)
+        assert report == {"status": "starting", "controllers": STARTED, "of": 5}
+        await node.wait_until_started()
+        answer = await node.ask("/health")
         assert answer.status == 200
         assert msgspec.json.decode(answer.body) == {"status": "ok", "controllers": 5}
 
@@ -124,57 +124,57 @@ async def test_health_during_a_start_hides_controllers_of_tenants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch, "acme") as node:
-        message = msgspec.json.decode((await node.asked("/health")).body)
-        assert message == {"status": "starting", "controllers": None, "of": None}
+        answer = msgspec.json.decode((await node.ask("/health")).body)
+        assert answer == {"status": "starting", "controllers": None, "of": None}
 
 
-@for_each("name", ["gh-4", "new", "nobody"])
-async def test_a_name_that_may_be_of_a_controller_yet_to_start_is_not_unknown(
+@for_each("name", ["gh-4", "new", "missing"])
+async def test_name_is_not_reported_as_unknown_during_the_start(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with starting_node(monkeypatch) as node:
         host = f"{name}.localhost"
-        assert_not_yet(await node.asked("/json/all.json", host))
-        await node.started()
-        answer = await node.asked("/json/all.json", host)
-        assert answer.status == (404 if name == "nobody" else 200)
+        assert_not_yet(await node.ask("/json/all.json", host))
+        await node.wait_until_started()
+        answer = await node.ask("/json/all.json", host)
+        assert answer.status == (404 if name == "missing" else 200)
 
 
-async def test_a_controller_that_is_started_answers_while_others_start(
+async def test_started_controller_answers_while_others_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch) as node:
-        answer = await node.asked("/json/all.json", "gh-1.localhost")
-        assert (answer.status, named(answer.body)) == (200, "gh-1")
+        answer = await node.ask("/json/all.json", "gh-1.localhost")
+        assert (answer.status, name_in(answer.body)) == (200, "gh-1")
 
 
-async def test_a_foreign_name_is_refused_while_a_node_starts_as_ever(
+async def test_foreign_name_is_refused_also_during_the_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch) as node:
-        assert (await node.asked("/json/all.json", "gh-4.evil.example")).status == 404
+        assert (await node.ask("/json/all.json", "gh-4.evil.example")).status == 404
 
 
-async def test_a_connection_to_an_address_or_port_waits_for_its_controller(
+async def test_connection_to_an_address_or_port_waits_for_its_controller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own = free_port()
     async with starting_node(monkeypatch, own_port=own) as node:
         async with (
-            connected(ADDRESS, node.port) as by_address,
-            connected(HOME, own) as by_port,
+            connection_to(ADDRESS, node.port) as by_address,
+            connection_to(HOME, own) as by_port,
         ):
             for client in (by_address, by_port):
                 assert_not_yet(await ask(client, "/json/all.json", HOME))
-            async with connected(HOME, own) as silent:
-                await node.started()
-                assert named((await ask(silent, "/json/all.json", HOME)).body) == "gh-4"
+            async with connection_to(HOME, own) as silent:
+                await node.wait_until_started()
+                assert name_in((await ask(silent, "/json/all.json", HOME)).body) == "gh-4"
         for address, port in ((ADDRESS, node.port), (HOME, own)):
             answer = await ask_once(address, port, "/json/all.json", HOME)
-            assert named(answer.body) == "gh-4"
+            assert name_in(answer.body) == "gh-4"
 
 
-async def test_a_port_of_a_controller_that_does_not_come_is_closed_after_the_start() -> None:
+async def test_port_of_a_failed_controller_is_closed_after_the_start() -> None:
     own = free_port()
     async with loop_node() as node:
         node.node.begin_start([MemberRecord("gone", port=own)])
@@ -186,7 +186,7 @@ async def test_a_port_of_a_controller_that_does_not_come_is_closed_after_the_sta
 
 
 @for_each("endpoint", [one for one in OPERATIONS if not one.while_starting])
-async def test_what_concerns_controllers_is_refused_for_all_until_all_are_there(
+async def test_requests_about_controllers_are_refused_during_the_start(
     endpoint: Operation,
 ) -> None:
     async with loop_node() as node:
@@ -199,10 +199,10 @@ async def test_what_concerns_controllers_is_refused_for_all_until_all_are_there(
         assert b"The node is starting: 0 of 1 controllers run." in reply.body
 
 
-async def test_nothing_that_chooses_controllers_answers_while_a_node_starts() -> None:
+async def test_requests_that_choose_controllers_are_refused_during_the_start() -> None:
     chooses = {one.path for one in OPERATIONS if {"name", "tag"} & {it.name for it in one.query}}
     answering = {one.path for one in OPERATIONS if one.while_starting}
-    # The page is told that the node is starting; an account has a name, too.
+    # The page learns that the node is starting; an account has a name, too.
     assert chooses & answering == {
         "/api/fleet/stream",
         *(f"/api/fleet/account/{what}" for what in ("add", "remove", "password")),
@@ -212,18 +212,18 @@ async def test_nothing_that_chooses_controllers_answers_while_a_node_starts() ->
 async def test_page_stream_shows_the_progress_of_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     async with starting_node(monkeypatch) as node:
         assert (await node.node.get(""))["starting"] == {"done": STARTED, "of": 5}
-        await node.started()
+        await node.wait_until_started()
         assert (await node.node.get(""))["starting"] is None
 
 
 @for_each("path", ["/api/fleet", "/api/fleet/owners", "/api/fleet/nodes", "/api/fleet/stream"])
-async def test_a_node_does_not_pass_for_the_only_one_before_it_has_joined_others(path: str) -> None:
+async def test_joining_node_is_not_reported_as_the_only_node(path: str) -> None:
     async with loop_node() as node:
         node.node.door.directory = Directory(NORTH)
         node.node.begin_start([])
         assert (await node.ask(path, method="GET")).status == 503
         node.node.cluster = StillNodes(node.node)
-        # The controllers that it takes now, it starts as it does later on.
+        # It starts controllers that it takes now as it does later on.
         assert (await node.ask(path, method="GET")).status == 200
 
 
@@ -243,7 +243,7 @@ class AskingStarting(NodeAsking):
         return NodeAnswer(200, b"[]")
 
 
-def test_commands_wait_for_a_node_that_is_starting_and_say_so(
+def test_commands_wait_for_a_starting_node_and_print_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(node_client, "START_LOOK_S", 0.0)
@@ -252,7 +252,7 @@ def test_commands_wait_for_a_node_that_is_starting_and_say_so(
     assert node.said == ["257 of 1,000", "900 of 1,000"]
 
 
-def test_commands_give_up_on_a_node_that_never_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_give_up_on_a_node_that_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_client, "START_S", 0.0)
     with pytest.raises(NodeRefused, match="Starting"):
         AskingStarting(["0 of 1"]).get("list", {})

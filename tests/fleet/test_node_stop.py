@@ -1,4 +1,4 @@
-"""A node that stops: some controllers together, told meanwhile, and seen through to its end."""
+"""A node that stops: a number of controllers together, with its progress, to the end."""
 
 import asyncio
 import json
@@ -14,21 +14,21 @@ from tests.fleet.loop_node import LoopNode, loop_node
 
 
 class HeldEnds:
-    """Lets controllers stop when they are told to, and counts those that are stopping."""
+    """Lets controllers stop on request, and counts those that are stopping."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = self.most = 0
         self.may_continue = asyncio.Event()
         end = Member.end
 
-        async def held(member: Member) -> None:
+        async def hold(member: Member) -> None:
             self.count += 1
             self.most = max(self.most, self.count)
             await self.may_continue.wait()
             await end(member)
             self.count -= 1
 
-        monkeypatch.setattr(Member, "end", held)
+        monkeypatch.setattr(Member, "end", hold)
 
 
 async def health(node: LoopNode) -> tuple[int, dict[str, object]]:
@@ -36,7 +36,7 @@ async def health(node: LoopNode) -> tuple[int, dict[str, object]]:
     return reply.status, json.loads(reply.body)
 
 
-async def test_as_many_are_stopped_together_as_the_bound_says(
+async def test_number_of_controllers_stopped_together_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with loop_node() as node:
@@ -50,7 +50,7 @@ async def test_as_many_are_stopped_together_as_the_bound_says(
         assert not node.node.members
 
 
-async def test_one_that_fails_to_stop_keeps_no_other_from_its_end(
+async def test_controller_that_fails_to_stop_does_not_block_the_rest(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with loop_node() as node:
@@ -85,8 +85,8 @@ async def test_progress_of_a_stop_is_printed(
             )
             closing = asyncio.ensure_future(node.node.close())
             await until(lambda: ends.count == STOPPED_AT_A_TIME)
-            status, message = await health(node)
-            assert (status, message["controllers"]) == (503, 2)
+            status, report = await health(node)
+            assert (status, report["controllers"]) == (503, 2)
             sentence = f"stopping: {STOPPED_AT_A_TIME} of {count} controllers have stopped"
             await until(lambda: sentence in capsys.readouterr().err)
             ends.may_continue.set()

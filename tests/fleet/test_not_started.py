@@ -1,4 +1,4 @@
-"""Who asks for a controller that did not start is told so, and why."""
+"""Requests for a failed controller get its cause."""
 
 import socket
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ import pytest
 from leverframe.fleet import entrance
 from leverframe.fleet.member import UNMADE
 from leverframe.fleet.records import MemberRecord
-from leverframe.fleet.roster import TOLD_ELSEWHERE
+from leverframe.fleet.roster import CAUSE_WITHHELD
 from leverframe.fleet.serve import start_controllers
 from leverframe.storage.lanes.lane import MemoryLane
 from tests.cases import for_each
@@ -19,7 +19,7 @@ from tests.fleet.failing import fail
 from tests.fleet.http_client import Answered, ask_once
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.tenant_fleet import tenant_fleet
-from tests.fleet.test_door import HOME, named
+from tests.fleet.test_door import HOME, name_in
 from tests.fleet.test_fleet_file import read
 from tests.ports import free_port
 
@@ -39,7 +39,7 @@ sw = "7"
 
 
 async def start(node: LoopNode, folder: Path, port: int) -> None:
-    """Start a node as the command does, with what is wrong in its file."""
+    """Start a node as the command does, with the mistakes of its file."""
     fleet = read(folder, FILE.format(port=port))
     await node.node.door.listen(HOME, 0)
     await start_controllers(node.web, fleet.controllers, as_json=False)
@@ -47,7 +47,7 @@ async def start(node: LoopNode, folder: Path, port: int) -> None:
         node.node.roster.note_mistake(mistake.who, mistake.sentence, mistake.name)
 
 
-async def asked(node: LoopNode, host: str, address: str = HOME, **headers: str) -> Answered:
+async def ask_node(node: LoopNode, host: str, address: str = HOME, **headers: str) -> Answered:
     return await ask_once(address, node.node.door.port, "/json/all.json", host, **headers)
 
 
@@ -57,8 +57,8 @@ def detail(answer: Answered) -> str:
 
 
 @asynccontextmanager
-async def failed_node(folder: Path, *, is_stored: bool) -> AsyncIterator[LoopNode]:
-    """Start a node whose file names a port in use; perhaps it was free when the node was made."""
+async def node_with_failed_controller(folder: Path, *, is_stored: bool) -> AsyncIterator[LoopNode]:
+    """Start a node whose file names a port in use; it may have been free earlier."""
     lane, port = MemoryLane(), free_port()
     if is_stored:
         async with loop_node(lane) as before:
@@ -79,19 +79,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_failed_controller_shows_the_cause_at_its_name_and_address(
     folder: Path, is_stored: bool
 ) -> None:
-    async with failed_node(folder, is_stored=is_stored) as node:
-        for answer in (await asked(node, "a.localhost"), await asked(node, ADDRESS, ADDRESS)):
+    async with node_with_failed_controller(folder, is_stored=is_stored) as node:
+        for answer in (await ask_node(node, "a.localhost"), await ask_node(node, ADDRESS, ADDRESS)):
             assert answer.status == 503
-            message = detail(answer)
-            assert message.startswith("This controller failed to start. ")
-            assert "fleet.toml, line 4: a failed to start: port " in message
-            assert message.endswith("Retry it with `leverframe fleet start a`.")
+            problem = detail(answer)
+            assert problem.startswith("This controller failed to start. ")
+            assert "fleet.toml, line 4: a failed to start: port " in problem
+            assert problem.endswith("Retry it with `leverframe fleet start a`.")
             # Nothing retries it, so there is nothing to wait for.
             assert "retry-after" not in answer.head.lower()
-        assert named((await asked(node, "b.localhost")).body) == "b"
+        assert name_in((await ask_node(node, "b.localhost")).body) == "b"
 
 
-async def test_a_roll_out_says_why_a_controller_failed_to_start(folder: Path) -> None:
+async def test_rollout_reports_why_a_controller_failed_to_start(folder: Path) -> None:
     lane, port = MemoryLane(), free_port()
     async with loop_node(lane) as before:
         await start(before, folder, port)
@@ -108,19 +108,19 @@ async def test_a_roll_out_says_why_a_controller_failed_to_start(folder: Path) ->
 
 
 async def test_every_controller_of_an_invalid_table_shows_its_mistake(folder: Path) -> None:
-    async with failed_node(folder, is_stored=False) as node:
-        answer = await asked(node, "gh-12-x.localhost")
+    async with node_with_failed_controller(folder, is_stored=False) as node:
+        answer = await ask_node(node, "gh-12-x.localhost")
         assert answer.status == 503
         assert "fleet.toml, line 10: gh-{n}-x: " in detail(answer)
         for host in ("c.localhost", "gh-12.localhost", "a.evil.example", "evil.example"):
-            assert (await asked(node, host)).status == 404
+            assert (await ask_node(node, host)).status == 404
 
 
-async def test_a_browser_gets_a_page_with_the_cause_and_the_way_to_the_node(folder: Path) -> None:
+async def test_browser_gets_a_page_with_the_cause_and_a_link_to_the_node(folder: Path) -> None:
     page = {"Accept": "text/html", "Accept-Language": "fr"}
-    async with failed_node(folder, is_stored=False) as node:
+    async with node_with_failed_controller(folder, is_stored=False) as node:
         fail(node.node, MemberRecord("c"), UNMADE, "It has <b> & more.")
-        answer = await asked(node, "c.localhost:8081", **page)
+        answer = await ask_node(node, "c.localhost:8081", **page)
         assert answer.status == 503
         assert f"<h1>{entrance.NOT_STARTED_PAGE['fr'].title}</h1>" in answer.body
         assert '<p lang="en">It has &lt;b&gt; &amp; more.</p>' in answer.body
@@ -132,17 +132,17 @@ async def test_cause_is_hidden_from_strangers_if_sign_in_is_required() -> None:
     async with tenant_fleet() as fleet:
         await fleet.node.node.door.listen(HOME, 0)
         fail(fleet.node.node, MemberRecord("c"), UNMADE, "/home/x/fleet.toml is wrong.")
-        answer = await asked(fleet.node, "c.localhost")
-        assert (answer.status, detail(answer)) == (503, TOLD_ELSEWHERE)
-        answer = await asked(fleet.node, "c.localhost", Accept="text/html")
+        answer = await ask_node(fleet.node, "c.localhost")
+        assert (answer.status, detail(answer)) == (503, CAUSE_WITHHELD)
+        answer = await ask_node(fleet.node, "c.localhost", Accept="text/html")
         assert "fleet.toml" not in answer.body
 
 
-async def test_one_that_has_started_after_all_answers_and_its_address_may_be_another_s(
+async def test_retried_controller_answers_and_its_address_may_be_reassigned(
     folder: Path,
 ) -> None:
-    async with failed_node(folder, is_stored=False) as node:
+    async with node_with_failed_controller(folder, is_stored=False) as node:
         await node.post("add", name="d", address=ADDRESS)
-        assert named((await asked(node, ADDRESS, ADDRESS)).body) == "d"
+        assert name_in((await ask_node(node, ADDRESS, ADDRESS)).body) == "d"
         await node.post("add", name="a")
-        assert named((await asked(node, "a.localhost")).body) == "a"
+        assert name_in((await ask_node(node, "a.localhost")).body) == "a"

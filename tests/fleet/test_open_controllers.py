@@ -28,16 +28,16 @@ def passwords_in(answer: Any) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize(
-    ("what", "given"), [("account/add", {"name": "anna"}), ("tenant/add", {"tenant": "acme"})]
+    ("what", "options"), [("account/add", {"name": "anna"}), ("tenant/add", {"tenant": "acme"})]
 )
 async def test_first_account_or_tenant_gives_open_controllers_an_administrator(
-    what: str, given: dict[str, str]
+    what: str, options: dict[str, str]
 ) -> None:
     async with loop_node() as node:
         await node.node.door.listen(HOME, 0)
         await node.post("add", name="gh-{n}", count=2)
         assert (await state_of(node, "gh-1")).status == 200
-        answer = await node.post(what, **given)
+        answer = await node.post(what, **options)
         passwords = passwords_in(answer)
         assert list(passwords) == ["gh-1", "gh-2"]
         assert passwords["gh-1"] == passwords["gh-2"]
@@ -85,9 +85,7 @@ async def test_new_controllers_have_an_administrator_once_there_is_a_tenant() ->
         assert (await node.post("account/add", name="anna"))["protected"] == []
 
 
-async def test_controllers_are_left_open_only_where_that_is_asked_for_and_the_answer_says_so() -> (
-    None
-):
+async def test_controllers_stay_open_only_on_request_and_the_answer_counts_them() -> None:
     async with loop_node() as node:
         await node.node.door.listen(HOME, 0)
         await node.post("add", name="gh-{n}", count=2)
@@ -104,10 +102,10 @@ async def test_controllers_are_left_open_only_where_that_is_asked_for_and_the_an
         assert (await node.post("tenant/add", tenant="north"))["left_open"] == 0
 
 
-async def test_where_other_machines_come_controllers_cannot_be_left_open() -> None:
+async def test_reachable_node_leaves_no_controller_open() -> None:
     async with loop_node(host="0.0.0.0") as node:
         web = node.web
         web.accounts._always = False
-        message = await node.refused(409, "add", name="a", open=1)
-        assert "Other machines can reach this node" in message
+        problem = await node.expect_refusal(409, "add", name="a", open=1)
+        assert "Other machines can reach this node" in problem
         assert not node.node.members

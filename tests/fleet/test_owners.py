@@ -1,4 +1,4 @@
-"""Owners that are looked up and asked: those that moved, are gone, are silent, or never come."""
+"""Requests to owners: moved, removed, silent and missing ones."""
 
 from collections.abc import Mapping
 
@@ -42,21 +42,21 @@ class Owners:
         return [part.refusal or part.value for part in parts if part.targets]
 
 
-async def test_each_owner_is_asked_once_for_all_that_it_has() -> None:
+async def test_each_owner_is_asked_once_for_all_its_parts() -> None:
     owners = Owners({"one": "a", "two": "b", "three": "a"})
     assert await owners.answers(also=("b", "c")) == ["b has two", "a has one three"]
     assert owners.asked == [("b", ["two"]), ("c", []), ("a", ["one", "three"])]
     assert owners.waits == 0
 
 
-async def test_what_moved_is_asked_for_at_its_new_owner_and_what_is_gone_is_left_out() -> None:
+async def test_moved_parts_are_requested_from_the_new_owner() -> None:
     owners = Owners({"one": "a", "two": "a", "three": "a"}, {"one": "a", "two": "b"})
     assert await owners.answers() == ["a has one", "b has two"]
     assert owners.asked[1:] == [("b", ["two"])]
     assert owners.waits == 1
 
 
-async def test_what_has_no_owner_is_waited_for_and_refused_after_the_deadline() -> None:
+async def test_part_without_an_owner_is_refused_after_the_deadline() -> None:
     owners = Owners({"one": None}, {"one": None}, {"one": "b"})
     assert await owners.answers() == ["b has one"]
     assert owners.waits == 2
@@ -64,14 +64,14 @@ async def test_what_has_no_owner_is_waited_for_and_refused_after_the_deadline() 
     assert isinstance(refusal, NoOwner)
 
 
-async def test_an_owner_that_stays_silent_is_not_asked_again_after_the_deadline() -> None:
+async def test_silent_owner_is_not_asked_after_the_deadline() -> None:
     owners = Owners({"one": "a"}, {"one": "b"})
     (refusal,) = await owners.answers(hold_s=0.0)
     assert isinstance(refusal, Conflict)
     assert owners.asked == [("a", ["one"])]
 
 
-async def test_nodes_that_do_not_answer_are_named() -> None:
+async def test_silent_nodes_are_named() -> None:
     async def ask(node: str) -> str:
         if node == "b":
             raise SilentNode(node)

@@ -1,4 +1,4 @@
-"""The stream of a node's page: who is found, what is told of those in view, and what it costs."""
+"""The stream of a node's page: which controllers it finds, what it sends, and what it costs."""
 
 import asyncio
 import gc
@@ -30,12 +30,12 @@ ELSEWHERE = (
     (None, MemberRecord("well")),
 )
 
-#: Well below the time after which a page is told that the node is still there.
+#: Well below the interval of the keep-alive of a page.
 SOON_S = 5.0
 
 
-class Told:
-    """What a page was told, as it keeps it."""
+class PageCopy:
+    """What a page has received, as it stores it."""
 
     def __init__(self, reply: StreamReply) -> None:
         self._chunks = reply.chunks
@@ -56,63 +56,63 @@ class Told:
 
 
 @asynccontextmanager
-async def page(node: LoopNode, query: str = "") -> AsyncIterator[Told]:
+async def page(node: LoopNode, query: str = "") -> AsyncIterator[PageCopy]:
     reply: Any = await node.ask(f"/api/fleet/stream?{query}", method="GET")
     assert isinstance(reply, StreamReply)
     try:
-        message = Told(reply)
-        await message.next()
-        yield message
+        copy = PageCopy(reply)
+        await copy.next()
+        yield copy
     finally:
         await reply.chunks.aclose()
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_view, "GATHER_S", 0.0)
 
 
-def names(message: Told) -> list[str]:
-    return [row["name"] for row in message.view["rows"]]
+def names(copy: PageCopy) -> list[str]:
+    return [row["name"] for row in copy.view["rows"]]
 
 
 async def test_rows_show_health_levers_and_the_last_hour_live() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3, hw="3.5", sw="1.49", tags="north")
-        async with page(node) as message:
-            assert message.view["counts"] == {"fault": 0, "attention": 0, "off": 0, "fine": 3}
-            assert message.view["matching"] == 3
-            first = message.view["rows"][0]
+        async with page(node) as copy:
+            assert copy.view["counts"] == {"fault": 0, "attention": 0, "off": 0, "fine": 3}
+            assert copy.view["matching"] == 3
+            first = copy.view["rows"][0]
             assert (first["hw"], first["sw"], first["tags"]) == ("3.5", "1.49", ["north"])
             assert (first["levers"], first["worst"]) == ([0] * 6, None)
             assert first["url"].startswith("http://gh-1.localhost")
             await node.post("send", command="outs.cgi?out2=1", name="gh-2")
-            await message.next()
-            assert [row["name"] for row in message.change["rows"]] == ["gh-2"]
-            assert message.view["rows"][1]["levers"] == [0, 0, 1, 0, 0, 0]
-            assert message.view["rows"][1]["happened"][-1] > 0
+            await copy.next()
+            assert [row["name"] for row in copy.change["rows"]] == ["gh-2"]
+            assert copy.view["rows"][1]["levers"] == [0, 0, 1, 0, 0, 0]
+            assert copy.view["rows"][1]["happened"][-1] > 0
             node.member("gh-3").controller.troubles["email"] = "The server refuses."
-            await message.next()
-            assert names(message) == ["gh-3", "gh-1", "gh-2"]
-            worst = message.view["rows"][0]["worst"]
+            await copy.next()
+            assert names(copy) == ["gh-3", "gh-1", "gh-2"]
+            worst = copy.view["rows"][0]["worst"]
             assert (worst["kind"], worst["page"]) == ("trouble", "messages?open=email")
-            assert message.view["counts"]["fault"] == 1
+            assert copy.view["counts"]["fault"] == 1
             node.member("gh-2").controller.lose_power()
-            await message.next()
-            assert message.view["counts"]["off"] == 1
-            assert names(message) == ["gh-3", "gh-2", "gh-1"]
+            await copy.next()
+            assert copy.view["counts"]["off"] == 1
+            assert names(copy) == ["gh-3", "gh-2", "gh-1"]
 
 
 async def test_page_is_notified_of_changes_by_users() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         # Of which only the first is in view.
-        async with page(node, "order=name&count=1") as message:
+        async with page(node, "order=name&count=1") as copy:
             for command in ("stm.cgi?oname=0Pump", "outs.cgi?out0=1"):
-                before = message.view["changes"]
+                before = copy.view["changes"]
                 await node.post("send", command=command, name="gh-3")
                 with within(SOON_S):
-                    assert (await message.next())["changes"] > before
+                    assert (await copy.next())["changes"] > before
                 (newest, *_) = await node.get("changes")
                 assert newest["name"] == "gh-3"
 
@@ -120,32 +120,32 @@ async def test_page_is_notified_of_changes_by_users() -> None:
 async def test_new_snapshot_is_offered_for_restore_immediately() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-1")
-        async with page(node) as message:
+        async with page(node) as copy:
             await node.post("snapshot", label="noon")
             with within(SOON_S):
-                assert (await message.next())["node"]["snapshots"] == ["noon"]
+                assert (await copy.next())["node"]["snapshots"] == ["noon"]
 
 
 async def test_names_tags_and_time_are_shown_immediately() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
-        async with page(node, "order=name") as message:
+        async with page(node, "order=name") as copy:
             await node.post("rename", name="gh-1", to="shed")
-            await message.next()
-            assert names(message) == ["gh-2", "shed"]
+            await copy.next()
+            assert names(copy) == ["gh-2", "shed"]
             await node.post("tag", name="shed", add="north")
-            await message.next()
-            assert message.view["node"]["tags"] == {"north": 1}
-            begin = message.view["node"]["time"]
+            await copy.next()
+            assert copy.view["node"]["tags"] == {"north": 1}
+            begin = copy.view["node"]["time"]
             await node.post("advance", for_="1h")
             await node.post("add", name="gh-10")
-            while message.view["matching"] != 3 or message.view["node"]["time"] != begin + 3600:
-                await message.next()
+            while copy.view["matching"] != 3 or copy.view["node"]["time"] != begin + 3600:
+                await copy.next()
             # By number, not by letter.
-            assert names(message) == ["gh-2", "gh-10", "shed"]
+            assert names(copy) == ["gh-2", "gh-10", "shed"]
             await node.post("remove", name="shed")
-            await message.next()
-            assert names(message) == ["gh-2", "gh-10"]
+            await copy.next()
+            assert names(copy) == ["gh-2", "gh-10"]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ async def test_names_tags_and_time_are_shown_immediately() -> None:
         ("owner=acme", []),
     ],
 )
-async def test_controllers_are_found_and_commanded_by_what_is_known_of_them(
+async def test_controllers_are_selected_by_name_tag_and_search(
     query: str, found: list[str]
 ) -> None:
     async with loop_node() as node:
@@ -173,8 +173,8 @@ async def test_controllers_are_found_and_commanded_by_what_is_known_of_them(
         await node.post("add", name="shed", address="127.0.0.9", tags="north")
         await node.post("tag", name="gh-1", add="north")
         node.member("gh-2").controller.troubles["email"] = "The server refuses."
-        async with page(node, query) as message:
-            assert sorted(names(message)) == found
+        async with page(node, query) as copy:
+            assert sorted(names(copy)) == found
         if "first" not in query:
             reply = await node.ask(f"/api/fleet/send?command=outs.cgi%3Fout0%3D1&{query}")
             results = msgspec.json.decode(reply.body)["results"]
@@ -196,7 +196,7 @@ async def test_index_is_dropped_after_the_last_page(
         assert (left, node.node.watchers, node.web.index.counts()["fine"]) == (watchers, set(), 0)
 
 
-async def test_a_page_that_looks_elsewhere_has_only_those_asked_again_that_changed(
+async def test_scrolled_page_requests_changed_controllers_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with loop_node() as node:
@@ -207,12 +207,12 @@ async def test_a_page_that_looks_elsewhere_has_only_those_asked_again_that_chang
         asked = []
         report = FindingsWatch.report
         monkeypatch.setattr(FindingsWatch, "report", lambda it: asked.append(it) or report(it))
-        async with page(node) as message:
-            assert names(message)[0] == "gh-2"
+        async with page(node) as copy:
+            assert names(copy)[0] == "gh-2"
         assert asked == [node.member("gh-2").controller.findings]
 
 
-def test_what_happened_is_counted_by_two_minutes() -> None:
+def test_events_are_counted_by_two_minutes() -> None:
     journal, now = Journal(), 10_000 * BAR_S
     assert count_entries(journal, now) == [0] * BARS
     for age in (BARS * BAR_S, BAR_S, 0.0, -5.0):
@@ -226,45 +226,45 @@ def test_names_are_sorted_by_their_numbers() -> None:
     assert sorted(names, key=natural) == in_order
 
 
-async def test_stream_shows_changes_of_roll_outs_and_nodes(
+async def test_stream_shows_changes_of_rollouts_and_nodes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_view, "FLEET_LOOK_S", 0.01)
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
-        async with page(node) as message:
-            assert (message.view["rollouts"], message.view["cluster"]) == ([], None)
+        async with page(node) as copy:
+            assert (copy.view["rollouts"], copy.view["cluster"]) == ([], None)
             asked = {"command": "stm.cgi?oname=0Pump", "id": "names", "groups": "1,rest"}
             await node.post("rollout/plan", **asked)
-            (one,) = (await message.next())["rollouts"]
+            (one,) = (await copy.next())["rollouts"]
             assert (one["status"], one["can"], one["success"]) == ("planned", ["start"], 100)
             await node.post("rollout/start", id="names")
-            while message.view["rollouts"][0]["status"] != "finished":
-                await message.next()
-            assert [group["done"] for group in message.view["rollouts"][0]["groups"]] == [1, 1]
+            while copy.view["rollouts"][0]["status"] != "finished":
+                await copy.next()
+            assert [group["done"] for group in copy.view["rollouts"][0]["groups"]] == [1, 1]
             await node.post("rollout/remove", id="names")
-            assert (await message.next())["rollouts"] == []
+            assert (await copy.next())["rollouts"] == []
         others = StillNodes(node.node)
         node.node.cluster = others
-        async with page(node) as message:
-            assert message.view["cluster"]["nodes"][0]["name"] == "north"
+        async with page(node) as copy:
+            assert copy.view["cluster"]["nodes"][0]["name"] == "north"
             others.free = 3
-            assert (await message.next())["cluster"]["free"] == 3
+            assert (await copy.next())["cluster"]["free"] == 3
 
 
-async def test_controllers_for_which_no_node_answers_stay_in_view(
+async def test_controllers_of_silent_nodes_stay_in_view(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_view, "FLEET_LOOK_S", 0.01)
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         node.node.cluster = others = StillNodes(node.node)
-        north, south, nobody = (LocatedController(n, *one) for n, one in enumerate(ELSEWHERE, 90))
-        others.elsewhere = [north, south, nobody]
-        async with page(node) as message:
-            assert message.view["counts"] == {**dict.fromkeys(HEALTHS, 0), "fine": 2, "unknown": 3}
-            assert (message.view["matching"], message.view["node"]["controllers"]) == (5, 5)
-            found = {row["name"]: (row["health"], row["node"]) for row in message.view["rows"]}
+        north, south, unplaced = (LocatedController(n, *one) for n, one in enumerate(ELSEWHERE, 90))
+        others.elsewhere = [north, south, unplaced]
+        async with page(node) as copy:
+            assert copy.view["counts"] == {**dict.fromkeys(HEALTHS, 0), "fine": 2, "unknown": 3}
+            assert (copy.view["matching"], copy.view["node"]["controllers"]) == (5, 5)
+            found = {row["name"]: (row["health"], row["node"]) for row in copy.view["rows"]}
             assert found == {
                 # North answers, and does not have it yet.
                 "attic": ("unknown", "north"),
@@ -273,27 +273,27 @@ async def test_controllers_for_which_no_node_answers_stay_in_view(
                 "gh-1": ("fine", "north"),
                 "gh-2": ("fine", "north"),
             }
-            assert list(found) == message.view["order"]
+            assert list(found) == copy.view["order"]
             # Without the database, as the last look found them.
             others.moved = None
-            others.elsewhere = [south, nobody]
-            assert (await message.next())["order"] == ["shed", "well", "gh-1", "gh-2"]
-            # One that was unknown here, and is at a node that answers by now, tells of itself.
+            others.elsewhere = [south, unplaced]
+            assert (await copy.next())["order"] == ["shed", "well", "gh-1", "gh-2"]
+            # A controller whose node was silent, and answers by now, reports itself.
             others.moved = [LocatedController(south.number, "north", south.record)]
-            assert (await message.next())["order"] == ["well", "gh-1", "gh-2"]
-        async with page(node, "health=unknown") as message:
-            assert message.view["order"] == ["well"]
+            assert (await copy.next())["order"] == ["well", "gh-1", "gh-2"]
+        async with page(node, "health=unknown") as copy:
+            assert copy.view["order"] == ["well"]
 
 
-async def test_requests_that_look_at_the_same_time_do_not_disturb_each_other() -> None:
+async def test_simultaneous_looks_do_not_disturb_each_other() -> None:
     async with loop_node() as node:
-        # So many that one look gives way to the other.
+        # Enough controllers for one look to give way to the other.
         await node.post("add", name="gh-{n}", count=300)
         both = await asyncio.gather(*(node.get("list", health="fine") for _ in range(2)))
         assert [len(found) for found in both] == [300, 300]
 
 
-async def test_a_node_that_ends_while_another_one_looks_is_forgotten_by_the_loop() -> None:
+async def test_node_that_ends_during_a_look_is_released_by_the_loop() -> None:
     async with loop_node() as node:
         await node.node.calls["view.keys"](msgspec.msgpack.encode(KeysCall(Wanted(), USUAL_ROWS)))
     index = weakref.ref(node.web.index)

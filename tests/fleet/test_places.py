@@ -1,4 +1,4 @@
-"""Addresses and ports that controllers of a node are given, and lose, while they run."""
+"""Addresses and ports that are set and removed while controllers run."""
 
 import asyncio
 import socket
@@ -8,9 +8,9 @@ import pytest
 from leverframe.fleet.serve import start_controllers
 from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.store import StoreUnavailable
-from tests.fleet.http_client import ask, ask_once, connected
+from tests.fleet.http_client import ask, ask_once, connection_to
 from tests.fleet.loop_node import LoopNode, loop_node
-from tests.fleet.test_door import HOME, listening, named
+from tests.fleet.test_door import HOME, listening, name_in
 from tests.fleet.test_fleet_file import read
 from tests.fleet.test_shared_ports import SWITCHES, coil
 from tests.patience import PATIENCE_S
@@ -22,39 +22,37 @@ ASK_ALL = "/json/all.json"
 
 
 async def who_answers(address: str, port: int) -> str:
-    return named((await ask_once(address, port, ASK_ALL, address)).body)
+    return name_in((await ask_once(address, port, ASK_ALL, address)).body)
 
 
-async def test_a_controller_answers_at_the_address_it_is_given_and_no_longer_at_the_old_one() -> (
-    None
-):
+async def test_controller_moves_to_its_new_address() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1")
         for address, before in ((FIRST, HOME), (SECOND, FIRST)):
-            message = await node.post("place", name="gh-1", address=address)
-            assert message["address"] == address
+            answer = await node.post("place", name="gh-1", address=address)
+            assert answer["address"] == address
             assert await who_answers(address, port) == "gh-1"
             # The node answers there, which has no such path.
             assert (await ask_once(before, port, ASK_ALL, before)).status == 404
-        message = await node.post("place", name="gh-1", address="none")
-        assert message["address"] is None
+        answer = await node.post("place", name="gh-1", address="none")
+        assert answer["address"] is None
         assert (await ask_once(SECOND, port, ASK_ALL, SECOND)).status == 404
-        assert named((await ask_once(HOME, port, ASK_ALL, "gh-1.localhost")).body) == "gh-1"
+        assert name_in((await ask_once(HOME, port, ASK_ALL, "gh-1.localhost")).body) == "gh-1"
 
 
-async def test_a_controller_answers_at_the_port_it_is_given_until_it_is_taken_away() -> None:
+async def test_controller_listens_on_its_port_until_it_is_removed() -> None:
     async with loop_node() as node:
         await listening(node)
         await node.post("add", name="gh-1")
         before, after = free_port(), free_port()
         await node.post("place", name="gh-1", port=before)
         assert await who_answers(HOME, before) == "gh-1"
-        # What is not named stays.
+        # A field that is not named stays.
         await node.post("place", name="gh-1", address=FIRST)
         assert await who_answers(HOME, before) == "gh-1"
-        message = await node.post("place", name="gh-1", port=after)
-        assert (message["address"], message["port"]) == (FIRST, after)
+        answer = await node.post("place", name="gh-1", port=after)
+        assert (answer["address"], answer["port"]) == (FIRST, after)
         assert await who_answers(HOME, after) == "gh-1"
         await node.post("place", name="gh-1", port=0)
         for port in (before, after):
@@ -68,7 +66,7 @@ async def test_moved_controller_keeps_running_and_its_connections_end() -> None:
         await node.post("add", name="gh-1", address=FIRST)
         await node.post("send", command="outs.cgi?out0=1")
         controller = node.member("gh-1").controller
-        async with connected(FIRST, port) as (reader, writer):
+        async with connection_to(FIRST, port) as (reader, writer):
             assert (await ask((reader, writer), ASK_ALL, FIRST)).status == 200
             await node.post("place", name="gh-1", address=SECOND)
             async with asyncio.timeout(PATIENCE_S):
@@ -77,7 +75,7 @@ async def test_moved_controller_keeps_running_and_its_connections_end() -> None:
         assert controller.engine.values["OUT0"] == 1
 
 
-async def test_modbus_and_snmp_can_be_switched_on_then_and_move_with_the_address() -> None:
+async def test_modbus_and_snmp_can_be_enabled_and_move_with_the_address() -> None:
     modbus_port, snmp_port = free_port(), free_port()
     async with loop_node(modbus_port=modbus_port, snmp_port=snmp_port) as node:
         await listening(node)
@@ -103,25 +101,25 @@ async def test_modbus_and_snmp_can_be_switched_on_then_and_move_with_the_address
 
 async def _refusals(node: LoopNode, taken: int) -> list[str]:
     return [
-        await node.refused(400, "place", name="gh-1"),
-        await node.refused(404, "place", name="gh-9", port=9),
-        await node.refused(400, "place", name="gh-1", address="no"),
-        await node.refused(409, "place", name="gh-1", address=HOME),
-        await node.refused(409, "place", name="gh-1", address="10.9.8.7"),
-        await node.refused(409, "place", name="gh-1", address=SECOND),
-        await node.refused(409, "place", name="gh-1", port=taken),
+        await node.expect_refusal(400, "place", name="gh-1"),
+        await node.expect_refusal(404, "place", name="gh-9", port=9),
+        await node.expect_refusal(400, "place", name="gh-1", address="no"),
+        await node.expect_refusal(409, "place", name="gh-1", address=HOME),
+        await node.expect_refusal(409, "place", name="gh-1", address="10.9.8.7"),
+        await node.expect_refusal(409, "place", name="gh-1", address=SECOND),
+        await node.expect_refusal(409, "place", name="gh-1", port=taken),
     ]
 
 
-async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None:
+async def test_impossible_place_is_refused_and_the_old_place_stays() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2, address=FIRST)
         with socket.create_server((HOME, 0)) as other:
             taken = other.getsockname()[1]
-            message = await _refusals(node, taken)
+            problems = await _refusals(node, taken)
         for sentence, part in zip(
-            message,
+            problems,
             (
                 *(
                     "No address or port is set",
@@ -142,7 +140,7 @@ async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None
         assert await who_answers(FIRST, port) == "gh-1"
 
 
-async def test_a_place_that_cannot_be_stored_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_place_that_cannot_be_stored_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with loop_node() as node:
         await listening(node)
         await node.post("add", name="gh-1")
@@ -159,7 +157,7 @@ async def test_a_place_that_cannot_be_stored_is_not_taken(monkeypatch: pytest.Mo
             await who_answers(HOME, wanted)
 
 
-async def test_a_place_is_there_after_the_next_start() -> None:
+async def test_place_survives_a_restart() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         await listening(node)
@@ -171,16 +169,16 @@ async def test_a_place_is_there_after_the_next_start() -> None:
         assert await who_answers(FIRST, port) == "gh-1"
 
 
-async def test_of_controllers_in_the_fleet_file_the_file_decides(
+async def test_fleet_file_decides_the_place_of_its_controllers(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     fleet = read(tmp_path_factory.mktemp("fleet"), '[[controllers]]\nname = "cellar"\n')
     async with loop_node() as node:
         await listening(node)
         await start_controllers(node.web, fleet.controllers, as_json=False)
-        message = await node.refused(409, "place", name="cellar", address=FIRST)
-        assert "The fleet file sets the place of cellar" in message
-        assert "Change address or port there" in message
+        problem = await node.expect_refusal(409, "place", name="cellar", address=FIRST)
+        assert "The fleet file sets the place of cellar" in problem
+        assert "Change address or port there" in problem
         # By another name it is a controller of the node alone.
         await node.post("rename", name="cellar", to="attic")
         await node.post("place", name="attic", address=FIRST)

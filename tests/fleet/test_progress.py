@@ -1,4 +1,4 @@
-"""How far a request about many controllers is: whoever waits for it can ask."""
+"""The progress of a request about many controllers, for the client that waits for it."""
 
 import asyncio
 
@@ -19,10 +19,10 @@ from tests.patience import PATIENCE_S
 MANY = 60
 
 
-async def seen_meanwhile(node: LoopNode, target: str, method: str = "POST") -> list[ProgressReport]:
-    """Make a request, and ask how far it is until it is answered."""
+async def watch_progress(node: LoopNode, target: str, method: str = "POST") -> list[ProgressReport]:
+    """Send a request, and poll its progress until the answer."""
     named = {PROGRESS.lower(): "mine"}
-    # Others have their turn after every controller.
+    # Other work has its turn after every controller.
     await give_way_at_each_part()
     asking = asyncio.ensure_future(node.ask(f"/api/fleet/{target}", b"", method, **named))
     seen = []
@@ -32,11 +32,11 @@ async def seen_meanwhile(node: LoopNode, target: str, method: str = "POST") -> l
         if reply.status == 200:
             seen.append(msgspec.json.decode(reply.body, type=ProgressReport))
     assert (await asking).status == 200
-    assert "No request with this id" in await refused(node)
+    assert "No request with this id" in await expect_refusal(node)
     return seen
 
 
-async def refused(node: LoopNode) -> str:
+async def expect_refusal(node: LoopNode) -> str:
     reply = await node.ask("/api/fleet/progress?id=mine", b"", "GET")
     assert reply.status == 404
     detail: str = msgspec.json.decode(reply.body)["detail"]
@@ -54,10 +54,10 @@ async def refused(node: LoopNode) -> str:
         ("export", "GET"),
     ],
 )
-async def test_it_counts_the_controllers_that_had_their_turn(target: str, method: str) -> None:
+async def test_progress_counts_finished_controllers(target: str, method: str) -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=MANY, tags="north")
-        seen = await seen_meanwhile(node, target, method)
+        seen = await watch_progress(node, target, method)
         assert {one.of for one in seen} <= {0, MANY}
         counts = [one.done for one in seen]
         assert counts == sorted(counts)
@@ -65,15 +65,15 @@ async def test_it_counts_the_controllers_that_had_their_turn(target: str, method
         assert max(counts) <= MANY
 
 
-async def test_going_back_is_counted() -> None:
+async def test_rollback_of_the_database_is_counted() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=MANY)
         await node.post("snapshot", label="noon")
-        seen = await seen_meanwhile(node, "restore?label=noon")
+        seen = await watch_progress(node, "restore?label=noon")
         assert any(0 < one.done < MANY == one.of for one in seen)
 
 
-def test_a_tenant_follows_its_own_requests_alone() -> None:
+def test_tenant_sees_progress_of_its_own_requests_only() -> None:
     under_way = RequestsUnderWay()
     with under_way.follow("acme", "mine"):
         count_done(3)
@@ -83,7 +83,7 @@ def test_a_tenant_follows_its_own_requests_alone() -> None:
                 under_way.report(other, "mine")
 
 
-async def test_id_of_a_request_that_is_too_long_is_refused() -> None:
+async def test_too_long_request_id_is_refused() -> None:
     async with loop_node() as node:
         named = {PROGRESS.lower(): "x" * 65}
         reply = await node.ask("/api/fleet/list", b"", "GET", **named)
@@ -91,7 +91,7 @@ async def test_id_of_a_request_that_is_too_long_is_refused() -> None:
         assert b"up to 64 letters" in reply.body
 
 
-async def test_few_large_requests_of_a_tenant_run_at_a_time_and_none_of_others_waits() -> None:
+async def test_large_requests_of_a_tenant_are_limited_and_delay_no_other() -> None:
     under_way, done, other_runs = RequestsUnderWay(), asyncio.Event(), asyncio.Event()
     running: list[str] = []
 

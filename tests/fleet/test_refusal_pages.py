@@ -1,12 +1,12 @@
-"""What a node says to browsers where it has no page to show; programs get a problem as before."""
+"""Pages of a node for requests that it refuses; programs get a problem in JSON."""
 
 import re
 from base64 import b64encode
 from hashlib import sha256
 
 from leverframe.fleet import entrance
-from tests.fleet.cluster.joined_doors import joined_nodes
-from tests.fleet.http_client import Answered, ask, ask_once, connected
+from tests.fleet.cluster.joined_doors import join_nodes
+from tests.fleet.http_client import Answered, ask, ask_once, connection_to
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.tenant_fleet import tenant_fleet
 
@@ -14,7 +14,7 @@ HOME = "127.0.0.1"
 PAGE = {"Accept": "text/html,application/xhtml+xml", "Accept-Language": "fr"}
 
 
-async def asked(node: LoopNode, target: str, host: str, **headers: str) -> Answered:
+async def ask_node(node: LoopNode, target: str, host: str, **headers: str) -> Answered:
     if node.node.door.open_port is None:
         await node.node.door.listen(HOME, 0)
     return await ask_once(HOME, node.node.door.port, target, host, **headers)
@@ -30,32 +30,32 @@ def links(answer: Answered) -> list[str]:
     return re.findall('<a href="([^"]*)"', answer.body)
 
 
-async def test_an_address_with_nothing_is_a_page_with_the_way_to_the_controllers() -> None:
+async def test_unknown_path_gets_a_page_with_links_to_controllers() -> None:
     async with loop_node() as node:
-        answer = await asked(node, "/nonsense", "localhost", **PAGE)
+        answer = await ask_node(node, "/nonsense", "localhost", **PAGE)
         assert (answer.status, heading(answer)) == (404, "Il n’y a rien ici")
         assert links(answer) == ["/"]
-        plain = await asked(node, "/nonsense", "localhost", Accept="*/*")
+        plain = await ask_node(node, "/nonsense", "localhost", Accept="*/*")
         assert (plain.status, "application/problem+json" in plain.head) == (404, True)
 
 
-async def test_an_unknown_name_is_a_page_that_leads_to_the_node_in_its_own_domains_only() -> None:
+async def test_unknown_name_gets_a_page_with_a_link_in_own_domains_only() -> None:
     async with loop_node(hosts=("fleet.example",)) as node:
         for host, link in (
             ("nope.localhost:8081", ["//localhost:8081/"]),
             ("nope.fleet.example", ["//fleet.example/"]),
             ("www.strange.example", []),
         ):
-            answer = await asked(node, "/", host, **PAGE)
+            answer = await ask_node(node, "/", host, **PAGE)
             assert (answer.status, links(answer)) == (404, link)
             assert heading(answer) == entrance.NO_NAME["fr"].title
-        plain = await asked(node, "/", "nope.localhost")
+        plain = await ask_node(node, "/", "nope.localhost")
         assert "problem+json" in plain.head
 
 
-async def test_a_page_carries_its_style_and_the_policy_names_it() -> None:
+async def test_refusal_page_carries_its_style_and_policy() -> None:
     async with loop_node() as node:
-        answer = await asked(node, "/", "nope.localhost", **PAGE)
+        answer = await ask_node(node, "/", "nope.localhost", **PAGE)
         style = answer.body.partition("<style>")[2].partition("</style>")[0]
         digest = b64encode(sha256(style.encode()).digest()).decode()
         assert f"style-src 'sha256-{digest}'" in answer.head
@@ -64,16 +64,16 @@ async def test_a_page_carries_its_style_and_the_policy_names_it() -> None:
 
 
 async def test_missing_or_moved_controller_gets_a_page() -> None:
-    async with joined_nodes(hold_s=1.0) as nodes:
+    async with join_nodes(hold_s=1.0) as nodes:
         nodes.owners["gh-1"] = None
-        nodes.tell()
+        nodes.publish()
         answer = await ask_once(HOME, nodes["a"].port, "/", "gh-1.localhost", **PAGE)
         assert (answer.status, heading(answer)) == (503, entrance.NO_NODE["fr"].title)
-        # It looks again by itself.
+        # The page reloads automatically.
         assert "Refresh: 5" in answer.head
-        # On a connection that was led on, a third node's controller is not reached.
+        # A forwarded connection does not reach a controller of a third node.
         await nodes.put("gh-2", "b")
-        async with connected(HOME, nodes["a"].port) as client:
+        async with connection_to(HOME, nodes["a"].port) as client:
             assert (await ask(client, "/", "gh-2.localhost")).body == "gh-2 at b"
             answer = await ask(client, "/", "gh-1.localhost", **PAGE)
         assert (answer.status, heading(answer)) == (421, entrance.MOVED_PAGE["fr"].title)
@@ -81,7 +81,7 @@ async def test_missing_or_moved_controller_gets_a_page() -> None:
 
 async def test_missing_sign_in_gets_a_page() -> None:
     async with tenant_fleet() as fleet:
-        answer = await asked(fleet.node, "/", "localhost", **PAGE)
+        answer = await ask_node(fleet.node, "/", "localhost", **PAGE)
         assert (answer.status, heading(answer)) == (401, "Connectez-vous à cette flotte")
         assert "WWW-Authenticate: Basic" in answer.head
         assert links(answer) == [""]

@@ -1,4 +1,4 @@
-"""What one request to a node may hold: bounded in every place, and at its bounds no one suffers.
+"""What one request to a node may hold: bounded in every place, and harmless at its bounds.
 
 The first tests walk over the types of all endpoints, so that a new text or list without a bound is
 found. The others send to every endpoint what its types just allow and what they just refuse, as an
@@ -40,22 +40,24 @@ from tests.stopwatch import Stopwatch, within
 _BOUNDED = (bool, int, float, type(None))
 
 
-def unbounded(hint: Any) -> Iterator[str]:
+def find_unbounded(hint: Any) -> Iterator[str]:
     """Yield the parts of a type that may be as long as a client likes."""
     plain, metas = split_type(hint)
     if members := alternatives(plain):
         for member in members:
-            yield from unbounded(member)
+            yield from find_unbounded(member)
     elif get_origin(plain) is Literal or plain in _BOUNDED:
         return
     elif isinstance(plain, type) and issubclass(plain, Struct):
         for field in msgspec.structs.fields(plain):
-            yield from (f"{plain.__name__}.{field.name}: {part}" for part in unbounded(field.type))
+            yield from (
+                f"{plain.__name__}.{field.name}: {part}" for part in find_unbounded(field.type)
+            )
     elif not any(meta.max_length is not None for meta in metas):
         yield str(hint)
     else:
         for member in get_args(plain):
-            yield from unbounded(member)
+            yield from find_unbounded(member)
 
 
 def test_every_text_and_list_of_a_request_to_a_node_is_bounded() -> None:
@@ -66,7 +68,7 @@ def test_every_text_and_list_of_a_request_to_a_node_is_bounded() -> None:
             *((one.name, one.type) for one in endpoint.query),
             *((("body", endpoint.body),) if endpoint.body is not None else ()),
         )
-        for part in unbounded(hint)
+        for part in find_unbounded(hint)
     ]
     assert found == []
 
@@ -94,8 +96,8 @@ class _Nested(Struct):
     ],
     ids=str,
 )
-def test_a_type_without_a_bound_is_found(hint: Any, count: int) -> None:
-    assert len(list(unbounded(hint))) == count
+def test_unbounded_type_is_found(hint: Any, count: int) -> None:
+    assert len(list(find_unbounded(hint))) == count
 
 
 # --- tags -----------------------------------------------------------------------------------------
@@ -104,20 +106,20 @@ def test_a_type_without_a_bound_is_found(hint: Any, count: int) -> None:
 async def test_controller_has_at_most_32_tags() -> None:
     async with loop_node() as node:
         many = ",".join(f"t{n}" for n in range(MAX_TAGS + 1))
-        assert "Allowed: up to 32" in await node.refused(400, "add", name="gh", tags=many)
+        assert "Allowed: up to 32" in await node.expect_refusal(400, "add", name="gh", tags=many)
         most = ",".join(f"t{n}" for n in range(MAX_TAGS))
         await node.post("add", name="gh", tags=most)
-        assert "up to 32 of a controller" in await node.refused(400, "tag", add="one-more")
+        assert "up to 32 of a controller" in await node.expect_refusal(400, "tag", add="one-more")
         assert len(node.member("gh").record.tags) == MAX_TAGS
         await node.post("tag", add="one-more", remove="t0")
         assert "one-more" in node.member("gh").record.tags
-        assert "is not a valid tag" in await node.refused(400, "tag", add="x" * 41)
+        assert "is not a valid tag" in await node.expect_refusal(400, "tag", add="x" * 41)
 
 
 # --- every operation at its limits ----------------------------------------------------------------
 
 TEMPLATE = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.name": "Fan"}}'
-#: What lets a request come as far as it can, by path; others need nothing.
+#: Parameters that a request needs to get far, by path; other paths need none.
 USUAL: dict[str, dict[str, str]] = {
     "progress": {"id": "x"},
     "show": {"name": "a-1"},
@@ -146,15 +148,15 @@ USUAL: dict[str, dict[str, str]] = {
     "forget": {"node": "x"},
     "move": {"name": "a-1"},
 }
-#: One letter, in one, two and four bytes, and what means something in texts of others.
+#: One letter in one, two and four bytes, and characters with a meaning elsewhere.
 LETTERS = ("x", "\N{GREEK SMALL LETTER OMEGA}", "\N{GOTHIC LETTER HWAIR}", ",", "{n}", "\x00", "%")
 _ANSWERS_WITHIN_S = 5.0
-#: What another tenant's switching may be held up.
+#: The longest allowed delay of another tenant's switching.
 _SWITCHES_WITHIN_S = 1.0
 
 
 class Sent(Struct, frozen=True):
-    """A request of the fuzz: what it is called in a failure, and what it says."""
+    """A request of the fuzz: its name in a failure, and its content."""
 
     path: str
     given: dict[str, str]
@@ -274,7 +276,7 @@ async def beside_neighbour() -> AsyncIterator[tuple[TenantFleet, Neighbour]]:
 
 
 def sender_of(sent: Sent) -> str:
-    """Return who sends a request: a tenant, or the operator where only that one may."""
+    """Return the sender of a request: a tenant, or the operator if only the operator may."""
     return "acme-chief" if _BY_PATH[sent.path].for_tenants else OPERATOR
 
 
@@ -286,7 +288,7 @@ def request_of(fleet: TenantFleet, sent: Sent) -> Request:
     if method == "POST" and not body:
         # As long as a body may be, not as a query.
         headers["content-type"], body, query = FORM, query.encode(), ""
-    # What is longer is refused before the node gets it.
+    # A longer one is refused before the node gets it.
     return Request(method, sent.path, query, headers, body[:MIB], "127.0.0.1")
 
 
@@ -303,17 +305,17 @@ async def answer_to(fleet: TenantFleet, sent: Sent, request: Request) -> int:
 
 
 async def restore_fleet(fleet: TenantFleet) -> None:
-    """Make what a request took away, and take away what it made."""
+    """Create what a request removed, and remove what it created."""
     node = fleet.node.node
     for name in ("a-1", "a-2", "a-3"):
         if name not in node.members:
-            await fleet.done(OPERATOR, f"add?name={name}&tenant=acme&tags=north")
+            await fleet.post(OPERATOR, f"add?name={name}&tenant=acme&tags=north")
     for name in [one for one in node.members if one not in ("a-1", "a-2", "a-3", "z-1")]:
-        await fleet.done(OPERATOR, f"remove?name={name}")
+        await fleet.post(OPERATOR, f"remove?name={name}")
     if not fleet.node.web.snapshots.labels("acme"):
-        await fleet.done("acme-chief", "snapshot?label=noon")
+        await fleet.post("acme-chief", "snapshot?label=noon")
     if not fleet.node.web.jobs.all("acme"):
-        await fleet.done("acme-chief", "rollout/plan?id=plan&command=outs.cgi?out0=1")
+        await fleet.post("acme-chief", "rollout/plan?id=plan&command=outs.cgi?out0=1")
 
 
 async def send_all(requests: Sequence[Sent]) -> None:
@@ -354,7 +356,7 @@ _PIECES = st.sampled_from(
 
 @examples(200)
 @given(st.data())
-def test_parameters_of_any_text_are_read_or_refused(data: st.DataObject) -> None:
+def test_parameters_with_any_text_are_read_or_refused(data: st.DataObject) -> None:
     endpoint = data.draw(st.sampled_from(OPERATIONS))
     names = st.sampled_from([one.name for one in endpoint.query] or ["none"])
     texts = st.lists(_PIECES, max_size=40).map("".join)
@@ -364,7 +366,7 @@ def test_parameters_of_any_text_are_read_or_refused(data: st.DataObject) -> None
         assert read_parameters(query, endpoint.query).keys() == given_.keys()
 
 
-async def test_a_command_of_660_kilobytes_is_refused_immediately() -> None:
+async def test_command_of_660_kilobytes_is_refused_immediately() -> None:
     async with beside_neighbour() as (fleet, neighbour):
         command = "outs.cgi?" + "&".join(["out0=1"] * 94_000)
         for sent in (

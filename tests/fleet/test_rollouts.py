@@ -1,4 +1,4 @@
-"""Staged roll-outs: groups, thresholds, stop, going on, retry of the failed, and the way back."""
+"""Staged roll-outs: groups, thresholds, stop, resume, retry of the failed, and rollback."""
 
 import asyncio
 from typing import Any
@@ -14,24 +14,24 @@ from tests.fleet.mortal_lane import Disk, MortalLane
 from tests.fleet.test_bulk_jobs import changes_by_fleet
 
 NAME = "stm.cgi?oname=0Pump"
-#: Old software does not have it yet.
+#: Old software does not have this command.
 NEWER = "stm.cgi?eventname=1Frost"
 OLD = {"hw": "3.0", "sw": "1.18"}
 
 
-async def plan(node: LoopNode, **given: object) -> FleetJob:
+async def plan(node: LoopNode, **options: object) -> FleetJob:
     """Plan a roll-out of a name, and return its job."""
-    given.setdefault("command", NAME)
-    message = await node.post("rollout/plan", **given)
-    return node.web.jobs.find(message["job"]["id"])
+    options.setdefault("command", NAME)
+    answer = await node.post("rollout/plan", **options)
+    return node.web.jobs.find(answer["job"]["id"])
 
 
 async def operate(node: LoopNode, job: FleetJob, what: str) -> dict[str, Any]:
-    """Do something with a roll-out, and return how it is when it has come to rest."""
+    """Operate a roll-out, and return its report when it rests."""
     await node.post(f"rollout/{what}", id=job.plan.id)
     await job.wait_until_ended()
-    message: dict[str, Any] = await node.get("rollout", id=job.plan.id)
-    return message
+    answer: dict[str, Any] = await node.get("rollout", id=job.plan.id)
+    return answer
 
 
 def names(node: LoopNode) -> list[str]:
@@ -50,14 +50,14 @@ def names(node: LoopNode) -> list[str]:
         (4, "100%", [4]),
     ],
 )
-def test_groups_hold_every_controller_once(count: int, sizes: str, groups: list[int]) -> None:
+def test_groups_contain_each_controller_once(count: int, sizes: str, groups: list[int]) -> None:
     found = form_groups(range(count), sizes)
     assert [len(group) for group in found] == groups
     assert [number for group in found for number in group] == list(range(count))
 
 
 @pytest.mark.parametrize("sizes", ["0", "101%", "some", "-1", "1;2", ",".join(["1"] * 60)])
-def test_sizes_that_are_none_are_refused(sizes: str) -> None:
+def test_invalid_group_sizes_are_refused(sizes: str) -> None:
     with pytest.raises(BadValue, match="group"):
         form_groups(range(100), sizes)
 
@@ -71,7 +71,7 @@ def test_errors_are_a_count_or_a_percentage_of_all() -> None:
         error_count("few", 10)
 
 
-async def test_a_roll_out_goes_group_by_group_and_back() -> None:
+async def test_rollout_goes_group_by_group_and_rolls_back() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=5, tags="all")
         await node.post("send", command="stm.cgi?oname=0Fan", name="gh-2")
@@ -82,82 +82,82 @@ async def test_a_roll_out_goes_group_by_group_and_back() -> None:
         job = await plan(node, groups="1,40%")
         assert job.report().can == ["start"]
         assert set(names(node)) == {"", "Fan"}
-        message = await operate(node, job, "start")
-        assert (message["status"], message["done"], message["can"]) == ("finished", 5, ["undo"])
-        assert [group["done"] for group in message["groups"]] == [1, 2, 2]
+        report = await operate(node, job, "start")
+        assert (report["status"], report["done"], report["can"]) == ("finished", 5, ["undo"])
+        assert [group["done"] for group in report["groups"]] == [1, 2, 2]
         assert set(names(node)) == {"Pump"}
-        message = await operate(node, job, "undo")
-        assert (message["status"], message["why"], message["undone"]) == ("undone", None, 5)
+        report = await operate(node, job, "undo")
+        assert (report["status"], report["why"], report["undone"]) == ("undone", None, 5)
         assert names(node) == ["", "Fan", "", "", ""]
-        assert message["can"] == []
+        assert report["can"] == []
         assert (await node.get(""))["snapshots"] == []
         await node.post("rollout/remove", id=job.plan.id)
         assert node.node.registry.snapshots == {}
 
 
-async def test_too_few_that_have_done_it_stop_it_before_the_next_group() -> None:
+async def test_too_few_successes_stop_a_rollout_before_the_next_group() -> None:
     async with loop_node() as node:
         await node.post("add", name="old", **OLD)
         await node.post("add", name="gh-{n}", count=3)
         job = await plan(node, command=NEWER, groups="2", errors="none")
-        message = await operate(node, job, "start")
-        assert (message["status"], message["group"]) == ("stopped", 0)
-        assert message["why"] == "1 of 2 controllers in group 1 succeeded; 100 % are required."
-        assert [one["status"] for one in message["results"]] == [404, 200]
-        assert message["can"] == ["resume", "retry", "undo"]
-        # Who lets it go on has accepted this failure.
-        message = await operate(node, job, "resume")
-        assert (message["status"], message["done"], message["failed"]) == ("finished", 3, 1)
+        report = await operate(node, job, "start")
+        assert (report["status"], report["group"]) == ("stopped", 0)
+        assert report["why"] == "1 of 2 controllers in group 1 succeeded; 100 % are required."
+        assert [one["status"] for one in report["results"]] == [404, 200]
+        assert report["can"] == ["resume", "retry", "undo"]
+        # Resuming it accepts this failure.
+        report = await operate(node, job, "resume")
+        assert (report["status"], report["done"], report["failed"]) == ("finished", 3, 1)
         half = await plan(node, command=NEWER, groups="2", success=50, errors="none")
         assert (await operate(node, half, "start"))["status"] == "finished"
 
 
-async def test_error_limit_stops_a_roll_out_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_error_limit_stops_a_rollout_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AT_A_TIME", 1)
     async with loop_node() as node:
         await node.post("add", name="old-{n}", count=4, **OLD)
         await node.post("add", name="gh-{n}", count=2)
         job = await plan(node, command=NEWER, errors="2", success=0)
-        message = await operate(node, job, "start")
-        assert (message["status"], message["failed"], message["done"]) == ("stopped", 2, 0)
-        assert message["why"] == "2 failed; the limit is 2."
+        report = await operate(node, job, "start")
+        assert (report["status"], report["failed"], report["done"]) == ("stopped", 2, 0)
+        assert report["why"] == "2 failed; the limit is 2."
         # Two more that fail stop it again.
-        message = await operate(node, job, "resume")
-        assert (message["status"], message["failed"], message["done"]) == ("stopped", 4, 0)
+        report = await operate(node, job, "resume")
+        assert (report["status"], report["failed"], report["done"]) == ("stopped", 4, 0)
 
 
-async def test_only_those_that_failed_are_tried_again() -> None:
+async def test_retry_covers_failed_controllers_only() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=4)
         for name in ("gh-2", "gh-3"):
             node.member(name).controller.lose_power()
         job = await plan(node, groups="2", success=0, errors="none", check_health=0)
-        message = await operate(node, job, "start")
-        assert [one["status"] for one in message["results"]] == [200, 503, 503, 200]
+        report = await operate(node, job, "start")
+        assert [one["status"] for one in report["results"]] == [200, 503, 503, 200]
         node.member("gh-2").controller.restart()
-        message = await operate(node, job, "retry")
-        assert [one["status"] for one in message["results"]] == [200, 200, 503, 200]
+        report = await operate(node, job, "retry")
+        assert [one["status"] for one in report["results"]] == [200, 200, 503, 200]
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1, 1, 1]
         node.member("gh-3").controller.restart()
         assert (await operate(node, job, "retry"))["can"] == ["undo"]
-        message = await operate(node, job, "undo")
-        assert (message["undone"], set(names(node))) == (4, {""})
+        report = await operate(node, job, "undo")
+        assert (report["undone"], set(names(node))) == (4, {""})
 
 
-async def test_a_refusal_that_no_longer_holds_is_another_try() -> None:
+async def test_retry_succeeds_when_the_refusal_no_longer_holds() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         await node.post("send", command="stm.cgi?outblock=1")
         job = await plan(node, command="outs.cgi?out0=1")
-        message = await operate(node, job, "start")
-        assert (message["status"], message["results"][0]["status"]) == ("stopped", 423)
+        report = await operate(node, job, "start")
+        assert (report["status"], report["results"][0]["status"]) == ("stopped", 423)
         await node.post("send", command="stm.cgi?outblock=0")
-        message = await operate(node, job, "retry")
-        assert (message["status"], message["done"]) == ("finished", 1)
+        report = await operate(node, job, "retry")
+        assert (report["status"], report["done"]) == ("finished", 1)
         assert node.member("a").controller.engine.values["OUT0"] == 1
 
 
-async def test_a_new_finding_counts_as_a_failure_and_one_from_before_does_not() -> None:
+async def test_only_new_findings_count_as_failures() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         first, second = node.member("gh-1").controller, node.member("gh-2").controller
@@ -168,18 +168,18 @@ async def test_a_new_finding_counts_as_a_failure_and_one_from_before_does_not() 
 
         second.settings_watchers.append(break_it)  # type: ignore[arg-type]
         job = await plan(node, groups="2", errors="1")
-        message = await operate(node, job, "start")
-        assert (message["status"], message["why"]) == ("stopped", "1 failed; the limit is 1.")
-        assert message["results"][0]["status"] == 200
-        assert message["results"][1]["status"] == 409
-        assert "It has a new finding" in message["results"][1]["detail"]
+        report = await operate(node, job, "start")
+        assert (report["status"], report["why"]) == ("stopped", "1 failed; the limit is 1.")
+        assert report["results"][0]["status"] == 200
+        assert report["results"][1]["status"] == 409
+        assert "It has a new finding" in report["results"][1]["detail"]
         assert names(node) == ["Pump", "Pump", ""]
-        # It was changed all the same, and goes back, too.
-        message = await operate(node, job, "undo")
-        assert (message["undone"], set(names(node))) == (2, {""})
+        # It was changed all the same, and is rolled back, too.
+        report = await operate(node, job, "undo")
+        assert (report["undone"], set(names(node))) == (2, {""})
 
 
-async def test_one_that_does_not_answer_any_more_counts_as_a_failure() -> None:
+async def test_silent_controller_counts_as_a_failure() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         controller = node.member("gh-1").controller
@@ -187,8 +187,8 @@ async def test_one_that_does_not_answer_any_more_counts_as_a_failure() -> None:
             lambda old, new: controller.lose_power()  # type: ignore[func-returns-value, arg-type]
         )
         job = await plan(node, groups="1")
-        message = await operate(node, job, "start")
-        assert message["results"] == [
+        report = await operate(node, job, "start")
+        assert report["results"] == [
             {"name": "gh-1", "status": 409, "detail": "It does not answer."}
         ]
 
@@ -199,17 +199,17 @@ async def test_pause_between_groups_can_be_stopped_or_resumed() -> None:
         job = await plan(node, groups="1,1", pause="1h")
         await node.post("rollout/start", id=job.plan.id)
         await waiting(job)
-        message = await node.get("rollout", id=job.plan.id)
-        assert (message["done"], message["group"], message["can"]) == (1, 1, ["stop", "resume"])
-        assert message["go_on_at"] > message["made"] + 3000
-        assert message["at"] == node.node.clock.wall() < message["made"]
-        message = await operate(node, job, "stop")
-        assert (message["status"], message["why"]) == ("stopped", "Stopped by hand.")
+        report = await node.get("rollout", id=job.plan.id)
+        assert (report["done"], report["group"], report["can"]) == (1, 1, ["stop", "resume"])
+        assert report["go_on_at"] > report["made"] + 3000
+        assert report["at"] == node.node.clock.wall() < report["made"]
+        report = await operate(node, job, "stop")
+        assert (report["status"], report["why"]) == ("stopped", "Stopped by hand.")
         await node.post("rollout/resume", id=job.plan.id)
         await waiting(job)
         assert names(node) == ["Pump", "Pump", ""]
-        message = await operate(node, job, "resume")
-        assert (message["status"], set(names(node))) == ("finished", {"Pump"})
+        report = await operate(node, job, "resume")
+        assert (report["status"], set(names(node))) == ("finished", {"Pump"})
         short = await plan(node, groups="1", pause="0.01s")
         assert (await operate(node, short, "start"))["status"] == "finished"
 
@@ -233,37 +233,43 @@ async def test_pause_continues_after_a_restart_of_the_node() -> None:
         assert (await operate(node, again, "resume"))["status"] == "finished"
 
 
-async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
+async def test_invalid_rollout_is_refused_with_the_reason() -> None:
     async with loop_node() as node:
-        assert "No controller matches" in await node.refused(409, "rollout/plan", command=NAME)
+        assert "No controller matches" in await node.expect_refusal(
+            409, "rollout/plan", command=NAME
+        )
         await node.post("add", name="a")
 
-        async def refused(status: int, **given: object) -> str:
-            return await node.refused(status, "rollout/plan", **given)
+        async def refuse_plan(status: int, **options: object) -> str:
+            return await node.expect_refusal(status, "rollout/plan", **options)
 
-        assert "There is neither a command nor a body" in await refused(400)
-        assert "is no command" in await refused(404, command="nothing")
-        assert "is not a group size" in await refused(400, command=NAME, groups="few")
-        assert "is not a number of errors" in await refused(400, command=NAME, errors="few")
-        assert "pause" in await refused(400, command=NAME, pause="long")
-        both = await node.refused(400, "rollout/plan", b"x", command=NAME)
+        assert "There is neither a command nor a body" in await refuse_plan(400)
+        assert "is not a command" in await refuse_plan(404, command="nothing")
+        assert "is not a group size" in await refuse_plan(400, command=NAME, groups="few")
+        assert "is not a number of errors" in await refuse_plan(400, command=NAME, errors="few")
+        assert "pause" in await refuse_plan(400, command=NAME, pause="long")
+        both = await node.expect_refusal(400, "rollout/plan", b"x", command=NAME)
         assert "There are both a command and a body" in both
         bad = b'{"hw": "9.9", "sw": "1", "settings": {}}'
-        assert "unknown version" in await node.refused(400, "rollout/plan", bad, what="template")
-        assert "There is no job 'x'" in await node.refused(404, "rollout/start", id="x")
-        assert "id is missing" in await node.refused(400, "rollout/start")
+        assert "unknown version" in await node.expect_refusal(
+            400, "rollout/plan", bad, what="template"
+        )
+        assert "There is no job 'x'" in await node.expect_refusal(404, "rollout/start", id="x")
+        assert "id is missing" in await node.expect_refusal(400, "rollout/start")
         job = await plan(node)
-        assert "is planned, so undo is not possible" in await node.refused(
+        assert "is planned, so undo is not possible" in await node.expect_refusal(
             409, "rollout/undo", id=job.plan.id
         )
         await node.post("rollout/remove", id=job.plan.id)
-        await node.refused(404, "rollout/start", id=job.plan.id)
+        await node.expect_refusal(404, "rollout/start", id=job.plan.id)
         paused = await plan(node)
         paused.state.status = "waiting"
-        assert "stop it first" in await node.refused(409, "rollout/remove", id=paused.plan.id)
+        assert "stop it first" in await node.expect_refusal(
+            409, "rollout/remove", id=paused.plan.id
+        )
 
 
-async def test_a_template_is_rolled_out_and_what_it_does_not_say_stays() -> None:
+async def test_template_rollout_keeps_settings_that_it_does_not_name() -> None:
     template = (
         b'{"hw": "3.9", "sw": "1.75", "settings":'
         b' {"outputs.0.name": "Pump", "outputs.1.name": "", "outputs.2.remember": true}}'
@@ -273,15 +279,15 @@ async def test_a_template_is_rolled_out_and_what_it_does_not_say_stays() -> None
         await node.post("add", name="old", **OLD)
         for command in ("stm.cgi?oname=1Fan", "stm.cgi?oname=3Lamp"):
             await node.post("send", command=command)
-        message = await node.post(
+        report = await node.post(
             "rollout/plan", template, what="template", errors="none", success=0
         )
-        assert message["job"]["title"] == "3 settings of a template"
-        job = node.web.jobs.find(message["job"]["id"])
-        message = await operate(node, job, "start")
-        assert [one["status"] for one in message["results"]] == [200, 200, 409]
+        assert report["job"]["title"] == "3 settings of a template"
+        job = node.web.jobs.find(report["job"]["id"])
+        report = await operate(node, job, "start")
+        assert [one["status"] for one in report["results"]] == [200, 200, 409]
         why = "The template sets outputs.2.remember, which HW 3.0 SW 1.18 does not support."
-        assert why in message["results"][2]["detail"]
+        assert why in report["results"][2]["detail"]
         outputs = node.member("gh-1").controller.engine.settings.outputs
         assert [one.name for one in outputs[:4]] == ["Pump", "", "", "Lamp"]
         assert outputs[2].remember
@@ -290,13 +296,13 @@ async def test_a_template_is_rolled_out_and_what_it_does_not_say_stays() -> None
         assert [one.name for one in outputs[:4]] == ["", "Fan", "", "Lamp"]
 
 
-async def test_several_commands_are_one_change_of_each_controller() -> None:
+async def test_several_commands_are_one_change_per_controller() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         body = b"# names\nstm.cgi?oname=0Pump\nstm.cgi?oname=1Fan\n"
-        message = await node.post("rollout/plan", body)
-        assert message["job"]["title"] == "stm.cgi?oname=0Pump; stm.cgi?oname=1Fan"
-        job = node.web.jobs.find(message["job"]["id"])
+        answer = await node.post("rollout/plan", body)
+        assert answer["job"]["title"] == "stm.cgi?oname=0Pump; stm.cgi?oname=1Fan"
+        job = node.web.jobs.find(answer["job"]["id"])
         assert (await operate(node, job, "start"))["done"] == 1
         assert await changes_by_fleet(node) == {"a": 1}
 
@@ -307,18 +313,18 @@ async def test_removed_or_renamed_controller_is_reported() -> None:
         job = await plan(node, success=0, errors="none")
         await node.post("remove", name="gh-1")
         await node.post("rename", name="gh-2", to="cellar")
-        message = await operate(node, job, "start")
-        assert [(one["name"], one["status"]) for one in message["results"]] == [
+        report = await operate(node, job, "start")
+        assert [(one["name"], one["status"]) for one in report["results"]] == [
             ("gh-1", 404),
             ("cellar", 200),
             ("gh-3", 200),
         ]
         await node.post("remove", name="cellar")
-        message = await operate(node, job, "undo")
-        assert (message["why"], message["undone"]) == ("1 could not be restored.", 1)
+        report = await operate(node, job, "undo")
+        assert (report["why"], report["undone"]) == ("1 could not be restored.", 1)
 
 
-async def test_without_a_snapshot_there_is_no_way_back_and_without_one_nothing_begins(
+async def test_rollout_needs_a_snapshot_to_begin_and_to_roll_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with loop_node() as node:
@@ -331,16 +337,16 @@ async def test_without_a_snapshot_there_is_no_way_back_and_without_one_nothing_b
             raise RuntimeError
 
         monkeypatch.setattr(node.node.lane, "fetch", fails)
-        message = await operate(node, job, "start")
-        assert (message["status"], message["done"]) == ("stopped", 0)
-        assert message["why"] == "An internal error stopped it; see the log."
+        report = await operate(node, job, "start")
+        assert (report["status"], report["done"]) == ("stopped", 0)
+        assert report["why"] == "An internal error stopped it; see the log."
 
 
-# --- storage that takes nothing for a while -------------------------------------------------------
+# --- storage that refuses writes for a while ------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_last_stored", [False, True])
-async def test_rollout_and_its_way_back_resume_wherever_storage_refused_a_write(
+async def test_rollout_and_rollback_resume_after_any_refused_write(
     is_last_stored: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
@@ -354,9 +360,9 @@ async def test_rollout_and_its_way_back_resume_wherever_storage_refused_a_write(
                 if what == "undo":
                     await operate(node, job, "start")
                 is_held_up = await _is_held_up_after(node, lane, job, what, writes)
-                message = await node.get("rollout", id=job.plan.id)
-                assert (message["status"], message["why"]) == (after, None), (what, writes)
-                assert (message["done"], message["failed"]) == (2, 0), (what, writes)
+                answer = await node.get("rollout", id=job.plan.id)
+                assert (answer["status"], answer["why"]) == (after, None), (what, writes)
+                assert (answer["done"], answer["failed"]) == (2, 0), (what, writes)
                 writes += 1
             # Snapshots, the controllers and the rows of the job were refused.
             assert writes > 5, what
@@ -378,7 +384,7 @@ async def _is_held_up_after(
     return is_held_up
 
 
-async def test_rollout_keeps_running_where_its_stop_cannot_be_stored(
+async def test_rollout_keeps_running_if_its_stop_cannot_be_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
@@ -390,9 +396,9 @@ async def test_rollout_keeps_running_where_its_stop_cannot_be_stored(
         await waiting(job)
         await node.member("gh-1").controller.writer.flush()
         lane._left = 0
-        await node.refused(507, "rollout/stop", id=job.plan.id)
-        message = await node.get("rollout", id=job.plan.id)
-        assert (message["status"], message["can"]) == ("waiting", ["stop", "resume"])
+        await node.expect_refusal(507, "rollout/stop", id=job.plan.id)
+        answer = await node.get("rollout", id=job.plan.id)
+        assert (answer["status"], answer["can"]) == ("waiting", ["stop", "resume"])
         lane._left = 10**6
         assert (await operate(node, job, "resume"))["done"] == 2
 
@@ -401,7 +407,7 @@ async def test_rollout_keeps_running_where_its_stop_cannot_be_stored(
 
 
 async def die(disk: Disk, id: str, what: str, writes: int, *, is_last_stored: bool) -> bool:
-    """Operate a roll-out with a node that dies after so many writes; tell whether it has."""
+    """Operate a roll-out with a node that dies after a number of writes; return whether it has."""
     lane = MortalLane(disk, 10**6, is_last_stored=is_last_stored)
     async with loop_node(lane) as node:
         assert await node.node.start_stored() == {}
@@ -425,7 +431,7 @@ async def die(disk: Disk, id: str, what: str, writes: int, *, is_last_stored: bo
 
 @pytest.mark.parametrize("is_last_stored", [False, True])
 @pytest.mark.parametrize("what", ["start", "undo"])
-async def test_a_roll_out_and_its_way_back_are_done_once_wherever_the_node_was_killed(
+async def test_killed_node_does_each_rollout_step_and_rollback_once(
     what: str, is_last_stored: bool
 ) -> None:
     begin = Disk()
@@ -447,11 +453,11 @@ async def test_a_roll_out_and_its_way_back_are_done_once_wherever_the_node_was_k
                 # It had not begun.
                 await again.operate(what, "")  # type: ignore[arg-type]
             await again.wait_until_ended()
-            message = again.report(with_results=True)
-            assert [one.status for one in message.results] == [200] * 2, writes
+            report = again.report(with_results=True)
+            assert [one.status for one in report.results] == [200] * 2, writes
             wanted = ("finished", 0) if what == "start" else ("undone", 2)
-            assert (message.status, message.undone) == wanted, writes
+            assert (report.status, report.undone) == wanted, writes
             assert set(names(node)) == {"Pump" if what == "start" else ""}, writes
             assert set((await changes_by_fleet(node)).values()) == {before + 1}, writes
         writes += 1
-    assert writes > 2 * len(message.groups)
+    assert writes > 2 * len(report.groups)

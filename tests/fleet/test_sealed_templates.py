@@ -1,4 +1,4 @@
-"""A template passes on no secrets: a sealed backup is refused, or said to be read without them."""
+"""A template carries no secrets: a sealed backup is refused, or read without them."""
 
 import logging
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.cases import for_each
 
 
 @pytest.fixture(autouse=True)
-def sealed_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def write_sealed_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     tree = with_value(defaults(Profile()), "email.password", "hunter2")
     Path("sealed.bin").write_bytes(encode_backup(Profile(), tree, "correct horse"))
@@ -29,17 +29,19 @@ def sealed_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "drift --template sealed.bin",
     ],
 )
-def test_a_sealed_backup_is_no_template(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sealed_backup_is_refused_as_a_template(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     # No node listens there: the file is refused before any is asked.
     assert main(["fleet", *words.split(), "--node", "http://127.0.0.1:9"]) == 2
     error = capsys.readouterr().err
-    assert "sealed.bin holds sealed secrets, which a template cannot pass on." in error
+    assert "sealed.bin contains encrypted secrets, which a template cannot contain." in error
     assert "leverframe backup convert sealed.bin template.toml --without-secrets" in error
     assert main(["backup", "convert", "sealed.bin", "template.toml", "--without-secrets"]) == 0
     assert "sealed" not in Path("template.toml").read_text(encoding="utf-8")
 
 
-def test_a_sealed_backup_in_a_fleet_file_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_sealed_backup_in_a_fleet_file_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     Path("fleet.toml").write_text(
         '[[controllers]]\nname = "gh-1"\nsettings = "sealed.bin"\n', encoding="utf-8"
     )

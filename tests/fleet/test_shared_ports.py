@@ -1,4 +1,4 @@
-"""Modbus TCP, SNMP and discovery: one socket each, told apart by the local address."""
+"""Modbus TCP, SNMP and discovery: one socket each, distinguished by the local address."""
 
 import asyncio
 import socket
@@ -56,7 +56,7 @@ async def test_modbus_answers_at_each_address_through_one_socket() -> None:
         assert (await node.post("send", command="stm.cgi?modbuson=1"))["done"] == 2
         await node.post("send", command="outs.cgi?out0=1", name="gh-2")
         assert [await coil(one, port) for one in (FIRST, SECOND)] == [0, 1]
-        # Nobody has this address.
+        # No controller has this address.
         with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
             await coil("127.0.0.23", port)
         await node.post("send", command="stm.cgi?modbuson=0", name="gh-1")
@@ -69,7 +69,7 @@ async def test_modbus_answers_at_each_address_through_one_socket() -> None:
 
 
 def use_up_its_time(node: LoopNode, name: str) -> float:
-    """Let a controller have worked long, while others are asked; return when it may go on."""
+    """Let a controller be busy while others are asked; return when it may continue."""
     share, shares = node.member(name).entrance.share, node.node.door.loop_shares
     for one in (share, LoopShare()):
         shares.must_wait(one, shares.clock())
@@ -98,7 +98,7 @@ async def test_modbus_and_snmp_wait_for_the_turn_of_the_controller() -> None:
         assert perf_counter() > may_continue
 
 
-async def test_a_port_in_use_refuses_to_switch_modbus_and_snmp_on() -> None:
+async def test_port_in_use_refuses_modbus_and_snmp() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken_udp,
@@ -111,21 +111,21 @@ async def test_a_port_in_use_refuses_to_switch_modbus_and_snmp_on() -> None:
                 ("stm.cgi?modbuson=1", ports[0]),
                 ("stm.cgi?snmp=1*a*b", ports[1]),
             ):
-                message = await node.post("send", command=command)
-                assert message["refused"] == 2
-                detail = message["results"][0]["detail"]
+                answer = await node.post("send", command=command)
+                assert answer["refused"] == 2
+                detail = answer["results"][0]["detail"]
                 assert f"Port {port} of {FIRST} cannot be used: Address already in use" in detail
 
 
-async def test_a_controller_without_an_address_cannot_switch_them_on() -> None:
+async def test_controller_without_an_address_cannot_enable_modbus_and_snmp() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         for command in SWITCHES:
-            message = await node.post("send", command=command)
-            assert "has no address of its own" in message["results"][0]["detail"]
+            answer = await node.post("send", command=command)
+            assert "has no address of its own" in answer["results"][0]["detail"]
 
 
-async def test_one_that_was_given_them_without_an_address_is_in_trouble() -> None:
+async def test_modbus_and_snmp_without_an_address_are_reported_as_a_problem() -> None:
     leaves = {
         "modbus_tcp.enabled": True,
         "snmp.enabled": True,
@@ -135,13 +135,13 @@ async def test_one_that_was_given_them_without_an_address_is_in_trouble() -> Non
         await node.node.add([NewController(MemberRecord("a"), Profile(), leaves)])
         (one,) = await node.get("list")
         assert one["status"] == "degraded"
-        # What helps is said, and not to free a port that nobody has.
+        # The message says what helps, not to free a port that no program uses.
         assert sum("`leverframe fleet place NAME" in trouble for trouble in one["troubles"]) == 2
         assert not any("Free it" in trouble for trouble in one["troubles"])
 
 
 @pytest.mark.needs_program("snmpget")
-async def test_snmp_answers_at_each_address_from_that_address() -> None:
+async def test_snmp_answers_from_the_requested_address() -> None:
     port = free_port()
     async with loop_node(snmp_port=port) as node:
         await two(node)
@@ -161,8 +161,8 @@ async def _snmp_name(address: str, port: int) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
-    message, _ = await asking.communicate()
-    return message.decode().strip().strip('"')
+    output, _ = await asking.communicate()
+    return output.decode().strip().strip('"')
 
 
 async def test_discovery_answers_at_each_address_and_for_all_once_a_second() -> None:
@@ -175,9 +175,9 @@ async def test_discovery_answers_at_each_address_and_for_all_once_a_second() -> 
         discovery = FleetDiscovery(lambda: members.values(), 8080, troubles, lambda: now[0])
         discovery.start("127.0.0.1", port)
         try:
-            assert await _discovered(SECOND, port, 1) == [(SECOND, "gh-2:8080")]
-            everybody = [(FIRST, "gh-1:8080"), (SECOND, "gh-2:8080")]
-            assert await _discovered("127.255.255.255", port, 2) == everybody
+            assert await _discover(SECOND, port, 1) == [(SECOND, "gh-2:8080")]
+            all_controllers = [(FIRST, "gh-1:8080"), (SECOND, "gh-2:8080")]
+            assert await _discover("127.255.255.255", port, 2) == all_controllers
             said: list[bytes] = []
             asked = Asked(("127.0.0.1", 9), 1, "127.0.0.1", by_broadcast=True)
             assert discovery._port is not None
@@ -197,7 +197,7 @@ async def test_discovery_answers_at_each_address_and_for_all_once_a_second() -> 
         assert troubles == {}
 
 
-async def _discovered(address: str, port: int, count: int) -> list[tuple[str, str]]:
+async def _discover(address: str, port: int, count: int) -> list[tuple[str, str]]:
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         asking.setblocking(False)
@@ -212,7 +212,7 @@ async def _discovered(address: str, port: int, count: int) -> list[tuple[str, st
     return sorted(found)
 
 
-async def test_a_discovery_port_that_cannot_be_shared_is_a_trouble() -> None:
+async def test_unshareable_discovery_port_is_reported_as_a_problem() -> None:
     troubles: dict[str, str] = {}
     discovery = FleetDiscovery(list, 8080, troubles)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
@@ -222,7 +222,7 @@ async def test_a_discovery_port_that_cannot_be_shared_is_a_trouble() -> None:
     await discovery.close()
 
 
-async def test_on_an_address_of_its_own_a_node_has_the_ports_there() -> None:
+async def test_node_with_its_own_address_has_the_ports_there() -> None:
     assert bind_to_loopback(socket.SOCK_STREAM, "192.0.2.1", 0) is None
     port = free_port()
     async with loop_node(modbus_port=port, host="0.0.0.0") as node:
@@ -235,7 +235,7 @@ async def test_on_an_address_of_its_own_a_node_has_the_ports_there() -> None:
 
 
 @pytest.mark.needs_program("snmptrapd")
-async def test_traps_of_a_node_name_the_controller_that_sends_them(tmp_path: Path) -> None:
+async def test_traps_name_the_sending_controller(tmp_path: Path) -> None:
     port = free_port()
     receiver = TrapReceiver(tmp_path, port)
     await receiver.start("authCommunity log alarm")

@@ -1,4 +1,4 @@
-"""Controllers that did not start with their node are mended while the others run."""
+"""Controllers that failed to start with their node are repaired while the others run."""
 
 import logging
 import socket
@@ -15,7 +15,7 @@ from leverframe.devices.wiring import Wiring
 from leverframe.fleet import member_start
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.operations import new_controllers
-from leverframe.fleet.roster import TOLD_ELSEWHERE
+from leverframe.fleet.roster import CAUSE_WITHHELD
 from leverframe.fleet.serve import start_controllers
 from leverframe.host import ports
 from leverframe.host.assembly import ControllerHost, build
@@ -37,7 +37,7 @@ NOT_STARTED = b"leverframe_node_controllers_not_started "
 
 
 class BlockedNode:
-    """A node whose controller `a` did not start, because something else has its port; `b` runs."""
+    """A node whose controller `a` failed to start, because its port is in use; `b` runs."""
 
     def __init__(self, node: LoopNode, lane: MemoryLane, port: int, other: socket.socket) -> None:
         self.node = node
@@ -47,7 +47,7 @@ class BlockedNode:
 
 
 @asynccontextmanager
-async def blocked_node() -> AsyncIterator[BlockedNode]:
+async def node_with_blocked_port() -> AsyncIterator[BlockedNode]:
     lane, port = MemoryLane(), free_port()
     async with loop_node(lane) as before:
         await listening(before)
@@ -70,21 +70,21 @@ async def not_started_figure(node: LoopNode) -> bytes:
 
 
 async def test_controller_with_a_freed_port_starts_and_is_no_longer_reported() -> None:
-    async with blocked_node() as blocked:
+    async with node_with_blocked_port() as blocked:
         node = blocked.node
         assert (await node.get(""))["can_start"] == ["a"]
         assert await not_started_figure(node) == b"1"
-        message = await node.post("start", name="a,b")
-        assert (message["done"], message["refused"]) == (1, 1)
-        a, b = message["results"]
+        answer = await node.post("start", name="a,b")
+        assert (answer["done"], answer["refused"]) == (1, 1)
+        a, b = answer["results"]
         assert a["status"] == 503
         assert a["detail"].startswith(f"a failed to start: port {blocked.port} of {HOME} cannot be")
         assert b == {"name": "b", "status": 200, "detail": "b is already running."}
         seen = []
         node.node.watchers.add(lambda: seen.append(node.node.roster.problems()))
         blocked.free_port()
-        message = await node.post("start")
-        assert message["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
+        answer = await node.post("start")
+        assert answer["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
         assert await who_answers(HOME, blocked.port) == "a"
         assert node.member("a").controller.engine.settings.outputs[0].name == "Pump"
         overview = await node.get("")
@@ -97,7 +97,7 @@ async def test_controller_with_a_freed_port_starts_and_is_no_longer_reported() -
         assert (await node.post("start"))["results"] == []
 
 
-async def test_it_starts_with_what_the_fleet_file_says_of_it(
+async def test_retried_controller_starts_as_the_fleet_file_says(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lane, port = MemoryLane(), free_port()
@@ -107,9 +107,9 @@ async def test_it_starts_with_what_the_fleet_file_says_of_it(
     wired = [replace(one, config=Config(board=board)) for one in fleet.controllers]
     wirings: list[Wiring] = []
 
-    async def noted(*given: Any, wiring: Wiring, **keys: Any) -> ControllerHost:
+    async def build_and_note(*arguments: Any, wiring: Wiring, **keys: Any) -> ControllerHost:
         wirings.append(wiring)
-        return await build(*given, wiring=wiring, **keys)
+        return await build(*arguments, wiring=wiring, **keys)
 
     async with loop_node(lane) as before:
         await listening(before)
@@ -121,26 +121,26 @@ async def test_it_starts_with_what_the_fleet_file_says_of_it(
             (one,) = (await node.post("start"))["results"]
             assert "fleet.toml, line 3: a failed to start: port" in one["detail"]
             other.close()
-            monkeypatch.setattr(member_start, "build", noted)
+            monkeypatch.setattr(member_start, "build", build_and_note)
             assert (await node.post("start"))["done"] == 1
     assert [one.sysfs for one in wirings] == ["/elsewhere"]
 
 
-async def test_one_that_is_placed_elsewhere_starts_there() -> None:
-    async with blocked_node() as blocked:
+async def test_failed_controller_starts_at_its_new_place() -> None:
+    async with node_with_blocked_port() as blocked:
         node, port = blocked.node, free_port()
-        message = await node.post("place", name="a", port=port)
-        assert (message["name"], message["port"]) == ("a", port)
+        answer = await node.post("place", name="a", port=port)
+        assert (answer["name"], answer["port"]) == ("a", port)
         assert await who_answers(HOME, port) == "a"
         assert (await node.get(""))["not_started"] == []
 
 
-async def test_a_place_at_which_it_cannot_be_reached_is_refused_and_the_old_one_stays() -> None:
-    async with blocked_node() as blocked:
+async def test_unreachable_place_is_refused_and_the_old_place_stays() -> None:
+    async with node_with_blocked_port() as blocked:
         node = blocked.node
-        message = await node.refused(409, "place", name="a", address="127.0.0.31")
-        assert f"a: port {blocked.port} of {HOME} cannot be used" in message
-        await node.refused(404, "place", name="a,b", port=free_port())
+        problem = await node.expect_refusal(409, "place", name="a", address="127.0.0.31")
+        assert f"a: port {blocked.port} of {HOME} cannot be used" in problem
+        await node.expect_refusal(404, "place", name="a,b", port=free_port())
         assert (await node.get(""))["can_start"] == ["a"]
         (number,) = node.node.roster.numbers_of_failed().values()
         assert node.node.registry.records[number].address is None
@@ -149,7 +149,7 @@ async def test_a_place_at_which_it_cannot_be_reached_is_refused_and_the_old_one_
 async def test_place_is_kept_and_reported_if_the_start_fails_otherwise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with blocked_node() as blocked:
+    async with node_with_blocked_port() as blocked:
         node, port = blocked.node, free_port()
 
         async def fail(*_: object) -> None:
@@ -157,20 +157,20 @@ async def test_place_is_kept_and_reported_if_the_start_fails_otherwise(
 
         with monkeypatch.context() as broken:
             broken.setattr(ports, "connect_snmp", fail)
-            message = await node.refused(503, "place", name="a", port=port)
-        assert message == "Its place is set. a failed to start: The agent is broken."
+            problem = await node.expect_refusal(503, "place", name="a", port=port)
+        assert problem == "Its place is set. a failed to start: The agent is broken."
         # What it had opened by then is free again.
         assert (await node.post("start"))["done"] == 1
         assert await who_answers(HOME, port) == "a"
 
 
 @for_each("names", ["a", "a,b"])
-async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: str) -> None:
-    async with blocked_node() as blocked:
+async def test_removed_failed_controller_leaves_nothing_and_frees_its_name(names: str) -> None:
+    async with node_with_blocked_port() as blocked:
         node = blocked.node
         (number,) = node.node.roster.numbers_of_failed().values()
-        message = await node.post("remove", name=names)
-        assert {one["name"] for one in message["results"]} == set(names.split(","))
+        answer = await node.post("remove", name=names)
+        assert {one["name"] for one in answer["results"]} == set(names.split(","))
         assert ("b" in node.node.members) == (names == "a")
         assert number not in node.node.registry.records
         stored = (await blocked.lane.fetch([number]))[number]
@@ -182,15 +182,15 @@ async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: st
         await node.post("add", name="a")
 
 
-async def test_tags_and_searches_remove_only_what_runs() -> None:
-    async with blocked_node() as blocked:
-        message = await blocked.node.post("remove", tag="north")
-        assert [one["name"] for one in message["results"]] == ["b"]
+async def test_removal_by_tag_or_search_covers_running_controllers_only() -> None:
+    async with node_with_blocked_port() as blocked:
+        answer = await blocked.node.post("remove", tag="north")
+        assert [one["name"] for one in answer["results"]] == ["b"]
         assert (await blocked.node.get(""))["can_start"] == ["a"]
 
 
 @for_each(
-    ("what", "given"),
+    ("what", "options"),
     [
         ("rename", {"to": "c"}),
         ("fork", {"to": "c"}),
@@ -201,32 +201,32 @@ async def test_tags_and_searches_remove_only_what_runs() -> None:
     ],
 )
 async def test_other_requests_for_a_failed_controller_are_refused_with_the_cause(
-    what: str, given: dict[str, str]
+    what: str, options: dict[str, str]
 ) -> None:
-    async with blocked_node() as blocked:
-        message = await blocked.node.refused(503, what, name="a", **given)
-        assert message.startswith("This controller failed to start. a failed to start: port ")
-        assert message.endswith(" Retry it with `leverframe fleet start a`.")
+    async with node_with_blocked_port() as blocked:
+        problem = await blocked.node.expect_refusal(503, what, name="a", **options)
+        assert problem.startswith("This controller failed to start. a failed to start: port ")
+        assert problem.endswith(" Retry it with `leverframe fleet start a`.")
 
 
 @for_each("what", ["show", "list", "export"])
 async def test_failed_controller_shows_the_cause_to_visitors(what: str) -> None:
-    async with blocked_node() as blocked:
+    async with node_with_blocked_port() as blocked:
         reply = await blocked.node.ask(f"/api/fleet/{what}?name=a", method="GET")
         assert reply.status == 503
         assert str(blocked.port) in msgspec.json.decode(reply.body)["detail"]
-        await blocked.node.refused(404, "start", name="c")
+        await blocked.node.expect_refusal(404, "start", name="c")
 
 
 async def test_controller_with_an_invalid_table_is_reported_and_not_started() -> None:
-    async with blocked_node() as blocked:
+    async with node_with_blocked_port() as blocked:
         blocked.node.node.roster.note_mistake("c", "c failed to start: no.", "c")
-        message = await blocked.node.refused(503, "start", name="c")
-        assert message.endswith("c failed to start: no. The node retries it when it restarts.")
+        problem = await blocked.node.expect_refusal(503, "start", name="c")
+        assert problem.endswith("c failed to start: no. The node retries it when it restarts.")
 
 
 class NeverMade:
-    """A node whose file names `a`, which could not be made because something else has its port."""
+    """A node whose file names `a`, which could not be created because its port is in use."""
 
     def __init__(self, node: LoopNode, other: socket.socket) -> None:
         self.node = node
@@ -245,7 +245,7 @@ async def never_made(folder: Path, **keys: Any) -> AsyncIterator[NeverMade]:
             yield NeverMade(node, other)
 
 
-async def test_one_that_was_never_made_is_made_while_the_node_runs(tmp_path: Path) -> None:
+async def test_controller_that_was_never_created_is_created_by_a_retry(tmp_path: Path) -> None:
     async with never_made(tmp_path) as never:
         node = never.node
         assert (await node.get(""))["can_start"] == ["a"]
@@ -254,8 +254,8 @@ async def test_one_that_was_never_made_is_made_while_the_node_runs(tmp_path: Pat
         assert "fleet.toml, line 3: a failed to start: port" in one["detail"]
         assert await not_started_figure(node) == b"1"
         never.free_port()
-        message = await node.post("start")
-        assert message["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
+        answer = await node.post("start")
+        assert answer["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
         overview = await node.get("")
         assert [overview[key] for key in ("troubles", "not_started", "can_start")] == [[], [], []]
         assert node.node.registry.records.keys() == {node.member("a").number}
@@ -278,10 +278,10 @@ async def test_first_password_is_shown_once_in_the_answer_only(
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whether the controller is made now, or was open until strangers could reach the node."""
+    """The controller is created now, or was open until the node became reachable."""
     caplog.set_level(logging.DEBUG)
     folder = tmp_path_factory.mktemp("fleet")
-    async with blocked_node() if is_stored else never_made(folder) as found:
+    async with node_with_blocked_port() if is_stored else never_made(folder) as found:
         let_strangers_in(found.node.node)
         found.free_port()
         capsys.readouterr()
@@ -299,14 +299,14 @@ async def test_first_password_without_an_answer_is_printed_by_the_node(
     async def fail(*_: object) -> None:
         raise StoreUnavailable("The disk is full.")
 
-    async with blocked_node() as blocked:
+    async with node_with_blocked_port() as blocked:
         let_strangers_in(blocked.node.node)
         blocked.free_port()
         monkeypatch.setattr(new_controllers, "_make_again", fail)
-        await blocked.node.refused(507, "start")
-        message = capsys.readouterr().out
-        assert "The administrator of a has the password" in message
-        assert await is_password_of(blocked.node, "a", message.split("password ")[1].split()[0])
+        await blocked.node.expect_refusal(507, "start")
+        output = capsys.readouterr().out
+        assert "The administrator of a has the password" in output
+        assert await is_password_of(blocked.node, "a", output.split("password ")[1].split()[0])
 
 
 async def test_added_controller_loses_its_old_failure(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ async def test_added_controller_loses_its_old_failure(tmp_path: Path) -> None:
         ]
 
 
-async def test_a_node_among_others_makes_what_its_file_names(tmp_path: Path) -> None:
+async def test_node_of_a_cluster_creates_controllers_of_its_file(tmp_path: Path) -> None:
     async with never_made(tmp_path) as never:
         never.node.node.cluster = StillNodes(never.node.node)
         never.node.node.roster.retry_s = 1000.0
@@ -329,8 +329,8 @@ async def test_a_node_among_others_makes_what_its_file_names(tmp_path: Path) -> 
         assert (await never.node.post("start"))["results"] == []
 
 
-async def test_an_address_that_was_taken_from_it_is_the_nodes() -> None:
-    async with blocked_node() as blocked:
+async def test_removed_address_belongs_to_the_node_again() -> None:
+    async with node_with_blocked_port() as blocked:
         node = blocked.node.node
         (number,) = node.roster.numbers_of_failed().values()
         record = replace(node.registry.records[number], address="127.0.0.31")
@@ -340,7 +340,7 @@ async def test_an_address_that_was_taken_from_it_is_the_nodes() -> None:
         assert node.door.at_address("127.0.0.31") is node.door.node
 
 
-async def test_tenants_hear_of_their_own_without_the_cause_and_may_remove_them() -> None:
+async def test_tenants_see_their_failed_controllers_without_cause_and_may_remove_them() -> None:
     async with tenant_fleet([("acme", ["acme-1"], ""), ("zeta", ["zeta-1"], "")]) as fleet:
         node = fleet.node.node
         for name in ("acme-1", "zeta-1"):
@@ -348,12 +348,12 @@ async def test_tenants_hear_of_their_own_without_the_cause_and_may_remove_them()
             await node.drop([member])
             fail(node, member.record, member.number, "/home/x is wrong.")
         shown = await fleet.ask("acme-chief", "show?name=acme-1")
-        assert (shown.status, shown.detail) == (503, TOLD_ELSEWHERE)
+        assert (shown.status, shown.detail) == (503, CAUSE_WITHHELD)
         assert "/home/x is wrong." in (await fleet.ask("oscar", "show?name=acme-1")).detail
         assert (await fleet.ask("acme-chief", "/api/fleet")).json["can_start"] == []
         for what, method in (("show?name=zeta-1", "GET"), ("remove?name=zeta-1", "POST")):
             refused = await fleet.ask("acme-chief", what, method=method)
             assert refused.status == 404
             assert "There is no controller 'zeta-1'." in refused.detail
-        assert (await fleet.done("acme-chief", "remove?name=acme-1"))["done"] == 1
+        assert (await fleet.post("acme-chief", "remove?name=acme-1"))["done"] == 1
         assert node.roster.numbers_of_failed().keys() == {"zeta-1"}

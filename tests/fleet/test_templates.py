@@ -1,4 +1,4 @@
-"""Templates that clients send: read whatever form they have, at a cost that no text can raise."""
+"""Templates that clients send: read in any form, at a bounded cost."""
 
 import asyncio
 import tomllib
@@ -40,7 +40,7 @@ async def read(text: str) -> BackupFile:
     return await TemplateReader().read(text.encode())
 
 
-def refused(text: str) -> str:
+def refusal_of(text: str) -> str:
     with pytest.raises(BadValue) as refusal:
         asyncio.run(read(text))
     return refusal.value.at_its_place
@@ -61,7 +61,7 @@ def test_whole_backup_is_a_template_in_either_form(suffix: str) -> None:
 
 
 @for_each(
-    ("text", "said"),
+    ("text", "reason"),
     [
         (LONG_KEY, "A key of the template has more than 4 parts. Allowed: each path as one text"),
         ('"a". "b" .c\t.d.\'e\' = 1', "more than 4 parts"),
@@ -78,14 +78,14 @@ def test_whole_backup_is_a_template_in_either_form(suffix: str) -> None:
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_text_that_is_no_template_is_refused_with_the_reason(text: str, said: str) -> None:
-    if said:
-        assert said in refused(text)
+def test_invalid_template_is_refused_with_the_reason(text: str, reason: str) -> None:
+    if reason:
+        assert reason in refusal_of(text)
     else:
         assert asyncio.run(read(text)).settings == {"a": "2020-01-01"}
 
 
-def test_text_that_is_no_utf_8_is_refused() -> None:
+def test_template_not_in_utf_8_is_refused() -> None:
     with pytest.raises(BadValue, match="not UTF-8 text"):
         asyncio.run(TemplateReader().read(b"hw = '\xff'"))
 
@@ -102,7 +102,7 @@ SIZES = (MAX_BYTES, MAX_STRUCTURE_BYTES)
 
 
 @for_each(("begin", "piece", "size"), some_of(list(product(BEGINS, REPEATED, SIZES))))
-def test_no_text_is_read_for_long(begin: str, piece: str, size: int) -> None:
+def test_reading_any_template_is_fast(begin: str, piece: str, size: int) -> None:
     count = (size - len(begin)) // len(piece.encode())
     with within(2), suppress(BadValue):
         asyncio.run(read(begin + piece * count))
@@ -110,7 +110,7 @@ def test_no_text_is_read_for_long(begin: str, piece: str, size: int) -> None:
 
 @st.composite
 def valid_texts(draw: st.DrawFn) -> str:
-    """Draw a TOML text of strings, with comments behind them, that end where they seem not to."""
+    """Draw a TOML text of strings, with comments behind them, that end at unexpected places."""
     text = ""
     for number in range(draw(st.integers(1, 5))):
         delimiter = draw(st.sampled_from(DELIMITERS))
@@ -128,7 +128,7 @@ def valid_texts(draw: st.DrawFn) -> str:
 @example('k = """a""""# \\\n')
 @example("k = '''a''''\n")
 @example('k = """a"""""\n')
-def test_no_valid_text_hides_a_long_key_that_follows_it(text: str) -> None:
+def test_valid_text_never_hides_a_long_key_behind_it(text: str) -> None:
     for after in (LONG_KEY, "[a.b.c.d.e]", "x = {a.b.c.d.e = 1}", "x = [{a.b.c.d.e = 1}]"):
         with pytest.raises(BadValue, match="more than 4 parts"):
             check_structure(f"{text}{after}\n", is_json=False)
@@ -142,11 +142,15 @@ def test_no_valid_text_hides_a_long_key_that_follows_it(text: str) -> None:
         ("add", {"name": "new"}),
     ],
 )
-async def test_every_request_with_a_template_reads_it_so(what: str, given_: dict[str, str]) -> None:
+async def test_every_request_reads_templates_in_the_same_way(
+    what: str, given_: dict[str, str]
+) -> None:
     async with loop_node() as node:
         await node.post("add", name="gh")
         dotted = ".".join("a" * 25_000) + " = 1"
         with within(1):
-            assert "more than 4 parts" in await node.refused(400, what, dotted.encode(), **given_)
+            assert "more than 4 parts" in await node.expect_refusal(
+                400, what, dotted.encode(), **given_
+            )
         small = HEAD + '"outputs.0.name" = "Pump"\n'
         await node.post(what, small.encode(), **given_)

@@ -1,8 +1,8 @@
-"""Every endpoint of a node, asked by everybody: a tenant is told and changes only what is its own.
+"""Every endpoint of a node, by all kinds of users: a tenant sees and changes only its own.
 
 The walk is made in two fleets, one of which has another tenant besides. What is answered must be
-the same, whatever is asked for: so nothing of the other is told, no name, sum, order or count. A
-new endpoint fails here until it says who may use it and what is asked of it.
+the same, whatever is asked for: so nothing of the other is shown, no name, sum, order or count. A
+new endpoint fails here until it has a rule: who may use it, and what is asked of it.
 """
 
 import re
@@ -11,9 +11,9 @@ from typing import Literal
 from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.records import MemberRecord
 from tests.fleet.failing import fail
-from tests.fleet.tenant_fleet import NOBODY, OPERATOR, TenantFleet, tenant_fleet
+from tests.fleet.tenant_fleet import ANONYMOUS, OPERATOR, TenantFleet, tenant_fleet
 
-For = Literal["everybody", "users", "administrators", "operator", "oneself"]
+For = Literal["all", "users", "administrators", "operator", "oneself"]
 SWITCH = "command=outs.cgi?out0=1"
 NAMED = "command=stm.cgi?oname=0Pump"
 TEMPLATE = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.name": "Fan"}}'
@@ -21,7 +21,7 @@ TEMPLATE = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.name": "Fan"}}'
 #: Who may use an endpoint, and what a tenant asks of it in this order; with ` template` as body.
 RULES: dict[str, tuple[For, tuple[str, ...]]] = {
     "/": ("users", ("",)),
-    "/health": ("everybody", ("",)),
+    "/health": ("all", ("",)),
     "/api/openapi.json": ("users", ("",)),
     "/api/fleet": ("users", ("",)),
     "/api/fleet/nodes": ("operator", ("",)),
@@ -141,7 +141,7 @@ RULES: dict[str, tuple[For, tuple[str, ...]]] = {
     "/api/fleet/account/remove": ("operator", ("?name=zulu-chief", "?name=acme-guest")),
     "/api/fleet/account/password": (
         "oneself",
-        ("?name=zulu-chief", "?name=nobody", "?name=acme-guest"),
+        ("?name=zulu-chief", "?name=missing", "?name=acme-guest"),
     ),
 }
 METHODS = {endpoint.path: endpoint.methods[0] for endpoint in OPERATIONS} | {"/": "GET"}
@@ -157,29 +157,31 @@ ZULU = ("zulu", ("zeta-1", "zeta-2"), "zulutag")
 
 
 async def busy(fleet: TenantFleet) -> None:
-    """Let the other tenant, and the operator, have done what can be told of."""
-    who = "zulu-chief"
-    await fleet.done(OPERATOR, "add?name=house&tags=housetag")
-    await fleet.done(who, "send?command=stm.cgi?oname=0ZuluPump&id=zulujob")
-    await fleet.done(who, "rollout/plan?command=stm.cgi?oname=1ZuluFan&id=zulurollout")
-    await fleet.done(who, "snapshot?label=zulusnap")
-    await fleet.done(OPERATOR, "snapshot?label=operators&name=zeta-1,house")
-    await fleet.done(
+    """Let the other tenant and the operator leave traces that could be shown."""
+    chief = "zulu-chief"
+    await fleet.post(OPERATOR, "add?name=house&tags=housetag")
+    await fleet.post(chief, "send?command=stm.cgi?oname=0ZuluPump&id=zulujob")
+    await fleet.post(chief, "rollout/plan?command=stm.cgi?oname=1ZuluFan&id=zulurollout")
+    await fleet.post(chief, "snapshot?label=zulusnap")
+    await fleet.post(OPERATOR, "snapshot?label=operators&name=zeta-1,house")
+    await fleet.post(
         OPERATOR, "rollout/plan?command=outs.cgi?out1=1&id=operators&name=zeta-1,house"
     )
     fleet.member("zeta-1").controller.troubles["email"] = "The zulu server refuses it."
     fail(fleet.node.node, MemberRecord("zeta-7", tenant="zulu"), 700, "zeta-7 failed to start.")
 
 
-async def walked(fleet: TenantFleet, who: str) -> dict[str, tuple[int, str]]:
-    """Ask everything in a tenant's name; return what was told."""
-    message = {}
+async def walk(fleet: TenantFleet, account: str) -> dict[str, tuple[int, str]]:
+    """Request everything as a tenant; return the answers."""
+    answers = {}
     for path, (_, requests) in RULES.items():
         for one in requests:
             query, _, body = one.partition(" ")
-            answer = await fleet.ask(who, path + query, TEMPLATE if body else b"", METHODS[path])
-            message[path + one] = answer.status, CHANCE.sub("", answer.text)
-    return message
+            answer = await fleet.ask(
+                account, path + query, TEMPLATE if body else b"", METHODS[path]
+            )
+            answers[path + one] = answer.status, CHANCE.sub("", answer.text)
+    return answers
 
 
 async def state_of_zulu(fleet: TenantFleet) -> object:
@@ -197,19 +199,19 @@ async def state_of_zulu(fleet: TenantFleet) -> object:
 
 
 async def compare(
-    alone: TenantFleet, shared: TenantFleet, who: str, besides: re.Pattern[str] = NOTHING
+    alone: TenantFleet, shared: TenantFleet, account: str, besides: re.Pattern[str] = NOTHING
 ) -> None:
     """Make the walk in a fleet without, and in one with another tenant.
 
     What is found `besides` may differ, too.
     """
     before = await state_of_zulu(shared)
-    without, beside = await walked(alone, who), await walked(shared, who)
+    without, beside = await walk(alone, account), await walk(shared, account)
     for asked, answer in without.items():
-        message = [(status, besides.sub("", text)) for status, text in (beside[asked], answer)]
-        assert message[0] == message[1], (who, asked)
+        both = [(status, besides.sub("", text)) for status, text in (beside[asked], answer)]
+        assert both[0] == both[1], (account, asked)
     assert await state_of_zulu(shared) == before
-    # What a tenant asks for without naming others has nothing of them in it.
+    # Requests that do not name the other tenant show nothing of it.
     for asked, (_, text) in beside.items():
         if not re.search("zulu|zeta|house|operators", asked):
             assert not re.search("zulu|zeta|house", text, re.IGNORECASE), asked
@@ -227,10 +229,10 @@ async def test_tenant_answers_do_not_depend_on_other_tenants() -> None:
             await compare(alone, shared, who)
 
 
-async def test_who_may_use_an_endpoint_is_as_its_rule_says() -> None:
+async def test_endpoint_permissions_match_its_rule() -> None:
     expected: dict[For, tuple[int | None, ...]] = {
-        # nobody, a user of a tenant, an administrator of it, a user of the operator
-        "everybody": (None, None, None, None),
+        # no account, a user of a tenant, an administrator of it, a user of the operator
+        "all": (None, None, None, None),
         "users": (401, None, None, None),
         "oneself": (401, None, None, None),
         "administrators": (401, 403, None, 403),
@@ -238,20 +240,20 @@ async def test_who_may_use_an_endpoint_is_as_its_rule_says() -> None:
     }
     async with tenant_fleet([ACME, ZULU]) as fleet:
         await fleet.add_account("olga", "", "user")
-        askers = (NOBODY, "zulu-guest", "zulu-chief", "olga")
+        askers = (ANONYMOUS, "zulu-guest", "zulu-chief", "olga")
         for path, (rule, _) in RULES.items():
             for who, status in zip(askers, expected[rule], strict=True):
-                # Without parameters: what lacks some is let in, and refused for that.
-                message = await fleet.ask(who, f"{path}?x=1", b"", METHODS[path])
-                assert message.status == (status or message.status), (path, who)
-                assert (message.status in (401, 403)) is (status is not None), (path, who, message)
+                # Without parameters: a permitted request is refused for the missing ones.
+                answer = await fleet.ask(who, f"{path}?x=1", b"", METHODS[path])
+                assert answer.status == (status or answer.status), (path, who)
+                assert (answer.status in (401, 403)) is (status is not None), (path, who, answer)
         assert len(await fleet.names("olga")) == 4
         assert await fleet.names("zulu-guest") == ["zeta-1", "zeta-2"]
 
 
-async def test_a_tenant_whose_account_is_gone_gets_no_further() -> None:
+async def test_removed_account_is_refused() -> None:
     async with tenant_fleet([ACME]) as fleet:
         assert (await fleet.ask("acme-guest", "list")).status == 200
-        await fleet.done(OPERATOR, "account/remove?name=acme-guest")
+        await fleet.post(OPERATOR, "account/remove?name=acme-guest")
         for path in ("/", "/api/fleet", "/api/fleet/send"):
             assert (await fleet.ask("acme-guest", path, b"", METHODS[path])).status in (401, 429)

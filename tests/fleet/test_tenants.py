@@ -19,37 +19,39 @@ from leverframe.storage.store import Stored
 from tests.cases import for_each
 from tests.devices.waiting import until
 from tests.fleet.loop_node import loop_node
-from tests.fleet.tenant_fleet import NOBODY, OPERATOR, TenantFleet, tenant_fleet
+from tests.fleet.tenant_fleet import ANONYMOUS, OPERATOR, TenantFleet, tenant_fleet
 from tests.fleet.test_fleet_file import read
 from tests.patience import PATIENCE_S
 
 BOTH = (("acme", ("acme-1", "acme-2"), "north"), ("zulu", ("zeta-1",), "south"))
 
 
-async def refused(fleet: TenantFleet, who: str, what: str, status: int) -> str:
-    answer = await fleet.ask(who, what, b"", "POST")
+async def expect_refusal(fleet: TenantFleet, account: str, what: str, status: int) -> str:
+    answer = await fleet.ask(account, what, b"", "POST")
     assert answer.status == status, answer.text
     return answer.detail
 
 
-async def test_a_name_in_two_tenants_is_refused_in_the_same_words_whosever_it_is() -> None:
+async def test_taken_name_gets_the_same_refusal_for_any_owner() -> None:
     async with tenant_fleet(BOTH) as fleet:
-        await fleet.done(OPERATOR, "add?name=house")
+        await fleet.post(OPERATOR, "add?name=house")
         for what in ("add?name=", "rename?name=acme-1&to=", "fork?name=acme-1&to="):
             sentences = {
-                (await refused(fleet, "acme-chief", what + name, 409)).replace(name, "NAME")
+                (await expect_refusal(fleet, "acme-chief", what + name, 409)).replace(name, "NAME")
                 for name in ("acme-2", "zeta-1", "house")
             }
             (sentence,) = sentences
-            assert sentence.endswith(": There is a controller NAME already.")
-        # Of several, none is made.
-        await refused(fleet, "acme-chief", "add?name=zeta-{n}&count=3", 409)
+            assert sentence.endswith(
+                ": A controller named NAME exists already; choose another name."
+            )
+        # None of several is created.
+        await expect_refusal(fleet, "acme-chief", "add?name=zeta-{n}&count=3", 409)
         assert await fleet.names("acme-chief") == ["acme-1", "acme-2"]
         assert await fleet.names("zulu-chief") == ["zeta-1"]
 
 
 class SlowLane(MemoryLane):
-    """A lane that keeps one answer back until it is let go, as a busy database may."""
+    """A lane that delays one answer until it is released, as a busy database may."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +64,7 @@ class SlowLane(MemoryLane):
         return stored
 
 
-async def test_a_look_that_began_before_the_first_account_does_not_undo_its_password() -> None:
+async def test_earlier_look_does_not_undo_the_first_password() -> None:
     lane = SlowLane()
     async with loop_node(lane) as node:
         fleet = TenantFleet(node)
@@ -75,18 +77,18 @@ async def test_a_look_that_began_before_the_first_account_does_not_undo_its_pass
         await asyncio.wait([first], timeout=0.3)
         let_go.set()
         await asyncio.gather(first, look)
-        await fleet.done(OPERATOR, "tenant/add?tenant=acme")
+        await fleet.post(OPERATOR, "tenant/add?tenant=acme")
 
 
-async def test_a_tenant_makes_as_many_controllers_as_it_may_and_the_operator_more() -> None:
+async def test_limit_of_controllers_binds_tenants_not_the_operator() -> None:
     async with tenant_fleet(BOTH) as fleet:
-        await fleet.done(OPERATOR, "tenant/add?tenant=acme&max=3")
-        message = await refused(fleet, "acme-chief", "add?name=more-{n}&count=2", 409)
-        assert "acme may have 3 controllers" in message
-        await fleet.done("acme-chief", "fork?name=acme-1&to=more-1")
-        await refused(fleet, "acme-chief", "fork?name=acme-1&to=more-2", 409)
-        await fleet.done(OPERATOR, "add?name=given&tenant=acme")
-        await fleet.done(OPERATOR, "fork?name=acme-1&to=more-2")
+        await fleet.post(OPERATOR, "tenant/add?tenant=acme&max=3")
+        problem = await expect_refusal(fleet, "acme-chief", "add?name=more-{n}&count=2", 409)
+        assert "acme may have 3 controllers" in problem
+        await fleet.post("acme-chief", "fork?name=acme-1&to=more-1")
+        await expect_refusal(fleet, "acme-chief", "fork?name=acme-1&to=more-2", 409)
+        await fleet.post(OPERATOR, "add?name=given&tenant=acme")
+        await fleet.post(OPERATOR, "fork?name=acme-1&to=more-2")
         own = ["acme-1", "acme-2", "more-1", "given", "more-2"]
         assert await fleet.names("acme-guest") == own
         (acme, zulu) = (await fleet.ask(OPERATOR, "tenants")).json
@@ -94,21 +96,21 @@ async def test_a_tenant_makes_as_many_controllers_as_it_may_and_the_operator_mor
         assert (zulu["controllers"], zulu["max_controllers"]) == (1, 100)
 
 
-async def test_a_controller_given_to_another_tenant_is_gone_for_the_first() -> None:
+async def test_controller_given_away_is_gone_for_its_first_tenant() -> None:
     async with tenant_fleet(BOTH) as fleet:
-        await fleet.done("acme-chief", "snapshot?label=noon")
+        await fleet.post("acme-chief", "snapshot?label=noon")
         plan = "rollout/plan?command=stm.cgi?oname=0Pump&id=names&groups=1,rest"
-        await fleet.done("acme-chief", plan)
-        await fleet.done(OPERATOR, "rename?name=acme-2&to=renamed")
-        await fleet.done(OPERATOR, "tenant/give?tenant=zulu&name=renamed")
+        await fleet.post("acme-chief", plan)
+        await fleet.post(OPERATOR, "rename?name=acme-2&to=renamed")
+        await fleet.post(OPERATOR, "tenant/give?tenant=zulu&name=renamed")
         assert await fleet.names("acme-chief") == ["acme-1"]
         assert await fleet.names("zulu-chief") == ["renamed", "zeta-1"]
-        # A roll-out that was planned before leaves it alone, and does not tell its new name.
-        await fleet.done("acme-chief", "rollout/start?id=names")
+        # A roll-out that was planned before leaves it alone, and does not show its new name.
+        await fleet.post("acme-chief", "rollout/start?id=names")
         job = fleet.node.web.jobs.find("names", "acme")
         await job.wait_until_ended()
-        message = (await fleet.ask("acme-chief", "rollout?id=names")).json
-        assert [(one["name"], one["status"]) for one in message["results"]] == [
+        answer = (await fleet.ask("acme-chief", "rollout?id=names")).json
+        assert [(one["name"], one["status"]) for one in answer["results"]] == [
             ("acme-1", 200),
             ("acme-2", 404),
         ]
@@ -117,45 +119,45 @@ async def test_a_controller_given_to_another_tenant_is_gone_for_the_first() -> N
             for name in ("acme-1", "renamed")
         ]
         assert names == ["Pump", ""]
-        # It is in no snapshot any more, also when it comes back.
-        await fleet.done(OPERATOR, "tenant/give?tenant=acme&name=renamed")
-        message = await fleet.done("acme-chief", "restore?label=noon&name=renamed")
-        assert message["results"][0]["status"] == 409
-        await fleet.done(OPERATOR, "tenant/give?name=renamed")
+        # It is in no snapshot any more, also when it returns.
+        await fleet.post(OPERATOR, "tenant/give?tenant=acme&name=renamed")
+        answer = await fleet.post("acme-chief", "restore?label=noon&name=renamed")
+        assert answer["results"][0]["status"] == 409
+        await fleet.post(OPERATOR, "tenant/give?name=renamed")
         assert await fleet.names("acme-chief") == ["acme-1"]
-        assert "No controllers are chosen" in await refused(
+        assert "No controllers are chosen" in await expect_refusal(
             fleet, OPERATOR, "tenant/give?tenant=zulu", 400
         )
-        message = await refused(fleet, OPERATOR, "tenant/give?tenant=gone&name=zeta-1", 404)
-        assert message.endswith("There is no tenant 'gone'.")
+        problem = await expect_refusal(fleet, OPERATOR, "tenant/give?tenant=gone&name=zeta-1", 404)
+        assert problem.endswith("There is no tenant 'gone'.")
 
 
-async def test_roll_out_does_not_see_health_of_reassigned_controllers() -> None:
+async def test_rollout_does_not_see_health_of_reassigned_controllers() -> None:
     async with tenant_fleet(BOTH) as fleet:
         plan = "rollout/plan?command=stm.cgi?oname=0Pump&id=names&groups=1,rest&pause=1h"
-        await fleet.done("acme-chief", plan)
-        await fleet.done("acme-chief", "rollout/start?id=names")
+        await fleet.post("acme-chief", plan)
+        await fleet.post("acme-chief", "rollout/start?id=names")
         job = fleet.node.web.jobs.find("names", "acme")
         await until(lambda: job.state.status == "waiting")
-        await fleet.done(OPERATOR, "tenant/give?tenant=zulu&name=acme-1")
+        await fleet.post(OPERATOR, "tenant/give?tenant=zulu&name=acme-1")
         member = fleet.node.member("acme-1")
-        member.controller.troubles["email"] = "A server that is nobody's business."
-        await fleet.done("acme-chief", "rollout/resume?id=names")
+        member.controller.troubles["email"] = "A server that is private."
+        await fleet.post("acme-chief", "rollout/resume?id=names")
         await job.wait_until_ended()
-        message = (await fleet.ask("acme-chief", "rollout?id=names")).text
-        assert "business" not in message
-        assert "It does not answer." in message
+        answer = (await fleet.ask("acme-chief", "rollout?id=names")).text
+        assert "business" not in answer
+        assert "It does not answer." in answer
 
 
-async def test_a_user_of_a_tenant_switches_and_sets_nothing() -> None:
+async def test_user_of_a_tenant_cannot_switch_or_set() -> None:
     async with tenant_fleet(BOTH) as fleet:
         for more in ("", "&dry_run=1", "&all_or_none=1"):
-            message = await fleet.done("acme-guest", f"send?command=outs.cgi?out0=1{more}")
-            assert (message["done"], message["refused"]) == (2, 0)
-            message = await fleet.done("acme-guest", f"send?command=stm.cgi?oname=0Pump{more}")
-            assert [one["status"] for one in message["results"]] == [403, 403], more
+            answer = await fleet.post("acme-guest", f"send?command=outs.cgi?out0=1{more}")
+            assert (answer["done"], answer["refused"]) == (2, 0)
+            answer = await fleet.post("acme-guest", f"send?command=stm.cgi?oname=0Pump{more}")
+            assert [one["status"] for one in answer["results"]] == [403, 403], more
             joined = "send?command=outs.cgi?out1=1%26out2=1" + more
-            assert (await fleet.done("acme-guest", joined))["done"] == 0
+            assert (await fleet.post("acme-guest", joined))["done"] == 0
         assert fleet.node.member("acme-1").controller.engine.values["OUT0"] == 1
         assert fleet.node.member("acme-1").controller.engine.values["OUT1"] == 0
         (entry, *_) = (await fleet.ask("acme-chief", "changes?name=acme-1")).json
@@ -165,29 +167,29 @@ async def test_a_user_of_a_tenant_switches_and_sets_nothing() -> None:
 async def test_jobs_and_snapshots_of_two_tenants_may_have_the_same_names() -> None:
     async with tenant_fleet(BOTH) as fleet:
         for number, who in enumerate(("acme-chief", "zulu-chief", OPERATOR)):
-            message = await fleet.done(who, f"send?command=stm.cgi?oname={number}Same&id=same")
-            assert message["refused"] == 0
-            await fleet.done(who, "snapshot?label=same")
+            answer = await fleet.post(who, f"send?command=stm.cgi?oname={number}Same&id=same")
+            assert answer["refused"] == 0
+            await fleet.post(who, "snapshot?label=same")
         assert len((await fleet.ask("acme-chief", "rollouts")).json) == 1
         of_all = (await fleet.ask(OPERATOR, "rollouts")).json
         assert [one["id"] for one in of_all] == ["same", "zulu:same", "acme:same"]
         assert (await fleet.ask("zulu-guest", "/api/fleet")).json["snapshots"] == ["same"]
         node = (await fleet.ask(OPERATOR, "/api/fleet")).json
         assert node["snapshots"] == ["acme:same", "zulu:same", "same"]
-        message = await fleet.done(OPERATOR, "restore?label=acme:same&name=acme-1")
-        assert message["done"] == 1
+        answer = await fleet.post(OPERATOR, "restore?label=acme:same&name=acme-1")
+        assert answer["done"] == 1
         outputs = fleet.node.member("acme-1").controller.engine.settings.outputs
         assert [output.name for output in outputs[:2]] == ["Same", ""]
-        await refused(fleet, "zulu-guest", "snapshot/remove?label=same", 403)
-        assert (await fleet.done("zulu-chief", "snapshot/remove?label=same"))["controllers"] == 1
+        await expect_refusal(fleet, "zulu-guest", "snapshot/remove?label=same", 403)
+        assert (await fleet.post("zulu-chief", "snapshot/remove?label=same"))["controllers"] == 1
         assert (await fleet.ask("zulu-chief", "snapshots")).json == []
         kept = (await fleet.ask(OPERATOR, "snapshots")).json
         assert {one["label"]: one["controllers"] for one in kept} == {"acme:same": 2, "same": 3}
-        await fleet.done(OPERATOR, "snapshot/remove?label=acme:same")
+        await fleet.post(OPERATOR, "snapshot/remove?label=acme:same")
         assert (await fleet.ask("acme-chief", "snapshots")).json == []
 
 
-async def test_limits_of_jobs_and_snapshots_are_each_tenants_own(
+async def test_limits_of_jobs_and_snapshots_apply_to_each_tenant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.jobs.MAX_ENDED", 1)
@@ -195,9 +197,9 @@ async def test_limits_of_jobs_and_snapshots_are_each_tenants_own(
     async with tenant_fleet(BOTH) as fleet:
         for who in ("acme-chief", "zulu-chief"):
             for id in ("first", "second"):
-                await fleet.done(who, f"send?command=outs.cgi?out0=1&id={id}")
-            await fleet.done(who, "snapshot?label=one")
-            await refused(fleet, who, "snapshot?label=two", 409)
+                await fleet.post(who, f"send?command=outs.cgi?out0=1&id={id}")
+            await fleet.post(who, "snapshot?label=one")
+            await expect_refusal(fleet, who, "snapshot?label=two", 409)
         ids = [one["id"] for one in (await fleet.ask(OPERATOR, "rollouts")).json]
         assert ids == ["zulu:second", "acme:second"]
 
@@ -205,41 +207,43 @@ async def test_limits_of_jobs_and_snapshots_are_each_tenants_own(
 async def test_tenant_moves_its_own_time_and_the_operator_that_of_all() -> None:
     async with tenant_fleet([BOTH[0]]) as fleet:
         start = fleet.node.node.clock.wall()
-        message = await fleet.done("acme-chief", "advance?for=1h")
-        assert (message["time"], fleet.node.node.clock.wall()) == (start + 3600, start)
-        await fleet.done(OPERATOR, "advance?for=1h")
+        answer = await fleet.post("acme-chief", "advance?for=1h")
+        assert (answer["time"], fleet.node.node.clock.wall()) == (start + 3600, start)
+        await fleet.post(OPERATOR, "advance?for=1h")
         assert fleet.node.node.clock.wall() == start + 3600
-        assert "only the operator" in await refused(fleet, "acme-chief", "advance?rate=1", 403)
+        assert "only the operator" in await expect_refusal(
+            fleet, "acme-chief", "advance?rate=1", 403
+        )
 
 
-async def test_a_tenant_that_has_something_is_not_removed_and_leaves_nothing_behind() -> None:
+async def test_only_empty_tenants_are_removed_and_leave_nothing() -> None:
     async with tenant_fleet(BOTH) as fleet:
-        message = await refused(fleet, OPERATOR, "tenant/remove?tenant=zulu", 409)
-        assert "zulu has 1 controllers and 2 accounts" in message
-        await fleet.done("zulu-chief", "send?command=outs.cgi?out0=1&id=mine")
-        await fleet.done("zulu-chief", "rollout/plan?command=outs.cgi?out0=1&id=plan&pause=1h")
+        problem = await expect_refusal(fleet, OPERATOR, "tenant/remove?tenant=zulu", 409)
+        assert "zulu has 1 controllers and 2 accounts" in problem
+        await fleet.post("zulu-chief", "send?command=outs.cgi?out0=1&id=mine")
+        await fleet.post("zulu-chief", "rollout/plan?command=outs.cgi?out0=1&id=plan&pause=1h")
         for name in ("zulu-chief", "zulu-guest"):
-            await fleet.done(OPERATOR, f"account/remove?name={name}")
-        await fleet.done(OPERATOR, "remove?name=zeta-1")
-        await fleet.done(OPERATOR, "tenant/remove?tenant=zulu")
+            await fleet.post(OPERATOR, f"account/remove?name={name}")
+        await fleet.post(OPERATOR, "remove?name=zeta-1")
+        await fleet.post(OPERATOR, "tenant/remove?tenant=zulu")
         assert (await fleet.ask(OPERATOR, "rollouts")).json == []
-        message = await refused(fleet, OPERATOR, "tenant/remove?tenant=zulu", 404)
-        assert message.endswith("There is no tenant 'zulu'.")
+        problem = await expect_refusal(fleet, OPERATOR, "tenant/remove?tenant=zulu", 404)
+        assert problem.endswith("There is no tenant 'zulu'.")
         await fleet.add_tenant("zulu", "zeta-1")
         assert (await fleet.ask("zulu-chief", "rollouts")).json == []
 
 
-async def test_a_job_under_way_ends_with_its_tenant() -> None:
+async def test_running_job_ends_with_its_tenant() -> None:
     async with tenant_fleet(BOTH) as fleet:
         plan = "rollout/plan?command=outs.cgi?out0=1&id=slow&groups=1,rest&pause=1h"
-        await fleet.done("acme-chief", plan)
-        await fleet.done("acme-chief", "rollout/start?id=slow")
+        await fleet.post("acme-chief", plan)
+        await fleet.post("acme-chief", "rollout/start?id=slow")
         job = fleet.node.web.jobs.find("slow", "acme")
         await until(lambda: job.state.status == "waiting")
-        await fleet.done(OPERATOR, "tenant/give?name=acme-1,acme-2")
+        await fleet.post(OPERATOR, "tenant/give?name=acme-1,acme-2")
         for name in ("acme-chief", "acme-guest"):
-            await fleet.done(OPERATOR, f"account/remove?name={name}")
-        await fleet.done(OPERATOR, "tenant/remove?tenant=acme")
+            await fleet.post(OPERATOR, f"account/remove?name={name}")
+        await fleet.post(OPERATOR, "tenant/remove?tenant=acme")
         assert fleet.node.web.jobs.all() == []
 
 
@@ -258,29 +262,29 @@ async def test_a_job_under_way_ends_with_its_tenant() -> None:
         ("add?name=x&tenant=gone", 404, "There is no tenant 'gone'"),
     ],
 )
-async def test_what_makes_no_sense_is_refused_in_a_sentence(
+async def test_invalid_tenant_request_is_refused_with_the_reason(
     what: str, status: int, message: str
 ) -> None:
     async with tenant_fleet(BOTH[:1]) as fleet:
         before = (await fleet.ask(OPERATOR, "accounts")).text
-        assert message in await refused(fleet, OPERATOR, what, status)
+        assert message in await expect_refusal(fleet, OPERATOR, what, status)
         assert (await fleet.ask(OPERATOR, "accounts")).text == before
 
 
-async def test_first_account_requires_sign_in_and_locks_no_user_out() -> None:
+async def test_first_account_requires_sign_in_and_keeps_users_signed_in() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         fleet = TenantFleet(node)
-        assert (await fleet.ask(NOBODY, "list")).status == 200
-        assert "name is missing" in await refused(fleet, NOBODY, "account/password", 400)
+        assert (await fleet.ask(ANONYMOUS, "list")).status == 200
+        assert "name is missing" in await expect_refusal(fleet, ANONYMOUS, "account/password", 400)
         await fleet.add_account("anna", "", "user")
-        assert (await fleet.ask(NOBODY, "list")).status == 401
+        assert (await fleet.ask(ANONYMOUS, "list")).status == 401
         assert (await fleet.ask(OPERATOR, "list")).status == 200
         assert (await fleet.ask("anna", "list")).status == 200
         await fleet.add_account("berta", "", "user")
     async with loop_node(lane) as again:
         passwords, fleet = fleet.passwords, TenantFleet(again)
-        assert (await fleet.ask(NOBODY, "list")).status == 401
+        assert (await fleet.ask(ANONYMOUS, "list")).status == 401
         fleet.passwords = passwords
         for name in (OPERATOR, "anna", "berta"):
             assert (await fleet.ask(name, "list")).status == 200
@@ -288,19 +292,19 @@ async def test_first_account_requires_sign_in_and_locks_no_user_out() -> None:
 
 async def test_account_gets_a_new_password_and_the_old_one_ends() -> None:
     async with tenant_fleet(BOTH[:1]) as fleet:
-        made = await fleet.done("acme-guest", "account/password")
+        made = await fleet.post("acme-guest", "account/password")
         assert (made["name"], made["tenant"]) == ("acme-guest", "acme")
         assert (await fleet.ask("acme-guest", "list")).status == 401
         fleet.passwords["acme-guest"] = made["password"]
         assert (await fleet.ask("acme-guest", "list")).status == 200
-        message = await refused(fleet, "acme-chief", "account/password?name=acme-guest", 403)
-        assert message.startswith("Only the operator")
-        made = await fleet.done(OPERATOR, "account/password?name=acme-guest")
+        problem = await expect_refusal(fleet, "acme-chief", "account/password?name=acme-guest", 403)
+        assert problem.startswith("Only the operator")
+        made = await fleet.post(OPERATOR, "account/password?name=acme-guest")
         assert made["password"] != fleet.passwords["acme-guest"]
         assert (await fleet.ask("acme-guest", "list")).status == 401
 
 
-async def test_an_account_that_is_removed_while_its_password_is_checked_is_refused() -> None:
+async def test_account_removed_during_its_password_check_is_refused() -> None:
     async with tenant_fleet(BOTH[:1]) as fleet:
         asked = asyncio.create_task(fleet.ask("acme-guest", "list"))
         await asyncio.sleep(0)
@@ -311,10 +315,12 @@ async def test_an_account_that_is_removed_while_its_password_is_checked_is_refus
 async def test_number_of_accounts_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.operations.tenants.MAX_ACCOUNTS", 1)
     async with tenant_fleet() as fleet:
-        assert "at most 1 accounts" in await refused(fleet, OPERATOR, "account/add?name=eve", 409)
+        assert "at most 1 accounts" in await expect_refusal(
+            fleet, OPERATOR, "account/add?name=eve", 409
+        )
 
 
-async def test_a_stream_ends_with_its_account_and_beats_whatever_others_do(
+async def test_stream_ends_with_its_account_and_keeps_beating_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_view, "GATHER_S", 0.0)
@@ -329,17 +335,17 @@ async def test_a_stream_ends_with_its_account_and_beats_whatever_others_do(
         chunks = aiter(reply.chunks)
         assert b"acme-1" in await anext(chunks)
         for out in range(5):
-            await fleet.done("zulu-guest", f"send?command=outs.cgi?out{out}=1")
+            await fleet.post("zulu-guest", f"send?command=outs.cgi?out{out}=1")
             assert await anext(chunks) == b": still here\n\n"
-        await fleet.done("acme-guest", "send?command=outs.cgi?out0=1")
-        while (message := await anext(chunks)).startswith(b":"):
+        await fleet.post("acme-guest", "send?command=outs.cgi?out0=1")
+        while (chunk := await anext(chunks)).startswith(b":"):
             pass
-        assert b"zeta" not in message
-        await fleet.done(OPERATOR, "account/remove?name=acme-guest")
+        assert b"zeta" not in chunk
+        await fleet.post(OPERATOR, "account/remove?name=acme-guest")
         assert [one async for one in chunks if not one.startswith(b":")] == []
 
 
-async def test_a_stream_of_an_open_node_ends_when_people_have_to_sign_in(
+async def test_stream_of_an_open_node_ends_when_sign_in_is_required(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_view, "STILL_HERE_S", 0.01)
@@ -354,7 +360,7 @@ async def test_a_stream_of_an_open_node_ends_when_people_have_to_sign_in(
         assert [one async for one in chunks if not one.startswith(b":")] == []
 
 
-async def test_tenants_accounts_and_whose_controllers_are_survive_a_restart(tmp_path: Path) -> None:
+async def test_tenants_accounts_and_owners_survive_a_restart(tmp_path: Path) -> None:
     def lane() -> SqliteLane:
         return SqliteLane(tmp_path / "fleet.db", tmp_path / "fleet.key")
 
@@ -384,20 +390,20 @@ name = "house"
 """
 
 
-async def test_a_file_names_tenants_and_whose_controllers_are(tmp_path: Path) -> None:
+async def test_fleet_file_names_tenants_and_owners(tmp_path: Path) -> None:
     lane = MemoryLane()
     for text, owners in (
         (FILE, ["acme", "acme", ""]),
-        # What was given stays where the file says nothing, and else the file counts.
+        # Owners stay if the file names none; otherwise the file applies.
         (FILE, ["acme", "acme", "zulu"]),
         (FILE.replace('tenant = "acme"', 'tenant = "zulu"'), ["zulu", "zulu", "zulu"]),
     ):
         fleet = read(tmp_path, text)
         async with loop_node(lane) as node:
-            message = await start_controllers(
+            problems = await start_controllers(
                 node.web, fleet.controllers, as_json=False, tenants=fleet.tenants
             )
-            assert message == []
+            assert problems == []
             assert [one["tenant"] for one in await node.get("list")] == owners
             await node.post("tenant/give", tenant="zulu", name="house")
             assert [one["name"] for one in await node.get("tenants")] == ["acme", "zulu"]
@@ -413,13 +419,13 @@ async def test_mistake_about_tenants_in_a_file_is_reported_with_its_line(tmp_pat
             read(tmp_path, FILE.replace('["acme", "zulu"]', wrong))
 
 
-async def test_health_counts_no_controllers_where_there_are_tenants() -> None:
+async def test_health_omits_the_number_of_controllers_with_tenants() -> None:
     async with tenant_fleet(BOTH) as fleet:
         fleet.node.member("zeta-1").controller.troubles["email"] = "The server refuses it."
         fleet.node.node.roster.note_mistake("table 2", "line 5: b.hwx is unknown.")
-        assert (await fleet.ask(NOBODY, "/health")).json == {"status": "ok", "controllers": None}
+        assert (await fleet.ask(ANONYMOUS, "/health")).json == {"status": "ok", "controllers": None}
         fleet.node.node.troubles["database"] = "It is away."
-        assert (await fleet.ask(NOBODY, "/health")).json["status"] == "degraded"
+        assert (await fleet.ask(ANONYMOUS, "/health")).json["status"] == "degraded"
 
 
 async def test_uploads_of_a_tenant_are_bounded_over_all_addresses() -> None:
@@ -431,12 +437,12 @@ async def test_uploads_of_a_tenant_are_bounded_over_all_addresses() -> None:
         statuses: list[int] = []
         async with asyncio.timeout(PATIENCE_S), AsyncExitStack() as connections:
 
-            async def upload(who: str, source: str) -> asyncio.StreamReader:
-                """Send all of a body but its last byte."""
+            async def upload(account: str, source: str) -> asyncio.StreamReader:
+                """Send a body without its last byte."""
                 streams = asyncio.open_connection("127.0.0.1", door.port, local_addr=(source, 0))
                 reader, writer = await streams
                 connections.callback(writer.close)
-                signed_in = f"{head}Authorization: {fleet.basic(who)}\r\n\r\n"
+                signed_in = f"{head}Authorization: {fleet.basic(account)}\r\n\r\n"
                 writer.write(signed_in.encode() + bytes(MIB - 1))
                 return reader
 
@@ -444,13 +450,13 @@ async def test_uploads_of_a_tenant_are_bounded_over_all_addresses() -> None:
                 await upload("acme-chief", f"127.0.0.{1 + number % 3}") for number in range(count)
             ]
             await upload("zulu-chief", "127.0.0.1")
-            await until(lambda: bodies.held_by_owner("zulu") >= MIB // 2)
+            await until(lambda: bodies.bytes_of_owner("zulu") >= MIB // 2)
             refused = [asyncio.ensure_future(reader.readline()) for reader in readers]
             done, waiting = await asyncio.wait(refused, return_when=asyncio.FIRST_COMPLETED)
             statuses += [int(line.result().split()[1]) for line in done]
             for line in waiting:
                 line.cancel()
-            assert bodies.held_by_owner("acme") <= door.state.limits.bodies_of_owner_bytes
+            assert bodies.bytes_of_owner("acme") <= door.state.limits.bodies_of_owner_bytes
         assert set(statuses) == {429}
         await until(lambda: bodies.used == 0)
-        assert bodies.held_by_owner("acme") == bodies.held_by_owner("zulu") == 0
+        assert bodies.bytes_of_owner("acme") == bodies.bytes_of_owner("zulu") == 0

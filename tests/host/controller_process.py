@@ -66,7 +66,7 @@ class ControllerProcess:
         fields = Path(f"/proc/{self.pid}/statm").read_text().split()
         return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
-    def seen_by_others(self) -> bytes:
+    def visible_to_others(self) -> bytes:
         """What the machine's list of processes shows."""
         process = Path(f"/proc/{self.pid}")
         return (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
@@ -107,8 +107,10 @@ def controller_process(
 
 
 def contents_of(folder: Path) -> dict[str, bytes]:
-    """What is in every file below a folder by its name. A process that runs there may rename a file
-    meanwhile: then it is looked at once more."""
+    """Return what is in every file below a folder, by its name.
+
+    If a running process renames a file during the search, the search is repeated.
+    """
     found: dict[str, bytes] = {}
     files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
     for file in files:

@@ -112,14 +112,14 @@ EACH_ATTACK = [
 LEAD_AWAY = {"form", "posted form", "link"}
 
 
-def ask_anew(page: Page) -> None:
+def ask_again(page: Page) -> None:
     """Keep nothing of earlier answers: every attack in this tab must reach the controller."""
     console = page.context.new_cdp_session(page)
     console.send("Network.setCacheDisabled", {"cacheDisabled": True})
 
 
 def attack_from(page: Page, attack: str, target: str) -> int | None:
-    """Let the page that is shown ask for the target; the status as far as the browser tells it."""
+    """Let the shown page request the target; return the status as far as the browser shows it."""
     if attack in HIDDEN_ATTACKS:
         # They wait for the answer by themselves; the browser does not show it to the page.
         page.evaluate(HIDDEN_ATTACKS[attack], target)

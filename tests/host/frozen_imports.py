@@ -1,8 +1,8 @@
 """The program, which can load nothing any more once it has loaded what its features need.
 
 `python -m tests.host.frozen_imports FILE ARGUMENTS...`: the file gets a line when loading is
-over, one for each module that somebody wants to load afterwards, which fails, and one for each file
-that is opened on the event loop.
+over, one for each module that is requested afterwards, which fails, and one for each file that is
+opened on the event loop.
 """
 
 import sys
@@ -34,7 +34,7 @@ class Freezer:
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if self._is_frozen:
-            self._tell(f"{name} in {threading.current_thread().name}")
+            self._write_line(f"{name} in {threading.current_thread().name}")
             raise ImportError(f"{name} is wanted too late")
         return None
 
@@ -45,19 +45,19 @@ class Freezer:
                 # Zones are small tables of the machine; one is read when it is chosen. Where it
                 # cannot be opened, the command fails and nothing is changed.
                 return
-            self._tell(f"{arguments[0]} opened on the event loop")
+            self._write_line(f"{arguments[0]} opened on the event loop")
 
     def freeze_when_loaded(self) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not all(function.cache_info().currsize for function in LOADED):
             if time.monotonic() > deadline:
-                self._tell("not loaded in time")
+                self._write_line("not loaded in time")
                 return
             time.sleep(0.01)
         self._is_frozen = True
-        self._tell(FROZEN)
+        self._write_line(FROZEN)
 
-    def _tell(self, line: str) -> None:
+    def _write_line(self, line: str) -> None:
         print(line, file=self._report, flush=True)
 
 

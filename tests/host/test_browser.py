@@ -11,7 +11,7 @@ from tests.host.controller_process import ControllerProcess, controller_process
 from tests.host.foreign_pages import (
     EACH_ATTACK,
     FOREIGN,
-    ask_anew,
+    ask_again,
     attack_from,
     foreign_site,
 )
@@ -36,7 +36,7 @@ def visitor(browser: Browser) -> Iterator[Page]:
     """A tab that the attackers share: one for each takes half of their processor time."""
     with closing(browser.new_context()) as context:
         page = context.new_page()
-        ask_anew(page)
+        ask_again(page)
         yield page
 
 
@@ -83,7 +83,7 @@ def test_our_own_page_switches(process: ControllerProcess, browser: Browser) -> 
 
 
 @pytest.fixture
-def locked_process(process: ControllerProcess) -> Iterator[ControllerProcess]:
+def process_with_passwords(process: ControllerProcess) -> Iterator[ControllerProcess]:
     """Ask for passwords until the end of the test; others of this file may follow it."""
     fields = "YWRtaW4=*bG9uZyBhZG1pbiBzZWNyZXQ=*dXNlcg==*"
     assert process.ask(f"/stm.cgi?auth=11{fields}")[0] == 200
@@ -94,9 +94,9 @@ def locked_process(process: ControllerProcess) -> Iterator[ControllerProcess]:
 
 @pytest.mark.thorough
 def test_a_person_signs_in_with_the_page_and_out_again(
-    locked_process: ControllerProcess, browser: Browser
+    process_with_passwords: ControllerProcess, browser: Browser
 ) -> None:
-    process = locked_process
+    process = process_with_passwords
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"http://127.0.0.1:{process.port}/")

@@ -21,7 +21,7 @@ class Part:
             raise self._error
 
 
-async def test_what_was_opened_last_ends_first_also_where_one_fails() -> None:
+async def test_parts_are_closed_in_reverse_order_even_if_one_fails() -> None:
     host = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
     ended: list[str] = []
     host.add(Part("first", ended), Part("second", ended, ValueError("broken")))

@@ -1,8 +1,8 @@
 """Real disks that fail, full, read-only, and refusing every write; and files damaged on purpose.
 
-Outputs go on, changes get 507, and `/health` says so. All is well again without a restart once a
-disk is that failed under a running process. Where the machine does not let a test mount anything,
-the test is skipped.
+Outputs keep working, changes get 507, and `/health` reports it. After a failed disk is back under a
+running process, everything works again without a restart. Where the machine does not let a test
+mount anything, the test is skipped.
 """
 
 import json
@@ -70,7 +70,7 @@ def assert_refuses_changes_and_switches(process: ControllerProcess, reason: str)
 def assert_is_well(process: ControllerProcess) -> None:
     # A name that is new, whatever was taken before.
     assert rename(process, MANY_CHANGES) == 200
-    # A snapshot that the disk refused meanwhile is made up for, a moment after the change.
+    # A snapshot that the disk refused is written a moment after the change.
     end = time.monotonic() + PATIENCE_S
     while health(process)["status"] != "ok" and time.monotonic() < end:
         pass
@@ -154,7 +154,7 @@ only_root_can_mount = pytest.mark.skipif(
 )
 
 
-def refused_start(data: Path, *options: str) -> str:
+def fail_to_start(data: Path, *options: str) -> str:
     """The line that a start ends with."""
     started = subprocess.run(
         [*PROGRAM, "run", "--port", "0", "--data", str(data), *options],
@@ -193,7 +193,7 @@ def identity(process: ControllerProcess) -> str:
 
 @pytest.mark.thorough
 @only_root_can_mount
-def test_a_start_on_a_read_only_disk_goes_on_with_what_is_stored(tmp_path: Path) -> None:
+def test_start_on_a_read_only_disk_uses_the_stored_settings(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     with loop_disk(data) as remount:
@@ -211,10 +211,10 @@ def test_a_start_on_a_read_only_disk_goes_on_with_what_is_stored(tmp_path: Path)
             status, body = process.ask("/stm.cgi?oname=0Lamp")
             assert status == 507
             assert "the controller is restarted" in json.loads(body)["detail"]
-            # As on a full disk: it is switched and so answered; `/health` tells of the disk.
+            # As on a full disk: the output is switched, and `/health` reports the disk.
             assert process.ask("/outs.cgi?out0=0")[0] == 200
             assert json.loads(process.ask("/api/state")[1])["OUT0"] == 0
-            assert "in use by" in refused_start(data)
+            assert "in use by" in fail_to_start(data)
         remount("rw")
         with controller_process(tmp_path) as process:
             assert json.loads(process.ask("/api/state")[1])["OUT0"] == 1
@@ -223,7 +223,7 @@ def test_a_start_on_a_read_only_disk_goes_on_with_what_is_stored(tmp_path: Path)
 
 @pytest.mark.thorough
 @only_root_can_mount
-def test_a_start_on_a_full_disk_goes_on_with_what_is_stored(tmp_path: Path) -> None:
+def test_start_on_a_full_disk_uses_the_stored_settings(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     with loop_disk(data):
@@ -246,7 +246,7 @@ def test_a_first_start_on_a_read_only_disk_is_refused(tmp_path: Path) -> None:
     data.mkdir()
     with loop_disk(data) as remount:
         remount("ro")
-        assert "cannot be used: Read-only file system. Make it writable" in refused_start(data)
+        assert "cannot be used: Read-only file system. Make it writable" in fail_to_start(data)
 
 
 def flip(file: Path) -> None:
@@ -266,7 +266,7 @@ def wait_for(file: Path) -> None:
         assert time.monotonic() < end, f"{file} has not come"
 
 
-def told(process: ControllerProcess) -> dict[str, str]:
+def read_troubles(process: ControllerProcess) -> dict[str, str]:
     troubles: dict[str, str] = json.loads(process.ask("/api/state")[1])["troubles"]
     return troubles
 
@@ -291,7 +291,7 @@ def test_a_store_damaged_under_a_running_process_takes_no_change_and_is_set_asid
     with controller_process(tmp_path) as process:
         assert names(process) == kept
         assert health(process)["status"] == "degraded"
-        (sentence,) = told(process).values()
+        (sentence,) = read_troubles(process).values()
         assert "set aside in" in sentence
         assert "snapshot" in sentence
         assert sentence in process.log.read_text()
@@ -314,7 +314,7 @@ def test_a_log_removed_under_a_running_process_costs_nothing_that_was_acknowledg
 
 
 @pytest.mark.thorough
-def test_a_log_removed_after_a_kill_is_told_and_costs_only_what_no_snapshot_has(
+def test_log_removed_after_a_kill_is_reported_and_loses_only_changes_since_the_snapshot(
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"
@@ -330,7 +330,7 @@ def test_a_log_removed_after_a_kill_is_told_and_costs_only_what_no_snapshot_has(
     with controller_process(tmp_path) as process:
         assert names(process) == kept
         assert health(process)["status"] == "degraded"
-        assert "The latest changes are lost" in told(process)["recovery"]
+        assert "The latest changes are lost" in read_troubles(process)["recovery"]
         assert rename(process, 1) == 200
     with controller_process(tmp_path) as process:
         # Until the operator removes the copy.

@@ -19,9 +19,9 @@ from leverframe.host.serve import LARGE, SMALL, FeatureLoader
 from leverframe.storage.backup import decode_backup, encode_backup
 from leverframe.core.tree import defaults
 from leverframe.core.profile import Profile
-from leverframe.server.accounts import passwords
+from leverframe.server import passwords
 from leverframe.devices.linux.oled_panel import png_of
-from leverframe.interface.uploads import picture, site_archive
+from leverframe.interface.uploads import picture, site
 asyncio.run(FeatureLoader().load((*SMALL, *LARGE)))
 from PIL import Image
 from io import BytesIO
@@ -33,9 +33,9 @@ passwords._verify(passwords._hash("secret"), "secret")
 sealed = encode_backup(Profile(), defaults(Profile()), "a long passphrase")
 decode_backup(sealed, "a long passphrase")
 drawn = png_of(("A", "B", "C", "D"))
-picture.checked_picture(drawn)
-picture.checked_picture(webp)
-site_archive.unpack_site(site_archive.pack_site({"index.html": b"<title>Cellar</title>"}))
+picture.check_picture(drawn)
+picture.check_picture(webp)
+site.unpack_site(site.pack_site({"index.html": b"<title>Cellar</title>"}))
 print(*sorted(set(sys.modules) - before))
 """
 

@@ -69,15 +69,15 @@ async def checking(
     await built.stop()
 
 
-async def told(twin: LoopTwin) -> dict[str, Any]:
+async def wait_for_report(twin: LoopTwin) -> dict[str, Any]:
     """The report after the question that is due has been answered."""
     await twin.controller.advance(FIRST_JITTER_S)
-    await until(lambda: answered(twin))
+    await until(lambda: has_result(twin))
     report: dict[str, Any] = await twin.json("/api/firmware")
     return report
 
 
-def answered(twin: LoopTwin) -> bool:
+def has_result(twin: LoopTwin) -> bool:
     report = twin.controller.firmware_report()
     return report.newest is not None or report.trouble is not None
 
@@ -93,7 +93,7 @@ async def test_it_is_off_by_default(place: Place) -> None:
 async def test_nothing_is_asked_without_power(place: Place) -> None:
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
-        await told(twin)
+        await wait_for_report(twin)
         twin.controller.lose_power()
         await twin.controller.advance(3 * DAY_S)
         assert len(place.heads) == 1
@@ -105,7 +105,7 @@ async def test_nothing_is_asked_without_power(place: Place) -> None:
 async def test_a_newer_version_is_shown_with_its_notes(place: Place) -> None:
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
-        report = await told(twin)
+        report = await wait_for_report(twin)
     assert VirtualClock.START <= report.pop("checked") <= VirtualClock.START + FIRST_JITTER_S
     assert report == {
         "on": True,
@@ -117,10 +117,10 @@ async def test_a_newer_version_is_shown_with_its_notes(place: Place) -> None:
     }
 
 
-async def test_the_question_tells_nothing_about_the_controller(place: Place) -> None:
+async def test_request_reveals_nothing_about_the_controller(place: Place) -> None:
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
-        await told(twin)
+        await wait_for_report(twin)
         mac = (await twin.json("/json/network.json")).get("mac", "02:")
     line, *headers = place.heads[0].decode().strip().split("\r\n")
     assert line == "GET /newest.json?channel=stable HTTP/1.1"
@@ -144,7 +144,7 @@ async def test_versions_are_compared(
     place.body = msgspec.json.encode(answer)
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
-        report = await told(twin)
+        report = await wait_for_report(twin)
     assert (report["newest"], report["is_newer"]) == (newest, is_newer)
 
 
@@ -182,7 +182,7 @@ async def test_a_bad_answer_is_one_sentence(
     place.status, place.body = status, body
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
-        report = await told(twin)
+        report = await wait_for_report(twin)
         assert (await twin.json("/health"))["status"] == "ok"
     assert trouble in report["trouble"]
     assert report["trouble"].endswith(".")
@@ -193,15 +193,15 @@ async def test_a_bad_answer_is_one_sentence(
 async def test_addresses_that_messages_may_not_go_to_are_not_asked(place: Place) -> None:
     async with checking(place, allow_local=False) as twin:
         await twin.ok(SWITCH_ON)
-        report = await told(twin)
+        report = await wait_for_report(twin)
     assert "--allow-local-targets" in report["trouble"]
     assert place.heads == []
 
 
-async def test_what_was_heard_before_holds_when_the_place_is_gone(place: Place) -> None:
+async def test_last_result_holds_when_the_server_is_gone(place: Place) -> None:
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
-        await told(twin)
+        await wait_for_report(twin)
         place.status = 500
         await twin.controller.advance(DAY_S + JITTER_S)
         await until(lambda: len(place.heads) == 2)
@@ -211,13 +211,13 @@ async def test_what_was_heard_before_holds_when_the_place_is_gone(place: Place) 
     assert "answered with status 500" in report["trouble"]
 
 
-async def test_a_file_of_authorities_that_is_gone_is_told_and_asked_again_the_next_day(
+async def test_missing_file_of_authorities_is_reported_and_read_again_the_next_day(
     place: Place, tmp_path: Path
 ) -> None:
     ca_file = tmp_path / "ca.pem"
     async with checking(place, ca_file=str(ca_file)) as twin:
         await twin.ok(SWITCH_ON)
-        report = await told(twin)
+        report = await wait_for_report(twin)
         assert f"{ca_file} cannot be used (No such file or directory)" in report["trouble"]
         trustme.CA().cert_pem.write_to_path(ca_file)
         await twin.controller.advance(DAY_S + JITTER_S)
@@ -225,7 +225,7 @@ async def test_a_file_of_authorities_that_is_gone_is_told_and_asked_again_the_ne
         await until(lambda: twin.controller.firmware_report().newest == "1.76")
 
 
-async def test_a_fault_is_told_and_the_next_day_is_another_one() -> None:
+async def test_fault_is_reported_and_the_check_retried_the_next_day() -> None:
     twin = await LoopTwin.start()
     days = iter([ZeroDivisionError(), None])
 
@@ -236,7 +236,7 @@ async def test_a_fault_is_told_and_the_next_day_is_another_one() -> None:
 
     check = FirmwareCheck(twin.controller, ask, chance=lambda: 0.5)
     await twin.ok(SWITCH_ON)
-    report = await told(twin)
+    report = await wait_for_report(twin)
     assert report["trouble"] == "The check ended unexpectedly (ZeroDivisionError); see the log."
     await twin.controller.advance(DAY_S + JITTER_S)
     await until(lambda: twin.controller.firmware_report().newest == "1.76")
@@ -247,7 +247,7 @@ async def test_it_asks_once_a_day_and_a_bit_whatever_happens(place: Place) -> No
     store = MemoryStore()
     async with checking(place, store=store) as twin:
         await twin.ok(SWITCH_ON)
-        await told(twin)
+        await wait_for_report(twin)
         # Neither switching it off and on, nor a restart of the controller, asks again.
         await twin.ok(SWITCH_OFF)
         await twin.ok(SWITCH_ON)

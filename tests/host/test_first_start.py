@@ -107,7 +107,7 @@ def test_passwd_makes_up_a_password(tmp_path: Path) -> None:
     ("arguments", "typed", "sentence"),
     [
         ((), "short\n", "The password has 5 characters; it must have 12 to 128."),
-        (("nobody",), "long enough to do\n", "Unknown account 'nobody'"),
+        (("stranger",), "long enough to do\n", "Unknown account 'stranger'"),
     ],
 )
 def test_passwd_says_what_will_not_do(
@@ -119,24 +119,24 @@ def test_passwd_says_what_will_not_do(
     assert typed.strip() not in done.stderr
 
 
-def test_browsers_that_came_by_tls_are_told_to_come_no_other_way(tmp_path: Path) -> None:
+def test_browsers_with_tls_receive_strict_transport_security(tmp_path: Path) -> None:
     with controller_process(tmp_path, "--tls") as process:
         trusting = ssl.create_default_context(cafile=str(process.folder / "tls-certificate.pem"))
         with closing(
             http.client.HTTPSConnection("127.0.0.1", process.port, context=trusting)
         ) as connection:
-            told = {}
+            headers = {}
             for target in ("/", "/health", "/outs.cgi", "/nothing", "/api/stream"):
                 connection.request("GET", target)
                 with connection.getresponse() as answer:
-                    told[target] = answer.getheader("Strict-Transport-Security")
+                    headers[target] = answer.getheader("Strict-Transport-Security")
                     if target != "/api/stream":
                         answer.read()
-    assert told == dict.fromkeys(told, "max-age=31536000")
+    assert headers == dict.fromkeys(headers, "max-age=31536000")
 
 
 @pytest.mark.thorough
-def test_without_tls_browsers_are_told_nothing_of_it(tmp_path: Path) -> None:
+def test_browsers_without_tls_receive_no_strict_transport_security(tmp_path: Path) -> None:
     with (
         controller_process(tmp_path) as process,
         closing(http.client.HTTPConnection("127.0.0.1", process.port)) as connection,

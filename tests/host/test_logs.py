@@ -92,7 +92,7 @@ def test_a_syslog_that_is_not_there_is_said_in_a_sentence(root: logging.Logger, 
         set_up("info", "text", where)
 
 
-async def test_what_happens_is_logged_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
+async def test_events_are_logged_with_their_cause(caplog: pytest.LogCaptureFixture) -> None:
     twin = await LoopTwin.start()
     with caplog.at_level(logging.INFO, "leverframe.journal"):
         log = JournalLog(twin.controller)

@@ -100,7 +100,7 @@ def requests_to_controller() -> list[Sent]:
 
 
 def commands_to_controller() -> list[Sent]:
-    """One request for every row; accounts last, since everybody signs in from then on."""
+    """One request for every row; accounts last, since each request must sign in from then on."""
     rows = [row for row in TABLE if row.form.items and row.is_offered(NEWEST)]
     samples = [next(iter(make_good_samples(row, NEWEST))) for row in rows]
     asked = [
@@ -131,7 +131,7 @@ def ask(line: http.client.HTTPConnection, target: str, body: bytes | None = None
     ],
     ids=["a secret", "accounts"],
 )
-def test_what_failed_for_lack_of_files_is_kept_when_it_is_sent_again(
+def test_request_failed_for_lack_of_files_succeeds_when_sent_again(
     tmp_path: Path, target: str, body: bytes | None, shown: tuple[str, str]
 ) -> None:
     with controller_process(tmp_path) as process:
@@ -204,7 +204,7 @@ def test_controller_answers_every_request_without_a_fault_when_no_file_can_be_op
     tmp_path: Path,
 ) -> None:
     with running(tmp_path, "run", "--verbose") as process:
-        wait_for_line(process.log, "what requests need is loaded")
+        wait_for_line(process.log, "features for requests are loaded")
         with no_files_left(process.pid):
             for sent in (*requests_to_controller(), *commands_to_controller()):
                 process.lines.check(sent)
@@ -221,12 +221,12 @@ def test_node_answers_every_request_without_a_fault_when_no_file_can_be_opened(
             for sent in requests_to_controller():
                 headers = sent.headers | {"Host": "acme-2.localhost"}
                 node.lines.check(sent._replace(headers=headers))
-            stranger = {"Host": "nobody.localhost", **BROWSER}
+            stranger = {"Host": "stranger.localhost", **BROWSER}
             node.lines.check(Sent("GET", "/", headers=stranger))
 
 
 def requests_to_node() -> Iterator[Sent]:
-    """Ask what a walk of all endpoints asks; accounts last, since everybody signs in then."""
+    """Request all endpoints; accounts last, since each request must sign in from then on."""
     for path in sorted(RULES.keys() - STREAMS, key=lambda path: "account" in path):
         for one in RULES[path][1]:
             query, _, body = one.partition(" ")

@@ -33,12 +33,12 @@ async def node() -> AsyncIterator[NodeServices]:
     await node.close()
 
 
-async def built_on(node: NodeServices, profile: Profile = NEW) -> ControllerHost:
+async def build_on(node: NodeServices, profile: Profile = NEW) -> ControllerHost:
     return await build(profile, MemoryStore(), VirtualClock(), UTC, node=node)
 
 
 async def test_documents_of_the_api_are_made_once_for_a_version(node: NodeServices) -> None:
-    builts = [await built_on(node, profile) for profile in (NEW, NEW, OLD)]
+    builts = [await build_on(node, profile) for profile in (NEW, NEW, OLD)]
     twins = [LoopTwin(built.controller, built.web) for built in builts]
     replies = [await twin.ok("/api/openapi.json") for twin in twins]
     assert replies[0].body is replies[1].body
@@ -50,7 +50,7 @@ async def test_documents_of_the_api_are_made_once_for_a_version(node: NodeServic
 async def test_a_controller_that_becomes_another_version_shows_its_documents(
     node: NodeServices,
 ) -> None:
-    built, old = await built_on(node), await built_on(node, Profile("3.9", "1.70"))
+    built, old = await build_on(node), await build_on(node, Profile("3.9", "1.70"))
     twin, other = (LoopTwin(one.controller, one.web) for one in (built, old))
     before = await twin.ok("/api/commands")
     await install(built.controller, "1.70", None, Cause("firmware"))
@@ -61,9 +61,9 @@ async def test_a_controller_that_becomes_another_version_shows_its_documents(
     await old.stop()
 
 
-async def test_what_a_controller_starts_later_is_logged_under_its_name(node: NodeServices) -> None:
+async def test_later_tasks_of_a_controller_are_logged_under_its_name(node: NodeServices) -> None:
     created = within(LoggedName("gh-7"), asyncio.get_running_loop().create_task)
-    built = await created(built_on(node))
+    built = await created(build_on(node))
     seen: list[str] = []
     built.controller.watchers.add(lambda: seen.append(CONTROLLER.get().name))
     created(built.controller.advance(1.0))
@@ -89,7 +89,7 @@ async def test_a_controller_has_no_thread_of_its_own(node: NodeServices) -> None
         await built.stop()
 
 
-async def test_what_the_store_holds_is_read_once() -> None:
+async def test_store_is_read_once() -> None:
     class CountedStore(MemoryStore):
         loads = 0
 
@@ -114,17 +114,17 @@ async def test_advice_on_rules_is_worked_out_beside_the_loop(
 ) -> None:
     threads, advise = [], rules.advise
 
-    def watched(*arguments: Any) -> list[Advice]:
+    def record_thread(*arguments: Any) -> list[Advice]:
         threads.append(threading.current_thread())
         if len(threads) == 1:
-            # Settings that change meanwhile are advised on anew.
+            # Settings that change during the advice are checked again.
             loop.call_soon_threadsafe(changed.set)
             assert resumed.wait(PATIENCE_S)
         return advise(*arguments)
 
     loop, changed, resumed = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-    monkeypatch.setattr(rules, "advise", watched)
-    built = await built_on(node)
+    monkeypatch.setattr(rules, "advise", record_thread)
+    built = await build_on(node)
     twin = LoopTwin(built.controller, built.web)
     await twin.ok("/stm.cgi?oname=0First")
     asked = asyncio.create_task(twin.json("/api/rules"))

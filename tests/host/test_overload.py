@@ -32,7 +32,9 @@ def idle_bytes(process: ControllerProcess) -> int:
 
 
 @contextmanager
-def connected(process: ControllerProcess, *, buffer: int | None = None) -> Iterator[socket.socket]:
+def open_connection(
+    process: ControllerProcess, *, buffer: int | None = None
+) -> Iterator[socket.socket]:
     with socket.socket() as client:
         if buffer:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
@@ -68,7 +70,7 @@ def test_a_thousand_idle_and_two_hundred_half_open_connections(
 ) -> None:
     with ExitStack() as clients:
         for number in range(1200):
-            client = clients.enter_context(connected(process))
+            client = clients.enter_context(open_connection(process))
             if number < 200:
                 client.sendall(REQUEST)
             elif number < 700:
@@ -110,13 +112,13 @@ def slow_reader(client: socket.socket) -> None:
     )
 
 
-def pipelined_burst(client: socket.socket) -> None:
+def send_pipelined_burst(client: socket.socket) -> None:
     client.settimeout(0.2)
     send_as_far_as_taken(client, (REQUEST + b"\r\n") * 1000, 20)
 
 
 #: Ways that only thorough runs try.
-RARER = (drip, huge_chunked_body, ten_thousand_headers, pipelined_burst)
+RARER = (drip, huge_chunked_body, ten_thousand_headers, send_pipelined_burst)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_others_are_answered_while_ten_clients_misbehave(
 ) -> None:
     with ExitStack() as clients:
         for _ in range(10):
-            client = clients.enter_context(connected(process, buffer=4096))
+            client = clients.enter_context(open_connection(process, buffer=4096))
             misbehave(client)
         check_unharmed(process, idle_bytes)
     check_unharmed(process, idle_bytes)
@@ -166,14 +168,14 @@ SIGN_IN = b"username=admin&password=long+secret"
 
 
 @pytest.mark.thorough
-def test_uploads_of_strangers_that_never_end_do_not_keep_anybody_from_signing_in(
+def test_endless_uploads_of_strangers_do_not_block_signing_in(
     tmp_path: Path,
 ) -> None:
     with controller_process(tmp_path) as process, ExitStack() as clients:
         fields = "YWRtaW4=*bG9uZyBzZWNyZXQ=*dXNlcg==*"
         assert process.ask(f"/stm.cgi?auth=11{fields}")[0] == 200
         for _ in range(6):
-            stranger = clients.enter_context(connected(process))
+            stranger = clients.enter_context(open_connection(process))
             stranger.sendall(UPLOAD_HEAD % (16 * MIB))
             assert b" 401 " in stranger.recv(4096)
             send_as_far_as_taken(stranger, bytes(MIB), 15)
@@ -181,7 +183,7 @@ def test_uploads_of_strangers_that_never_end_do_not_keep_anybody_from_signing_in
             assert process.ask("/post.cgi?signin", "POST", SIGN_IN)[0] == 200
         # Nor does the administrator, whose uploads are taken.
         for _ in range(6):
-            uploading = clients.enter_context(connected(process))
+            uploading = clients.enter_context(open_connection(process))
             head = UPLOAD_HEAD % (16 * MIB)
             account = b"\r\nAuthorization: Basic YWRtaW46bG9uZyBzZWNyZXQ=\r\n\r\n"
             uploading.sendall(head.replace(b"\r\n\r\n", account))

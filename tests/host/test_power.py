@@ -37,7 +37,7 @@ from leverframe.testing import LoopTwin, faults
 from tests.devices.modbus_ports import connect_modbus
 from tests.devices.waiting import until
 from tests.notify.post_office import PostOffice, ScriptedChannel
-from tests.notify.test_mqtt import PREFIX, on_broker, tell
+from tests.notify.test_mqtt import PREFIX, on_broker, send_command
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.server.discovery.test_discovery import ASKED, Client
@@ -60,18 +60,18 @@ def cut_power(controller: Controller) -> None:
     controller.faults.add(faults.reboot(takes=OFF_S))
 
 
-async def test_who_follows_the_power_is_told_once_each_way(twin: LoopTwin) -> None:
-    told: list[bool] = []
-    twin.controller.power_watchers.append(told.append)
+async def test_power_watchers_are_notified_once_each_way(twin: LoopTwin) -> None:
+    states: list[bool] = []
+    twin.controller.power_watchers.append(states.append)
     assert twin.controller.faults is not None
     twin.controller.faults.add(faults.brown_out(cycles=2, off=1, on=2))
-    assert told == [False]
+    assert states == [False]
     assert not twin.controller.has_power
     await twin.controller.advance(1)
-    assert told == [False, True]
+    assert states == [False, True]
     await twin.controller.advance(2)
     await twin.controller.advance(1)
-    assert told == [False, True, False, True]
+    assert states == [False, True, False, True]
     assert twin.controller.has_power
 
 
@@ -79,13 +79,13 @@ async def test_going_back_in_time_brings_the_power_back_or_takes_it(twin: LoopTw
     on = await take_snapshot(twin.controller)
     cut_power(twin.controller)
     off = await take_snapshot(twin.controller)
-    told: list[bool] = []
-    twin.controller.power_watchers.append(told.append)
+    states: list[bool] = []
+    twin.controller.power_watchers.append(states.append)
     await go_back(twin.controller, on)
     await go_back(twin.controller, off)
     await go_back(twin.controller, off)
     await twin.controller.advance(OFF_S)
-    assert told == [True, False, True]
+    assert states == [True, False, True]
 
 
 async def test_a_power_cut_ends_the_wait_of_the_bootloader(twin: LoopTwin) -> None:
@@ -119,7 +119,7 @@ async def test_discovery(twin: LoopTwin) -> None:
 async def test_snmp() -> None:
     built = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
     controller = built.controller
-    await tell(controller, "snmp=1*watch*")
+    await send_command(controller, "snmp=1*watch*")
     agent = await connect_snmp(built, Config(snmp_port=0))
     place = f"127.0.0.1:{controller.open_ports()['snmp']}"
 
@@ -143,7 +143,7 @@ async def test_snmp() -> None:
 async def test_modbus_tcp() -> None:
     built = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
     controller = built.controller
-    await tell(controller, "modbuson=1")
+    await send_command(controller, "modbuson=1")
     services = await connect_modbus(controller)
     port = controller.open_ports()["modbus"]
     read_one = bytes.fromhex("000100000006010300000001")
@@ -244,9 +244,9 @@ async def test_mdns() -> None:
     announcer.set_power(False)  # nothing is announced yet
     announcer.start([HERE], {})
     try:
-        await browser.seen(ServiceStateChange.Added, "attic-")
+        await browser.wait_for(ServiceStateChange.Added, "attic-")
         announcer.set_power(False)
-        # Somebody who has not heard of it before.
+        # A listener that has not heard of it before.
         stranger = AsyncZeroconf(interfaces=[HERE])
         info = AsyncServiceInfo(TYPES[0], f"{name}.{TYPES[0]}")
         assert not await info.async_request(stranger.zeroconf, 500)
@@ -267,7 +267,7 @@ async def test_mdns() -> None:
 async def test_mqtt(tmp_path: Path) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener):
         controller.lose_power()
-        # The last will: nobody said good-bye.
+        # The last will: the connection ended without a good-bye.
         await listener.until_last(f"{PREFIX}/status", "offline")
         await broker.publish(f"{PREFIX}/cmd", "out0=1")
         heard = len(listener.of(f"{PREFIX}/OUT0"))
@@ -297,7 +297,7 @@ async def test_messages_that_go_out() -> None:
     await office.outbox.close()
 
 
-async def test_a_message_that_is_cut_and_begun_again_at_once_goes_once() -> None:
+async def test_message_cut_and_restarted_immediately_is_sent_once() -> None:
     office = PostOffice()
     channel = ScriptedChannel(office.bell)
     office.outbox.add("email", channel)
@@ -312,7 +312,7 @@ async def test_a_message_that_is_cut_and_begun_again_at_once_goes_once() -> None
     await office.outbox.close()
 
 
-async def test_a_message_that_has_stepped_aside_is_cut_and_goes_on_as_well() -> None:
+async def test_deferred_message_is_cut_and_resumed_as_well() -> None:
     office = PostOffice()
     limits = ChannelLimits(per_s=1e6, burst=1000, max_aside=2, patience_s=0.001)
     channel = ScriptedChannel(office.bell, limits)
@@ -345,7 +345,7 @@ async def test_the_outbox_follows_the_power_of_its_controller() -> None:
     port = server.sockets[0].getsockname()[1]
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC, sending=sending)
     try:
-        await tell(built.controller, f"http1=http%3A%2F%2F127.0.0.1%3A{port}%2Falarm")
+        await send_command(built.controller, f"http1=http%3A%2F%2F127.0.0.1%3A{port}%2Falarm")
         address = f"http://127.0.0.1:{port}/alarm"
         built.controller.on_notify(Notify("http", 1, True, "test", text=address))
         async with asyncio.timeout(PATIENCE_S):
@@ -381,7 +381,7 @@ async def test_the_serial_port() -> None:
     controller, heard = built.controller, bytearray()
     asyncio.get_running_loop().add_reader(ours, lambda: heard.extend(os.read(ours, 1000)))
     try:
-        await tell(controller, "usart_sensor=3")
+        await send_command(controller, "usart_sensor=3")
         await until(lambda: serial_sensors.SDS011_WAKE in heard)
         cut_power(controller)
         await controller.advance(OFF_S / 2)

@@ -46,21 +46,22 @@ async def test_another_version_is_refused_by_both_names() -> None:
     with pytest.raises(CannotBecome) as refused:
         await settle_version(store, Config(hw="3.9", sw="1.75").version, store.load())
     assert str(refused.value) == (
-        f"The controller is HW 3.0 SW 1.58a and cannot become HW 3.9 SW 1.75 now. {SENTENCE}"
+        "The controller has version HW 3.0 SW 1.58a and cannot change to HW 3.9 SW 1.75 now. "
+        f"{SENTENCE}"
     )
 
 
-async def test_strangers_do_not_reach_a_controller_that_nobody_can_sign_in_to() -> None:
+async def test_strangers_do_not_reach_a_controller_without_usable_accounts() -> None:
     with pytest.raises(NoAdministrator, match=r"no administrator yet.*cannot be written"):
         await ensure_sign_in(await read_only(), as_json=False)
     known = ReadOnlyStore(Rows(settings={"access.admin.password": '"hash"'}), SENTENCE)
     await ensure_sign_in(known, as_json=False)
 
 
-def test_a_certificate_that_cannot_be_made_is_told_with_a_way_out(tmp_path: Path) -> None:
+def test_failed_certificate_creation_is_reported_with_a_remedy(tmp_path: Path) -> None:
     folder = tmp_path / "file"
     folder.touch()
-    with pytest.raises(CertificateUnusable, match=r"cannot be made: .+ --tls-certificate"):
+    with pytest.raises(CertificateUnusable, match=r"cannot be created: .+ --tls-certificate"):
         own_certificate(folder, "name", ())
 
 

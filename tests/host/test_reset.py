@@ -18,7 +18,7 @@ SECRETS = (
 )
 
 
-def stored_secrets(data: Path) -> set[bytes]:
+def read_stored_secrets(data: Path) -> set[bytes]:
     """Sealed secrets and password hashes as they stand in the store."""
     with closing(sqlite3.connect(data / "store.db")) as store:
         query = "SELECT value FROM setting WHERE value LIKE '%sealed:%' OR value LIKE '%argon2%'"
@@ -40,7 +40,7 @@ def fill(process: ControllerProcess) -> set[bytes]:
     # Written over many times, so that old pages and the log have held them.
     for number in range(10):
         assert process.ask(f"/stm.cgi?oname=0Name{number}")[0] == 200
-    return stored_secrets(process.folder)
+    return read_stored_secrets(process.folder)
 
 
 def test_a_reset_over_http_leaves_no_byte_of_a_secret(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_reset_with_accounts_leaves_no_byte_of_their_passwords(tmp_path: Path)
         fill(process)
         accounts = "/stm.cgi?auth=01YWRtaW4=*c2VjcmV0IHBhc3N3b3Jk*dXNlcg==*b3RoZXIgcGFzc3dvcmQ="
         assert process.ask(accounts)[0] == 200
-        secrets = stored_secrets(data)
+        secrets = read_stored_secrets(data)
         assert any(secret.startswith(b"$argon2id$") for secret in secrets)
     assert main(["data", "reset", "--accounts", "--data", str(data)]) == 0
     assert files_with(data, secrets) == []

@@ -100,7 +100,7 @@ def read_everything(process: ControllerProcess) -> dict[str, bytes]:
         status, found[target] = process.ask(target, account=ADMIN)
         assert status in (400, 404), target
     found["a wrong password"] = process.ask("/", account=("admin", ADMIN[1] + "x"))[1]
-    found["the process list"] = process.seen_by_others()
+    found["the process list"] = process.visible_to_others()
     return found
 
 

@@ -16,7 +16,7 @@ from tests.host.foreign_pages import (
     EACH_ATTACK,
     FOREIGN,
     HIDDEN_ATTACKS,
-    ask_anew,
+    ask_again,
     attack_from,
     foreign_site,
 )
@@ -74,7 +74,7 @@ def page(browser: Browser, session: StorageState) -> Iterator[Page]:
     """
     with closing(browser.new_context(storage_state=session)) as context:
         page = context.new_page()
-        ask_anew(page)
+        ask_again(page)
         yield page
 
 
@@ -82,7 +82,7 @@ def outputs(process: ControllerProcess) -> bytes:
     return process.ask("/outs.cgi", account=ADMIN)[1].partition(b"<out>")[2][:6]
 
 
-def fetched(page: Page, target: str, method: str) -> int:
+def fetch(page: Page, target: str, method: str) -> int:
     script = "async ([target, method]) => (await fetch(target, {method})).status"
     status: int = page.evaluate(script, [target, method])
     return status
@@ -91,9 +91,9 @@ def fetched(page: Page, target: str, method: str) -> int:
 def test_the_own_page_switches_with_its_session(process: ControllerProcess, page: Page) -> None:
     page.goto(f"http://{BOX}:{process.port}/?safe")
     for method in ("GET", "POST"):
-        assert fetched(page, "/outs.cgi?out0=1", method) == 200
+        assert fetch(page, "/outs.cgi?out0=1", method) == 200
         assert outputs(process) == b"100000"
-        assert fetched(page, "/outs.cgi?out0=0", method) == 200
+        assert fetch(page, "/outs.cgi?out0=0", method) == 200
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ class Stuck:
         raise OSError("it is stuck")
 
 
-async def switched(store: MemoryStore) -> list[str]:
+async def list_changed_paths(store: MemoryStore) -> list[str]:
     entries = [msgspec.json.decode(raw) for raw in parse_entries(await store.audit())]
     return [change["path"] for entry in entries for change in entry["changes"]]
 
@@ -40,7 +40,7 @@ async def test_a_part_that_cannot_be_closed_does_not_keep_the_controller_from_it
     built = replace(built, services=(*built.services, Stuck()))
     await LoopTwin(built.controller, built.web).ok("/outs.cgi?out3=1")
     await built.stop()
-    assert await switched(store) == ["OUT3"]
+    assert await list_changed_paths(store) == ["OUT3"]
     assert "Stuck.close failed" in caplog.text
 
 
@@ -53,7 +53,7 @@ class NotedStore(MemoryStore):
         self.closed = True
 
 
-async def test_a_watcher_that_fails_at_the_end_does_not_keep_deeds_from_the_disk(
+async def test_failing_watcher_at_the_end_does_not_keep_actions_from_the_disk(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     store = NotedStore()
@@ -72,7 +72,7 @@ async def test_a_watcher_that_fails_at_the_end_does_not_keep_deeds_from_the_disk
     twin.controller.watchers.add(fail)
     await twin.controller.stop()
     assert "a watcher failed" in caplog.text
-    assert "OUT3" in await switched(store)
+    assert "OUT3" in await list_changed_paths(store)
     assert store.closed
 
 
@@ -82,7 +82,7 @@ def troubles(process: ControllerProcess) -> dict[str, str]:
 
 
 @pytest.mark.thorough
-def test_a_snapshot_that_cannot_be_removed_is_told_and_the_stop_loses_nothing(
+def test_snapshot_that_cannot_be_removed_is_reported_and_the_stop_loses_nothing(
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"
@@ -93,7 +93,7 @@ def test_a_snapshot_that_cannot_be_removed_is_told_and_the_stop_loses_nothing(
         assert process.ask("/stm.cgi?em4=hunter2")[0] == 200
         end = time.monotonic() + PATIENCE_S
         while TROUBLE not in troubles(process):
-            assert time.monotonic() < end, "nobody tells of the snapshot"
+            assert time.monotonic() < end, "no trouble names the snapshot"
         assert "could not be removed" in troubles(process)[TROUBLE]
         assert json.loads(process.ask("/health")[1])["status"] == "degraded"
         assert process.ask("/outs.cgi?out3=1")[0] == 200

@@ -1,4 +1,4 @@
-"""What systemd is told, and when; and that the unit asks for it."""
+"""What systemd is notified of, and when; the unit file requests it."""
 
 import os
 import re
@@ -29,7 +29,7 @@ def environment(receiver: socket.socket, **more: str) -> dict[str, str]:
     return {"NOTIFY_SOCKET": receiver.getsockname(), **more}
 
 
-def test_ready_alive_and_stopping_are_told(notices: socket.socket) -> None:
+def test_ready_alive_and_stopping_are_notified(notices: socket.socket) -> None:
     supervisor = Supervisor(environment(notices))
     supervisor.ready()
     supervisor.alive()
@@ -45,7 +45,7 @@ def test_a_sign_of_life_comes_twice_as_often_as_it_must(notices: socket.socket) 
     assert Supervisor(environment(notices)).interval_s is None
 
 
-async def test_more_time_is_asked_for_as_long_as_something_goes_on(
+async def test_more_time_is_requested_while_work_continues(
     notices: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leverframe.host.logs.LOOK_EVERY_S", 0.0)
@@ -60,9 +60,9 @@ async def test_more_time_is_asked_for_as_long_as_something_goes_on(
     async with supervisor.extend_time(progress):
         await until(lambda: looks >= 10)
     supervisor.stopping()
-    told = iter(lambda: notices.recv(100), b"STOPPING=1")
+    messages = iter(lambda: notices.recv(100), b"STOPPING=1")
     # Not while it stood at 2, and not at its end.
-    assert list(told) == [b"EXTEND_TIMEOUT_USEC=30000000"] * 4
+    assert list(messages) == [b"EXTEND_TIMEOUT_USEC=30000000"] * 4
 
 
 def test_without_a_supervisor_nothing_happens() -> None:

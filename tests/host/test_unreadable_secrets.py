@@ -15,7 +15,7 @@ from leverframe.storage.store import Changes, MemoryStore
 SECRETS = {"email.password": "mail-canary", "gsm.code": "1234"}
 
 
-async def started(inner: MemoryStore, key: Path) -> ControllerHost:
+async def start_controller(inner: MemoryStore, key: Path) -> ControllerHost:
     return await build(Profile(), EncryptingStore(inner, key), VirtualClock(), UTC)
 
 
@@ -27,7 +27,7 @@ async def test_damaged_key_degrades_health_until_the_secrets_are_set_again(
     await EncryptingStore(inner, key).commit(Changes(settings=dict(SECRETS)))
     right = key.read_bytes()
     key.write_bytes(damaged)
-    built = await started(inner, key)
+    built = await start_controller(inner, key)
     assert built.controller.engine.settings.email.password == ""
     report = built.controller.troubles["secrets"]
     assert "email.password" in report
@@ -35,7 +35,7 @@ async def test_damaged_key_degrades_health_until_the_secrets_are_set_again(
     assert any("secrets.key" in finding.text for finding in built.controller.findings.report())
     await built.stop()
     key.write_bytes(right)
-    built = await started(inner, key)
+    built = await start_controller(inner, key)
     assert "secrets" not in built.controller.troubles
     assert built.controller.engine.settings.email.password == "mail-canary"
     await built.stop()
@@ -47,7 +47,7 @@ async def test_missing_key_is_reported_and_secrets_that_are_set_again_end_it(
     inner, key = MemoryStore(), tmp_path / "secrets.key"
     await EncryptingStore(inner, key).commit(Changes(settings=dict(SECRETS)))
     key.unlink()
-    built = await started(inner, key)
+    built = await start_controller(inner, key)
     assert not key.exists()
     for command, left in (("em4=new", ["gsm.code"]), ("gsmcode=5678", [])):
         request = Request("GET", "/stm.cgi", command, {"host": "localhost"}, b"", "127.0.0.1")
@@ -57,7 +57,7 @@ async def test_missing_key_is_reported_and_secrets_that_are_set_again_end_it(
         report = built.controller.troubles.get("secrets", "")
         assert [path for path in SECRETS if path in report] == left
     await built.stop()
-    built = await started(inner, key)
+    built = await start_controller(inner, key)
     assert "secrets" not in built.controller.troubles
     assert built.controller.engine.settings.email.password == "new"
     await built.stop()

@@ -21,8 +21,8 @@ SITE = {
 <link rel=stylesheet href=look.css><h1>Cellar</h1><p id=output><--#out0--></p>
 <a href=sub/second.html>second</a><script type=module src=code.js></script>""",
     "look.css": b"h1 { color: rgb(1, 2, 3) }",
-    "code.js": b"import { told } from './told.js'; document.body.dataset.told = told;",
-    "told.js": b"export const told = 'a module';",
+    "code.js": b"import { origin } from './origin.js'; document.body.dataset.origin = origin;",
+    "origin.js": b"export const origin = 'a module';",
     "worker.js": b"self.addEventListener('fetch', () => {});",
     "sub/second.html": b"<!doctype html><title>Second</title><h1>Second</h1>",
 }
@@ -51,8 +51,8 @@ def page(browser: Browser) -> Iterator[Page]:
         yield context.new_page()
 
 
-def opened(page: Page, process: ControllerProcess, account: tuple[str, str] | None) -> str:
-    """Open the site, as somebody who signs in where that is asked for; the origin it is at."""
+def open_site(page: Page, process: ControllerProcess, account: tuple[str, str] | None) -> str:
+    """Open the site, signing in if an account is needed; return its origin."""
     # A controller without accounts is there for its own machine alone.
     origin = f"http://{BOX if account else '127.0.0.1'}:{process.port}"
     page.goto(f"{origin}/")
@@ -64,21 +64,21 @@ def opened(page: Page, process: ControllerProcess, account: tuple[str, str] | No
     return origin
 
 
-def asked(page: Page, target: str, **options: str) -> int:
+def request(page: Page, target: str, **options: str) -> int:
     status: int = page.evaluate(ASKED, [target, options])
     return status
 
 
 def check_it_works(page: Page, process: ControllerProcess) -> None:
     """All that a site is for: pages, styles, scripts, values, and switching."""
-    page.wait_for_selector("[data-told='a module']")
+    page.wait_for_selector("[data-origin='a module']")
     style = "getComputedStyle(document.querySelector('h1')).color"
     assert page.evaluate(style) == "rgb(1, 2, 3)"
     assert page.evaluate("async () => (await (await fetch('json/status.json')).json()).sw")
     for target in ("xml/ix.xml", "api/state", "st0.xml", "outs.cgi"):
-        assert asked(page, target) == 200, target
+        assert request(page, target) == 200, target
     for method, state in (("GET", "1"), ("POST", "0")):
-        assert asked(page, f"outs.cgi?out0={state}", method=method) == 200
+        assert request(page, f"outs.cgi?out0={state}", method=method) == 200
         read = "async () => (await (await fetch('outs.cgi')).text()).match(/<out>(.)/)[1]"
         assert page.evaluate(read) == state
     page.click("a")
@@ -90,14 +90,14 @@ def check_it_works(page: Page, process: ControllerProcess) -> None:
 def check_it_is_shut_in(page: Page, process: ControllerProcess, origin: str) -> None:
     """Nothing that only the built-in pages may do, not even for the administrator."""
     for target in ("stm.cgi?oname=0hacked", "post.cgi?passwd", "post.cgi?signout"):
-        assert asked(page, target, method="POST") == 403, target
-    assert asked(page, "api/settings") == 404
+        assert request(page, target, method="POST") == 403, target
+    assert request(page, "api/settings") == 404
     for target in ("/stm.cgi?oname=0hacked", "/outs.cgi?out3=1", "/sim.cgi?DS1=1"):
         for method in ("GET", "POST"):
             options = {"mode": "no-cors", "credentials": "include", "method": method}
-            asked(page, f"{origin}{target}", **options)
+            request(page, f"{origin}{target}", **options)
     for target in ("/api/settings", "/json/status.json", "/?safe", "/api/stream"):
-        assert asked(page, f"{origin}{target}", credentials="include") == 0, target
+        assert request(page, f"{origin}{target}", credentials="include") == 0, target
     for forbidden in (
         "document.cookie",
         "localStorage.length",
@@ -118,19 +118,19 @@ def check_it_is_shut_in(page: Page, process: ControllerProcess, origin: str) -> 
 def test_a_site_shows_and_switches_but_is_no_administrator(
     process: ControllerProcess, page: Page
 ) -> None:
-    origin = opened(page, process, None)
+    origin = open_site(page, process, None)
     check_it_works(page, process)
     check_it_is_shut_in(page, process, origin)
     assert process.ask(f"/stm.cgi?auth=11{FIELDS}")[0] == 200
     for account in (ADMIN, USER):
         page.context.clear_cookies()
-        origin = opened(page, process, account)
+        origin = open_site(page, process, account)
         check_it_works(page, process)
         check_it_is_shut_in(page, process, origin)
     # The built-in pages are there as before for who asks for them.
     page.goto(f"{origin}/?safe")
     page.wait_for_selector(".connection[data-kind=live]")
-    assert asked(page, "/outs.cgi?out0=1", method="POST") == 200
+    assert request(page, "/outs.cgi?out0=1", method="POST") == 200
     # A key is of no use any more when its session is over.
     page.goto(f"{origin}/")
     address = page.url

@@ -15,19 +15,19 @@ from leverframe.storage.store import DELETED, Changes, MemoryStore, Rows, Store,
 from leverframe.testing import LoopTwin
 
 
-async def started(store: MemoryStore, hw: str | None = None, sw: str | None = None) -> LoopTwin:
+async def start_twin(store: MemoryStore, hw: str | None = None, sw: str | None = None) -> LoopTwin:
     """As `leverframe run --hw --sw` does."""
     settled = await settle_version(store, AskedVersion(hw, sw), store.load())
     return await LoopTwin.start(settled.profile, store=store)
 
 
-async def test_what_the_other_version_lacks_is_reported() -> None:
+async def test_settings_that_the_other_version_lacks_are_reported() -> None:
     store = MemoryStore()
-    new = await started(store)
+    new = await start_twin(store)
     await new.ok("/stm.cgi?oname=0Pump&modbus_sensor=21")
     await new.ok("/outs.cgi?roafs=01")
     await new.ok("/inpa.cgi?diffsel=5*0*1*1")
-    old = await started(store, "3.0", "1.58a")
+    old = await start_twin(store, "3.0", "1.58a")
     assert old.controller.profile == Profile("3.0", "1.58a")
     settings = await old.settings()
     assert settings["outputs"][0] | {"name": "Pump", "remember": False} == settings["outputs"][0]
@@ -41,24 +41,24 @@ async def test_what_the_other_version_lacks_is_reported() -> None:
 
 async def test_a_state_that_the_version_between_did_not_remember_switches_nothing_on() -> None:
     store = MemoryStore()
-    new = await started(store, "3.9", "1.75")
+    new = await start_twin(store, "3.9", "1.75")
     await new.ok("/outs.cgi?roafs=01")
     await new.ok("/outs.cgi?out0=1")
-    old = await started(store, "3.5", "1.29")
+    old = await start_twin(store, "3.5", "1.29")
     await old.ok("/outs.cgi?out0=1")
     await old.ok("/outs.cgi?out0=0")
     await old.controller.stop()
-    again = await started(store, "3.9", "1.75")
+    again = await start_twin(store, "3.9", "1.75")
     assert (await again.settings())["outputs"][0]["remember"] is True
     assert (await again.outputs())[0] == "0"
 
 
 async def test_event_entries_keep_their_meaning_in_the_dialect_of_the_version() -> None:
     store = MemoryStore()
-    old = await started(store, "3.0", "1.58a")
+    old = await start_twin(store, "3.0", "1.58a")
     await old.ok("/inpa.cgi?event=0*10*0*2150*50*0*7*0*0*0*0*0&eventon=0*1")
     (rule,) = old.controller.engine.settings.rules
-    new = await started(store, "3.9", "1.75")
+    new = await start_twin(store, "3.9", "1.75")
     assert new.controller.engine.settings.rules == (rule,)
     assert (rule.source, rule.action, rule.value) == ("DS1", "OUT3", 1)
     texts = [(await twin.ok("/xml/eve2.xml")).body for twin in (old, new)]
@@ -68,34 +68,34 @@ async def test_event_entries_keep_their_meaning_in_the_dialect_of_the_version() 
 
 async def test_lists_follow_the_version_both_ways_and_nothing_is_lost() -> None:
     store = MemoryStore()
-    new = await started(store)
+    new = await start_twin(store)
     flags = "01" * 66
     await new.ok(f"/stm.cgi?echeck={flags}")
     await new.ok("/inpa.cgi?diffsel=5*0*1*1")
     before = await new.settings()
-    old = await started(store, "3.5", "1.40")
+    old = await start_twin(store, "3.5", "1.40")
     assert len((await old.settings())["layout"]["visible"]) < len(flags)
     assert len((await old.settings())["differentials"]) == 3
-    again = await started(store, "3.9", "1.75")
+    again = await start_twin(store, "3.9", "1.75")
     assert await again.settings() == before
     assert await again.json("/api/restore-report") == []
 
 
 async def test_after_a_reset_the_settings_of_an_earlier_version_do_not_come_back() -> None:
     store = MemoryStore()
-    new = await started(store)
+    new = await start_twin(store)
     await new.ok("/inpa.cgi?diffsel=5*0*1*1")
-    old = await started(store, "3.0", "1.58a")
+    old = await start_twin(store, "3.0", "1.58a")
     await old.ok("/stm.cgi?eeprom_reset=1")
-    again = await started(store, "3.9", "1.75")
+    again = await start_twin(store, "3.9", "1.75")
     assert again.controller.engine.settings == (await LoopTwin.start()).controller.engine.settings
 
 
 async def test_the_same_version_is_started_without_a_report() -> None:
     store = MemoryStore()
-    first = await started(store)
+    first = await start_twin(store)
     await first.ok("/stm.cgi?oname=0Pump")
-    again = await started(store)
+    again = await start_twin(store)
     assert (await again.settings())["outputs"][0]["name"] == "Pump"
     assert await store.blob("restore-report") is None
     assert await store.blob("earlier-version") is None
@@ -111,7 +111,7 @@ DIGITAL_RULES = (
 
 async def of_an_earlier_program(store: MemoryStore) -> None:
     """Make a store as programs left it that took `< 1` of a digital source as 1."""
-    first = await started(store)
+    first = await start_twin(store)
     await first.ok(f"/inpa.cgi?{DIGITAL_RULES}")
     await first.controller.stop()
     await store.commit(Changes(kept={STORED_EDITION: DELETED}))
@@ -123,7 +123,7 @@ async def test_rules_that_an_update_reverses_are_reported_once_by_name(
     store = MemoryStore()
     await of_an_earlier_program(store)
     stored = store.load().settings
-    updated = await started(store)
+    updated = await start_twin(store)
     assert store.load().settings == stored, "the entries stay as they were sent"
     report = await updated.json("/api/restore-report")
     assert [(one["path"], one["value"]) for one in report] == [
@@ -139,7 +139,7 @@ async def test_rules_that_an_update_reverses_are_reported_once_by_name(
     ]
     caplog.clear()
     count = len(await updated.json("/api/audit"))
-    again = await started(store)
+    again = await start_twin(store)
     assert (caplog.records, len(await again.json("/api/audit"))) == ([], count)
     assert await again.json("/api/restore-report") == report
 
@@ -147,16 +147,16 @@ async def test_rules_that_an_update_reverses_are_reported_once_by_name(
 async def test_rules_are_reported_with_what_another_version_lacks() -> None:
     store = MemoryStore()
     await of_an_earlier_program(store)
-    old = await started(store, "3.0", "1.58a")
+    old = await start_twin(store, "3.0", "1.58a")
     report = [one["path"] for one in await old.json("/api/restore-report")]
     assert report[-2:] == ["rules.0", "rules.2"]
 
 
 async def test_rules_of_this_program_are_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     store = MemoryStore()
-    first = await started(store)
+    first = await start_twin(store)
     await first.ok(f"/inpa.cgi?{DIGITAL_RULES}")
-    again = await started(store)
+    again = await start_twin(store)
     assert (caplog.records, await again.json("/api/restore-report")) == ([], [])
 
 
@@ -186,11 +186,11 @@ async def test_a_start_reads_the_store_once_unless_its_version_is_new(
     loads: list[Store] = []
     load = EncryptingStore.load
 
-    def counted(store: EncryptingStore) -> Stored:
+    def count_load(store: EncryptingStore) -> Stored:
         loads.append(store)
         return load(store)
 
-    monkeypatch.setattr(EncryptingStore, "load", counted)
+    monkeypatch.setattr(EncryptingStore, "load", count_load)
     rows, folder = MemoryStore(), DataFolder(tmp_path / "data")
     for sw, count in (("1.58a", 2), ("1.58a", 1), ("1.75", 2)):
         config = Config(hw="3.0" if sw == "1.58a" else "3.9", sw=sw)
@@ -205,10 +205,10 @@ async def test_a_start_reads_the_store_once_unless_its_version_is_new(
 
 async def test_settings_that_cannot_be_converted_do_not_keep_a_controller_from_starting() -> None:
     store = MemoryStore()
-    first = await started(store)
+    first = await start_twin(store)
     await first.ok("/stm.cgi?oname=0Pump")
     store._rows.settings["pwm.0.duty"] = "101"
-    again = await started(store, "3.9", "1.60a")
+    again = await start_twin(store, "3.9", "1.60a")
     assert (await again.settings())["outputs"][0]["name"] == "Pump"
     (entry,) = await again.json("/api/restore-report")
     assert "could not be converted" in entry["reason"]

@@ -100,8 +100,10 @@ class Service:
         """Return when the log said this last, on the clock of `time.monotonic`."""
         options = ("--unit", UNIT, "--no-pager", "--output=short-monotonic")
         lines = run("journalctl", *options).splitlines()
-        told = next(line for line in reversed(lines) if beginning in line and "is over" not in line)
-        return float(told[1:].partition("]")[0])
+        line_found = next(
+            line for line in reversed(lines) if beginning in line and "is over" not in line
+        )
+        return float(line_found[1:].partition("]")[0])
 
     def get(self, path: str) -> str:
         with urlopen(f"{URL}{path}", timeout=PATIENCE_S) as answer:

@@ -1,9 +1,8 @@
 """Keeps a process and its children on this machine, as if it had no network.
 
-Tests and fuzzers let controllers act on addresses of examples, and tests must disturb nobody. So
-whatever connects or sends to another machine fails as it does where no network is: the error is the
-one that the kernel gives without a route. No name server is asked either. It needs no rights, where
-a network namespace would.
+Tests and fuzzers let controllers act on addresses of examples, and tests must not disturb other
+machines. Connections and datagrams to another machine fail with the error that the kernel returns
+without a route. No name server is queried either. Unlike a network namespace, this needs no rights.
 
 Python loads this file by its name in every process that has this folder on its PYTHONPATH, which
 `install` gives to all children. It takes nothing but the standard library. What is not written in
@@ -54,7 +53,7 @@ def install() -> None:
 
 
 def _network() -> str:
-    """Return what tells the network namespace of this process from others."""
+    """Return the identity of the network namespace of this process."""
     try:
         return str(Path("/proc/self/ns/net").readlink())
     except OSError:

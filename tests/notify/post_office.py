@@ -69,7 +69,7 @@ class ScriptedChannel:
             raise RuntimeError("cannot be written")
         if effect.text == "not set up":
             raise CannotSend("There is no recipient; set one up.")
-        return [Draft("somebody", {"text": text}) for text in effect.text.split("|") if text]
+        return [Draft("operator", {"text": text}) for text in effect.text.split("|") if text]
 
     def configuration(self, channels: Channels) -> object:
         return channels.email
@@ -112,7 +112,7 @@ class PostOffice:
         self.store = store or MemoryStore()
         self.writer = Writer(self.store)
         self.settings = defaults(Profile())
-        self.told: list[str] = []
+        self.reports: list[str] = []
         self.troubles: dict[str, str] = {}
         self.outbox = Outbox(
             RingingShelf(self.writer, self.bell),
@@ -131,7 +131,7 @@ class PostOffice:
 
     def _add_entry(self, cause: Cause, fact: Fact) -> None:
         if fact.what not in ("message_sent", "message_captured"):
-            self.told.append(f"{cause.detail}: {fact}")
+            self.reports.append(f"{cause.detail}: {fact}")
         self.bell.ring()
 
     def set(self, **changes: Any) -> None:

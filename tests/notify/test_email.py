@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from leverframe.core.runtime.outgoing import Targets
 from leverframe.core.settings import Email
 from leverframe.notify.channel import CannotSend, Message, Trust
+from leverframe.notify.channel import write_mail as compose_mail
 from leverframe.notify.email import TLS_PORT, Mail
-from leverframe.notify.message_content import write_mail as compose_mail
 from leverframe.notify.smtp import encode_mail
 
 from .conftest import Certificates
@@ -84,7 +84,7 @@ async def test_a_refused_login_waits_and_goes_out_when_it_is_corrected(
         office.notify("a")
         problem = await office.until_problem("refuses the login")
         assert problem == "localhost refuses the login (535); check em3 and em4."
-        assert "wr0ng" not in str(office.told) + str(office.outbox.report())
+        assert "wr0ng" not in str(office.reports) + str(office.outbox.report())
         office.set(email__password=PASSWORD)
         await office.until_ended()
     assert len(peer.taken) == 1
@@ -150,7 +150,7 @@ async def test_a_busy_server_is_tried_again_until_it_takes_the_mail(bell: Bell) 
         office.notify("a")
         (sent,) = await office.until_ended()
     assert (sent["state"], sent["attempts"]) == ("sent", 4)
-    assert [words.partition(": ")[2] for words in office.told[:2]] == [
+    assert [words.partition(": ")[2] for words in office.reports[:2]] == [
         "cannot deliver to bert@example.org: localhost does not accept mail for bert@example.org "
         "(450 mailbox busy).",
         "cannot deliver to bert@example.org: localhost answered 451 try later.",
@@ -230,7 +230,7 @@ async def test_unresolvable_name_is_reported(bell: Bell) -> None:
         await office.until_problem("The name no-such-host.invalid cannot be resolved")
 
 
-async def test_what_is_not_set_up_says_which_command_sets_it(bell: Bell) -> None:
+async def test_missing_setup_names_the_command_that_sets_it(bell: Bell) -> None:
     async with mailing(bell, 25) as office:
         office.set(email__recipient="")
         office.notify("a")

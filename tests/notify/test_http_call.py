@@ -102,7 +102,7 @@ async def test_a_server_that_fails_is_asked_again_until_it_recovers(
     request(office, f"127.0.0.1:{peer.port}/a")
     (sent,) = await office.until_ended()
     assert (sent["answer"], sent["attempts"]) == ("204 No Content", 4)
-    assert f"127.0.0.1:{peer.port} answered 500 Internal Server Error." in office.told[0]
+    assert f"127.0.0.1:{peer.port} answered 500 Internal Server Error." in office.reports[0]
 
 
 async def test_a_server_that_stalls_is_asked_again(bell: Bell, peer: HttpPeer) -> None:
@@ -112,7 +112,7 @@ async def test_a_server_that_stalls_is_asked_again(bell: Bell, peer: HttpPeer) -
         (sent,) = await office.until_ended()
     # A busy machine may be late with the second answer, too.
     assert sent["attempts"] == len(peer.taken) >= 2
-    assert "accepted the request but does not answer" in office.told[0]
+    assert "accepted the request but does not answer" in office.reports[0]
 
 
 async def test_a_server_that_hangs_up_is_asked_again(office: PostOffice, peer: HttpPeer) -> None:
@@ -125,7 +125,7 @@ async def test_a_server_that_hangs_up_is_asked_again(office: PostOffice, peer: H
     request(office, f"127.0.0.1:{peer.port}/a")
     (sent,) = await office.until_ended()
     assert sent["attempts"] == 2
-    assert "did not send an HTTP response" in office.told[0]
+    assert "did not send an HTTP response" in office.reports[0]
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:99999/a", "gopher://127.0.0.1/a"])
@@ -136,7 +136,7 @@ async def test_invalid_address_is_reported(office: PostOffice, url: str) -> None
 
 
 @pytest.mark.parametrize("status", [400, 404, 410])
-async def test_what_the_server_will_never_take_is_given_up(
+async def test_permanently_refused_call_is_given_up(
     office: PostOffice, peer: HttpPeer, status: int
 ) -> None:
     peer.answer = lambda taken: (status, {})
@@ -210,7 +210,7 @@ async def test_a_refused_login_waits_and_goes_out_when_it_is_corrected(
     office.set(http__0__username="anna", http__0__password="wr0ng")
     request(office, f"127.0.0.1:{peer.port}/a")
     problem = await office.until_problem("user name or password is wrong", "http1")
-    assert "wr0ng" not in problem + str(office.told) + str(office.outbox.report())
+    assert "wr0ng" not in problem + str(office.reports) + str(office.outbox.report())
     office.set(http__0__password="right")
     (sent,) = await office.until_ended()
     assert sent["state"] == "sent"
@@ -324,4 +324,4 @@ async def test_paths_queries_and_bodies_are_in_no_log(
     request(office, f"127.0.0.1:{peer.port}/hook/s3cret?key=s3cret", "s3cret")
     await office.until_ended()
     assert "gave up on a message" in caplog.text
-    assert "s3cret" not in caplog.text + str(office.told) + str(office.outbox.report())
+    assert "s3cret" not in caplog.text + str(office.reports) + str(office.outbox.report())

@@ -45,7 +45,7 @@ ADMIN_CAUSE = Cause("command", "test")
 PREFIX = "cellar"
 
 
-async def tell(controller: Controller, text: str) -> None:
+async def send_command(controller: Controller, text: str) -> None:
     """What the administrator sends by HTTP."""
     calls = [(call, None) for call in calls_in(text, controller.profile)]
     await controller.perform(calls, ADMIN_CAUSE, account=UNRESTRICTED)
@@ -87,7 +87,7 @@ async def on_broker(
     try:
         await listener.start()
         async with running(broker, store, why_held) as controller:
-            await tell(controller, connect_command(broker))
+            await send_command(controller, connect_command(broker))
             await listener.until_last(f"{PREFIX}/status", "online")
             yield controller, broker, listener
     finally:
@@ -99,7 +99,7 @@ async def test_every_state_is_retained_under_its_label_and_follows_changes(tmp_p
     async with on_broker(tmp_path, tls=True) as (controller, broker, listener):
         await listener.until_last(f"{PREFIX}/OUT0", "0")
         await listener.until_last(f"{PREFIX}/DS1", "none")
-        await tell(controller, "out0=1")
+        await send_command(controller, "out0=1")
         controller.sense({"DS1": 21.5})
         await listener.until_last(f"{PREFIX}/OUT0", "1")
         await listener.until_last(f"{PREFIX}/DS1", "21.5")
@@ -206,11 +206,11 @@ class HangingStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.goes_on = asyncio.Event()
-        self.goes_on.set()
+        self.may_continue = asyncio.Event()
+        self.may_continue.set()
 
     async def write(self, rows: Rows) -> None:
-        await self.goes_on.wait()
+        await self.may_continue.wait()
         await super().write(rows)
 
 
@@ -220,18 +220,18 @@ async def test_while_the_disk_hangs_commands_beyond_a_bound_are_refused_in_their
     store = HangingStore()
     async with on_broker(tmp_path, store=store) as (controller, broker, listener):
         monkeypatch.setattr(command_answers, "MAX_WAITING", 3)
-        store.goes_on.clear()
+        store.may_continue.clear()
         for duty in range(11, 17):
             await broker.publish(f"{PREFIX}/cmd", f"pwmd=1{duty}")
         controller.sense({"DS1": 21.5})
         # What comes after the commands has come, so they have, too.
         await listener.until_last(f"{PREFIX}/DS1", "21.5")
         assert listener.of(f"{PREFIX}/cmdr") == []
-        store.goes_on.set()
+        store.may_continue.set()
         await until(lambda: len(listener.of(f"{PREFIX}/cmdr")) == 6)
         answers = listener.of(f"{PREFIX}/cmdr")
         assert answers[:3] == ["1"] * 3
-        assert all("Nothing was done; send it again" in answer for answer in answers[3:])
+        assert all("was not carried out; send it again later" in answer for answer in answers[3:])
         assert controller.engine.settings.pwm[1].duty == 13
         await broker.publish(f"{PREFIX}/cmd", "pwmd=120")
         await until(lambda: controller.engine.settings.pwm[1].duty == 20)
@@ -239,7 +239,7 @@ async def test_while_the_disk_hangs_commands_beyond_a_bound_are_refused_in_their
 
 async def test_the_lock_of_the_outputs_holds_for_mqtt(tmp_path: Path) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener):
-        await tell(controller, "outblock=1")
+        await send_command(controller, "outblock=1")
         await broker.publish(f"{PREFIX}/cmd", "out0=1")
         await until(lambda: "locked" in "".join(listener.of(f"{PREFIX}/cmdr")))
         assert controller.engine.values["OUT0"] == 0
@@ -252,10 +252,10 @@ async def test_a_command_that_the_broker_kept_is_not_carried_out_at_every_connec
         await broker.publish(f"{PREFIX}/cmd", "out=out3", "-r")
         await listener.until_last(f"{PREFIX}/cmdr", "1")
         assert controller.engine.values["OUT3"] == 1
-        await tell(controller, "mqtt=0**1883***x*0")
+        await send_command(controller, "mqtt=0**1883***x*0")
         # Heard by the listener, too, whose next "online" is then that of the new connection.
         await listener.until_last(f"{PREFIX}/status", "offline")
-        await tell(controller, connect_command(broker))
+        await send_command(controller, connect_command(broker))
         await listener.until_last(f"{PREFIX}/status", "online")
         await broker.publish(f"{PREFIX}/cmd", "out0=1")
         await until(lambda: controller.engine.values["OUT0"] == 1)
@@ -265,12 +265,12 @@ async def test_a_command_that_the_broker_kept_is_not_carried_out_at_every_connec
 async def test_the_connection_is_a_rule_source_and_survives_a_restart(tmp_path: Path) -> None:
     async with on_broker(tmp_path) as (controller, _, listener):
         await until(lambda: controller.engine.values["MQTT"] == 1)
-        await tell(controller, "event=0*118*0*1*0*0*0*0*0*0*0*0*1*0*0*0")
-        await tell(controller, "eventon=0*1")
+        await send_command(controller, "event=0*118*0*1*0*0*0*0*0*0*0*0*1*0*0*0")
+        await send_command(controller, "eventon=0*1")
         await until(lambda: controller.engine.values["OUT0"] == 1)
         controller.restart()
         await until(lambda: controller.engine.values["MQTT"] == 1)
-        await tell(controller, "mqtt=0**1883***x*0")
+        await send_command(controller, "mqtt=0**1883***x*0")
         await until(lambda: controller.engine.values["MQTT"] == 0)
         await listener.until_last(f"{PREFIX}/status", "offline")
 
@@ -279,13 +279,13 @@ async def test_nothing_is_lost_and_order_kept_when_the_broker_is_killed_mid_stre
     tmp_path: Path,
 ) -> None:
     async with on_broker(tmp_path, tls=True) as (controller, broker, listener):
-        await tell(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0")
-        await tell(controller, "eventon=0*1")
+        await send_command(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0")
+        await send_command(controller, "eventon=0*1")
         # The broker has the listener's session and subscription on disk before it dies.
         await until(lambda: broker.has_stored("listener#"))
         notices = f"{PREFIX}/notify"
         for number in range(300):
-            await tell(controller, f"vout0={(number + 1) % 2}")
+            await send_command(controller, f"vout0={(number + 1) % 2}")
             if number == 100:
                 # What a broker has taken and not yet passed on when it dies is its own loss.
                 await until(lambda: len(numbers_of(listener, notices)) == 101)
@@ -319,14 +319,14 @@ def numbers_of(listener: Listener, topic: str) -> list[int]:
         ("localhost", PASSWORD, 0, "closed the connection"),
     ],
 )
-async def test_what_is_wrong_is_a_sentence_without_secrets(
+async def test_problem_is_a_sentence_without_secrets(
     tmp_path: Path, host: str, password: str, tls: int, sentence: str
 ) -> None:
     broker = Broker(tmp_path, tls=True)
     await broker.start()
     try:
         async with running(broker) as controller:
-            await tell(controller, f"mqtt=1*{host}*{broker.port}*{USER}*{password}*x*{tls}")
+            await send_command(controller, f"mqtt=1*{host}*{broker.port}*{USER}*{password}*x*{tls}")
             await until(lambda: NAME in controller.troubles)
             assert sentence in controller.troubles[NAME]
             assert password not in controller.troubles[NAME]
@@ -337,7 +337,7 @@ async def test_what_is_wrong_is_a_sentence_without_secrets(
 async def test_a_broker_that_is_not_there_is_tried_again(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     async with running(broker) as controller:
-        await tell(controller, connect_command(broker))
+        await send_command(controller, connect_command(broker))
         await until(lambda: "refuses connections" in controller.troubles.get(NAME, ""))
         await broker.start()
         try:
@@ -385,9 +385,9 @@ async def test_everything_is_announced_to_home_assistant_and_follows_its_name(
         wanted = ["OUT0", "PWM3", "PWM0_duty", "INPD4", "EVENT8", "DS1", "T1", "H1", "ENERGY6"]
         await until(lambda: all(list_announcements(listener, name) for name in wanted))
         assert not list_announcements(listener, "DS2")
-        await tell(controller, "tname=0Boiler")
+        await send_command(controller, "tname=0Boiler")
         await until(lambda: list_announcements(listener, "DS1")[-1]["name"] == "Boiler (DS1)")
-        await tell(controller, "sname=Cellar")
+        await send_command(controller, "sname=Cellar")
         await until(lambda: device_name(list_announcements(listener, "OUT0")[-1]) == "Cellar")
 
 
@@ -423,7 +423,7 @@ async def test_announcements_are_withdrawn_when_discovery_ends_or_has_another_pr
         await until(lambda: bool(list_announcements(listener, "ENERGY6")))
         before = configurations(listener)
         assert {topic.partition("/")[0] for topic in before} == {"homeassistant"}
-        await tell(controller, f"mqttdiscovery={prefix}")
+        await send_command(controller, f"mqttdiscovery={prefix}")
         after = {topic.replace("homeassistant", prefix) for topic in before if prefix}
         await until(lambda: configurations(listener) == after)
         # The broker has nothing else for those who come later either.
@@ -450,7 +450,7 @@ async def test_announcements_are_withdrawn_from_a_broker_that_is_left(
         await until(lambda: bool(list_announcements(listener, "DS1")))
         await until(lambda: bool(list_announcements(listener, "ENERGY6")))
         before = configurations(listener)
-        await tell(controller, connect_command(second))
+        await send_command(controller, connect_command(second))
         # What changes from here on is for the second broker.
         controller.sense({"DS2": 7.5})
         await until(lambda: configurations(listener) == set())
@@ -471,13 +471,13 @@ async def test_announcements_left_on_an_unreachable_broker_are_reported(
         controller.sense({"DS1": 21.5})
         await until(lambda: bool(list_announcements(listener, "DS1")))
         if is_off:
-            await tell(controller, connect_command(broker).replace("mqtt=1", "mqtt=0"))
+            await send_command(controller, connect_command(broker).replace("mqtt=1", "mqtt=0"))
             await listener.until_last(f"{PREFIX}/status", "offline")
         else:
             await broker.stop()
             await until(lambda: NAME in controller.troubles)
         flag = int(not is_off)
-        await tell(controller, f"mqtt={flag}*elsewhere.invalid*1883***{PREFIX}*0")
+        await send_command(controller, f"mqtt={flag}*elsewhere.invalid*1883***{PREFIX}*0")
         place = f"The broker at localhost:{broker.port} keeps"
         (text,) = [
             entry.text
@@ -488,8 +488,8 @@ async def test_announcements_left_on_an_unreachable_broker_are_reported(
         assert place in caplog.text
         # Back there, everything is settled as ever.
         if is_off:
-            await tell(controller, "mqttdiscovery=")
-            await tell(controller, connect_command(broker))
+            await send_command(controller, "mqttdiscovery=")
+            await send_command(controller, connect_command(broker))
             await until(lambda: configurations(listener) == set())
 
 
@@ -501,7 +501,7 @@ async def test_announcements_of_an_earlier_run_are_withdrawn_after_a_start(tmp_p
         before = configurations(listener)
         await broker.stop()
         # The broker is away while the prefix changes, and the controller is restarted.
-        await tell(controller, "mqttdiscovery=ha2")
+        await send_command(controller, "mqttdiscovery=ha2")
         await controller.writer.commit(Changes(kept={"identity.mac": "02:00:00:00:00:99"}))
         async with running(broker, store):
             await listener.stop()
@@ -537,7 +537,7 @@ async def test_another_prefix_withdraws_what_the_broker_kept_under_the_old_one(
         controller.sense({"DS1": 21.5})
         await listener.until_last(f"{PREFIX}/DS1", "21.5")
         await listener.until_last(f"{PREFIX}/ENERGY6", "0.0")
-        await tell(controller, command_with_prefix(broker, "attic"))
+        await send_command(controller, command_with_prefix(broker, "attic"))
         await listener.until_last("attic/DS1", "21.5")
         await until(lambda: list_kept_topics(listener, PREFIX) == set())
         await listener.until_last("attic/ENERGY6", "0.0")
@@ -555,7 +555,7 @@ async def test_a_prefix_that_changed_while_the_broker_was_away_is_withdrawn_afte
     async with on_broker(tmp_path, store=store) as (controller, broker, listener):
         await listener.until_last(f"{PREFIX}/ENERGY6", "0.0")
         await broker.stop()
-        await tell(controller, command_with_prefix(broker, "attic"))
+        await send_command(controller, command_with_prefix(broker, "attic"))
         async with running(broker, store):
             await listener.stop()
             await broker.start()
@@ -564,12 +564,14 @@ async def test_a_prefix_that_changed_while_the_broker_was_away_is_withdrawn_afte
             await until(lambda: list_kept_topics(listener, PREFIX) == set())
 
 
-async def test_who_shares_a_prefix_keeps_its_states_when_another_leaves_it(tmp_path: Path) -> None:
+async def test_controller_sharing_a_prefix_keeps_its_states_when_another_leaves(
+    tmp_path: Path,
+) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener), running(broker) as other:
-        await tell(other, connect_command(broker))
+        await send_command(other, connect_command(broker))
         await until(lambda: listener.of(f"{PREFIX}/status").count("online") >= 2)
         await listener.until_last(f"{PREFIX}/ENERGY6", "0.0")
-        await tell(other, command_with_prefix(broker, "attic"))
+        await send_command(other, command_with_prefix(broker, "attic"))
         await until(lambda: "" in listener.of(f"{PREFIX}/status"))
         await listener.until_last(f"{PREFIX}/status", "online")
         await listener.until_last(f"{PREFIX}/ENERGY6", "0.0")
@@ -582,10 +584,10 @@ async def test_a_name_that_changes_while_its_reading_is_absent_is_announced(tmp_
         await until(lambda: bool(list_announcements(listener, "DS1")))
         controller.sense({"DS1": None})
         await listener.until_last(f"{PREFIX}/DS1", "none")
-        await tell(controller, "tname=0Boiler")
+        await send_command(controller, "tname=0Boiler")
         await until(lambda: list_announcements(listener, "DS1")[-1]["name"] == "Boiler (DS1)")
         # Also of another prefix of ours, and what never had a value is still not announced.
-        await tell(controller, f"mqtt=1*localhost*{broker.port}*{USER}*{PASSWORD}*attic*0")
+        await send_command(controller, f"mqtt=1*localhost*{broker.port}*{USER}*{PASSWORD}*attic*0")
         await until(lambda: list_announcements(listener, "DS1")[-1]["state_topic"] == "attic/DS1")
         assert not list_announcements(listener, "DS2")
 
@@ -599,7 +601,7 @@ async def test_home_assistant_gets_the_address_of_the_pages(tmp_path: Path) -> N
         built = await build(
             NEWEST, MemoryStore(), SystemClock(), UTC, sending=Sending(capture=False)
         )
-        await tell(built.controller, connect_command(broker))
+        await send_command(built.controller, connect_command(broker))
         await until(lambda: bool(list_announcements(listener, "OUT0")))
         assert "configuration_url" not in str(list_announcements(listener, "OUT0")[-1]["device"])
         built.mqtt.pages_are_at(PagesAddress("http", "0.0.0.0", 8080))
@@ -624,15 +626,15 @@ async def test_broker_that_refuses_publishes_is_reported_until_it_accepts_them(
     await broker.start()
     try:
         async with running(broker) as controller:
-            await tell(controller, connect_command(broker))
+            await send_command(controller, connect_command(broker))
             await until(lambda: REFUSED in controller.troubles)
             place = f"localhost:{broker.port}"
             assert controller.troubles[REFUSED].startswith(f"The broker at {place} refuses cellar/")
             await until(lambda: "other topics (135 not authorized)" in controller.troubles[REFUSED])
             assert "allow cellar/# and homeassistant/#." in controller.troubles[REFUSED]
             assert controller.engine.values["MQTT"] == 1
-            await tell(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0")
-            await tell(controller, "eventon=0*1&vout0=1")
+            await send_command(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0")
+            await send_command(controller, "eventon=0*1&vout0=1")
             await until(lambda: "refuses" in str(controller.troubles.get("mqtt")))
             broker.allow("readwrite #")
             await until(lambda: controller.outbox_report().channels["mqtt"].sent == 1)
@@ -724,7 +726,7 @@ class Others:
             await asyncio.sleep(0)
 
 
-async def test_what_a_broker_sends_is_read_at_the_turns_of_the_controller(tmp_path: Path) -> None:
+async def test_messages_of_a_broker_are_read_at_the_turns_of_the_controller(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     await broker.start()
     shares, share = LoopShares(), LoopShare()

@@ -95,7 +95,7 @@ async def test_a_node_that_may_have_lost_the_controller_tries_nothing_until_it_k
     await office.outbox.close()
 
 
-async def test_what_is_refused_for_good_fails_with_its_reason_and_lets_the_next_one_pass(
+async def test_permanently_refused_message_fails_with_its_reason_and_lets_the_next_one_pass(
     office: PostOffice, channel: ScriptedChannel
 ) -> None:
     channel.problems = [FINAL]
@@ -104,7 +104,7 @@ async def test_what_is_refused_for_good_fails_with_its_reason_and_lets_the_next_
     failed, sent = await office.until_ended(2)
     assert (failed["state"], failed["problem"]) == ("failed", "No one lives there.")
     assert sent["state"] == "sent"
-    assert office.told == ["email: gave up on a message to somebody: No one lives there."]
+    assert office.reports == ["email: gave up on a message to operator: No one lives there."]
 
 
 async def test_a_fault_of_a_channel_neither_ends_its_lane_nor_loses_the_message(
@@ -114,7 +114,7 @@ async def test_a_fault_of_a_channel_neither_ends_its_lane_nor_loses_the_message(
     office.notify("a")
     await office.until_ended()
     assert channel.delivered == ["a"]
-    assert "failed unexpectedly (ZeroDivisionError)" in office.told[0]
+    assert "failed unexpectedly (ZeroDivisionError)" in office.reports[0]
 
 
 class StuckChannel(ScriptedChannel):
@@ -175,8 +175,8 @@ async def test_problem_and_its_end_are_reported_once(
     assert office.outbox.figures()["email"].problem == "The server has a cold."
     channel.broken = None
     await office.until_ended()
-    assert office.told == [
-        "email: cannot deliver to somebody: The server has a cold.",
+    assert office.reports == [
+        "email: cannot deliver to operator: The server has a cold.",
         "email: delivery resumed",
     ]
     assert office.troubles == {}
@@ -260,15 +260,15 @@ async def test_a_full_queue_drops_the_oldest_that_is_not_on_its_way_and_counts(b
     assert [row["content"]["text"] for row in office.store.messages().values()] == [
         *("first", "c", "d", "e")
     ]
-    assert office.told[0].startswith("email: 1 messages dropped so far, oldest first")
+    assert office.reports[0].startswith("email: 1 messages dropped so far, oldest first")
     await office.outbox.close()
 
 
-async def test_what_is_not_set_up_is_a_failure_that_says_what_to_do(office: PostOffice) -> None:
+async def test_channel_that_is_not_set_up_fails_with_a_remedy(office: PostOffice) -> None:
     office.notify("not set up")
     (failed,) = office.report("failed")
     assert failed["problem"] == "There is no recipient; set one up."
-    assert office.told == ["email: There is no recipient; set one up."]
+    assert office.reports == ["email: There is no recipient; set one up."]
 
 
 async def test_nothing_that_a_channel_does_reaches_the_controller(office: PostOffice) -> None:
@@ -295,7 +295,7 @@ async def test_waiting_messages_are_sent_in_order_after_a_restart(bell: Bell) ->
     assert [one["number"] for one in after.report("sent")] == [1, 2, 3, 4]
 
 
-async def test_what_became_of_messages_is_still_known_after_a_restart(bell: Bell) -> None:
+async def test_outcome_of_messages_survives_a_restart(bell: Bell) -> None:
     store = MemoryStore()
     channel = ScriptedChannel(bell)
     channel.problems = [FINAL]
@@ -371,13 +371,13 @@ async def test_unwritable_disk_is_reported_once_until_a_write_succeeds(
 ) -> None:
     disk = Disk()
     office = PostOffice(store=disk, bell=bell, email=channel)
-    for told in (1, 2):
+    for reported in (1, 2):
         disk.is_full = True
         for text in ("a", "b", "c"):
             office.notify(text)
         await office.until_ended()
         await office.writer.flush()
-        assert caplog.text.count("the outbox could not be saved") == told
+        assert caplog.text.count("the outbox could not be saved") == reported
         disk.is_full = False
         office.notify("d")
         await office.until_ended()
@@ -390,7 +390,7 @@ async def test_captured_messages_are_kept_in_full_and_not_sent(bell: Bell) -> No
     office = PostOffice(store=store, bell=bell, capture=True, email=channel)
     office.notify("a|b")
     assert [one["content"] for one in office.report("captured")] == [
-        {"text": text, "recipients": ["somebody"], "body": text} for text in "ab"
+        {"text": text, "recipients": ["operator"], "body": text} for text in "ab"
     ]
     assert channel.attempted == []
     sending = PostOffice(store=store, bell=bell, email=channel)
@@ -435,7 +435,7 @@ async def test_only_the_last_ended_messages_stay_on_disk(
     assert list(office.store.messages()) == list(range(6, KEPT["sent"] + 6))
 
 
-async def test_what_a_message_says_is_shown_only_where_it_was_captured(
+async def test_content_of_a_message_is_shown_only_if_captured(
     office: PostOffice, channel: ScriptedChannel
 ) -> None:
     channel.hanging = True

@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from leverframe.core.runtime.outgoing import Targets
-from leverframe.notify.channel import Trust
+from leverframe.notify.channel import MailDeadlines, Trust
 from leverframe.notify.email import LIMITS, Mail
-from leverframe.notify.message_content import MailDeadlines
 from leverframe.storage.store import MemoryStore
 from tests.devices.waiting import until
 
@@ -155,7 +154,7 @@ async def test_a_mail_without_an_answer_to_its_end_is_uncertain_and_keeps_its_me
         office.notify("a")
         problem = await office.until_problem("It is uncertain whether the mail arrived")
         assert "It is sent again with the same Message-ID." in problem
-        assert any("uncertain" in told for told in office.told)
+        assert any("uncertain" in report for report in office.reports)
         (sent,) = await office.until_ended()
     assert (sent["state"], sent["uncertain"]) == ("sent", True)
     # A busy machine may be late with the second answer, too.

@@ -42,7 +42,7 @@ async def test_modem_without_network_is_reported_and_retried() -> None:
     office.notify("a", "sms", 1)
     (sent,) = await office.until_ended()
     assert sent["attempts"] == 2
-    assert office.told[0] == "sms: cannot deliver to 1: There is no network."
+    assert office.reports[0] == "sms: cannot deliver to 1: There is no network."
 
 
 async def test_a_slot_without_numbers_says_so_and_one_without_a_text_sends_nothing() -> None:

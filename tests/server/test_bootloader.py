@@ -232,7 +232,7 @@ async def send_without_waiting_for_the_end(port: int, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("error", "sw"), [(None, "1.48"), (StoreUnavailable("The disk is full."), "1.75")]
 )
-async def test_what_is_on_its_way_to_the_disk_is_seen_through_when_the_server_ends(
+async def test_pending_write_is_finished_when_the_server_ends(
     error: StoreUnavailable | None, sw: str
 ) -> None:
     faults: list[object] = []

@@ -47,7 +47,7 @@ def test_an_amount_is_taken_as_if_in_single_pieces_or_not_at_all(
         assert together.used == one_by_one.used == sum(map(together.count_of, "abc"))
 
 
-def test_what_is_given_back_is_there_again_and_nothing_is_remembered() -> None:
+def test_returned_share_is_available_again_and_not_remembered() -> None:
     shares = FairShares(10, 1.0)
     for holder in map(str, range(1000)):
         assert shares.take(holder, 3)

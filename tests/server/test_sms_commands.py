@@ -90,7 +90,7 @@ async def test_settings_are_set_on_whatever_path_they_are(phone: Phone) -> None:
         ("1234:eventon=3*1", "Refused: "),
     ],
 )
-async def test_what_is_refused_is_answered_with_the_reason(
+async def test_refused_sms_is_answered_with_the_reason(
     phone: Phone, text: str, answer: str
 ) -> None:
     said = await phone.send(text)

@@ -54,8 +54,8 @@ async def soak(folder: Path, seconds: float, seed: int, *, progress: bool) -> li
 async def run_until_signal(soaking: Coroutine[None, None, list[Ledger]]) -> list[Ledger]:
     """On a signal, end together with all processes that were started."""
     running = asyncio.ensure_future(soaking)
-    for told in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(told, running.cancel)
+    for stop_signal in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(stop_signal, running.cancel)
     return await running
 
 

@@ -20,8 +20,8 @@ import psycopg
 from leverframe.interface.uploads.site import pack_site
 from tests.fleet.faults.clients import CHANGES, DIRECT, MESSAGES, CountingClient
 from tests.fleet.faults.judging import UNDER_WAY_S
-from tests.fleet.faults.kinds import FROZEN_NODE_S, KINDS, Fault, stopped_in_order
-from tests.fleet.faults.promotion import promoted
+from tests.fleet.faults.kinds import FROZEN_NODE_S, KINDS, Fault, stop_in_order
+from tests.fleet.faults.promotion import promote_standby
 from tests.fleet.faults.scene import FaultScene, Size, fault_scene
 from tests.postgres_server import postgres_server
 from tests.postgres_standby import standby_of
@@ -35,21 +35,21 @@ VERSIONS = ("1.74", "1.75")
 _PAGE = "<title>site {number}</title>"
 
 
-async def broken_off(scene: FaultScene) -> None:
+async def break_off(scene: FaultScene) -> None:
     """Break the connections of a node off whose last bytes arrive after it has made new ones."""
     scene.proxy.cut()
     await asyncio.sleep(scene.chance.uniform(0, 0.3))
     scene.proxy.break_off()
     await asyncio.sleep(scene.chance.uniform(0, 2.0))
-    scene.proxy.mend()
-    await scene.served_again(scene.clients, time.monotonic())
+    scene.proxy.restore()
+    await scene.wait_until_served(scene.clients, time.monotonic())
 
 
 FAULTS: dict[str, Fault] = {
     **KINDS,
-    "stop in order": stopped_in_order,
-    "break off": broken_off,
-    "promote": promoted,
+    "stop in order": stop_in_order,
+    "break off": break_off,
+    "promote": promote_standby,
 }
 
 
@@ -132,8 +132,8 @@ class FleetStory:
         one = self._choose()
         async with one.lock:
             for place in (CHANGES, MESSAGES, DIRECT):
-                told = one.told[place]
-                if told.last and told.last not in told.acknowledged:
+                message = one.changes[place]
+                if message.last and message.last not in message.acknowledged:
                     # What is not known may be in the controller and not in its backup.
                     raise Gone
             backup = await one.client.ask("/dev_settings.bin")

@@ -23,7 +23,7 @@ ACCOUNT = ("guest", "long guest secret")
 MIB = 1024 * 1024
 PATIENCE_S = 10.0
 #: Connections that are opened one after the other without a pause.
-AT_ONCE = 5
+BATCH = 5
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -46,19 +46,19 @@ class HostileNeighbour:
         self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE
 
     async def run(self) -> None:
-        deeds: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = (
+        attacks: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = (
             *(self._hold_plain, self._hold_handshakes, self._hold_modbus, self._hold_streams),
             *(self._upload, self._upload, self._upload, self._upload_as_guest),
             *(self._guess, self._guess, self._send_rubbish, self._send_datagrams),
         )
         async with asyncio.TaskGroup() as group:
-            for deed in deeds:
-                group.create_task(self._again_and_again(deed))
+            for attack in attacks:
+                group.create_task(self._again_and_again(attack))
 
-    async def _again_and_again(self, deed: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _again_and_again(self, attack: Callable[[], Coroutine[Any, Any, None]]) -> None:
         while True:
             with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
-                await deed()
+                await attack()
             await asyncio.sleep(0.05)
 
     @asynccontextmanager
@@ -83,7 +83,7 @@ class HostileNeighbour:
                 client.bind((SOURCE, 0))
                 with suppress(BlockingIOError):
                     client.connect((HOST, port))
-                if number % AT_ONCE == 0:
+                if number % BATCH == 0:
                     await asyncio.sleep(0.005)
                 with suppress(OSError):
                     client.send(lines[number % len(lines)])
@@ -123,7 +123,7 @@ class HostileNeighbour:
     async def _guess(self) -> None:
         async with self._connect(self._https, tls=True) as (reader, writer):
             for _ in range(20):
-                name = self._chance.choice(("chief", "nobody"))
+                name = self._chance.choice(("chief", "stranger"))
                 password = f"guess {self._chance.randrange(10**6)}"
                 writer.write(head("GET /outs.cgi?out0=1", basic(name, password)))
                 async with asyncio.timeout(PATIENCE_S):

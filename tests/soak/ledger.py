@@ -22,9 +22,9 @@ class Ledger:
         self._ended: dict[str, float] = {}
 
     def violation(self, sentence: str) -> None:
-        told = f"{self.name}, second {time.monotonic() - self._began:.0f}: {sentence}"
-        self.violations.append(told)
-        print(f"VIOLATION {told}", flush=True)
+        line = f"{self.name}, second {time.monotonic() - self._began:.0f}: {sentence}"
+        self.violations.append(line)
+        print(f"VIOLATION {line}", flush=True)
 
     def require(self, holds: bool, sentence: str) -> None:
         self.counts["checks"] += 1

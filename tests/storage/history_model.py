@@ -69,10 +69,10 @@ def with_label(points: list[Point], label: str = "DS1") -> list[Traced]:
     return [(at, label, None if isnan(value) else value) for at, value in points]
 
 
-def fill(compactor: Compactor, points: list[Point], label: str = "DS1", at_once: int = 7) -> None:
+def fill(compactor: Compactor, points: list[Point], label: str = "DS1", batch: int = 7) -> None:
     samples = with_label(points, label)
-    for index in range(0, len(samples), at_once):
-        compactor.add(samples[index : index + at_once])
+    for index in range(0, len(samples), batch):
+        compactor.add(samples[index : index + batch])
 
 
 def span(first: float, last: float, points: int = 100_000, now: float | None = None) -> TimeSpan:

@@ -48,7 +48,7 @@ async def trail_of(controller: Controller) -> list[dict[str, Any]]:
     return [msgspec.json.decode(raw) for raw in entries.values()]
 
 
-async def test_what_an_account_switches_is_noted_with_old_and_new_value() -> None:
+async def test_switching_by_an_account_is_recorded_with_old_and_new_value() -> None:
     twin = await start_with_accounts()
     credentials = basic(*CONTROL_USER)
     assert (await twin.ask("/outs.cgi?out2=1", authorization=credentials)).status == 200
@@ -94,7 +94,7 @@ async def test_settings_and_switching_read_as_one_trail_in_order() -> None:
     assert [changes(entry)[0][0] for entry in entries] == ["OUT0", "outputs.0.name", "OUT0"]
 
 
-async def test_what_is_done_rather_than_switched_is_noted_too() -> None:
+async def test_actions_without_switching_are_recorded_too() -> None:
     twin = await LoopTwin.start()
     wall = twin.controller.clock.read().wall
     for target in (
@@ -224,7 +224,7 @@ async def test_they_are_on_disk_a_moment_later_without_being_asked_to() -> None:
     assert len(parse_entries(await store.audit())) == 2
 
 
-async def test_what_could_not_be_written_is_written_later() -> None:
+async def test_failed_writes_are_written_later() -> None:
     store = Disk()
     twin = await LoopTwin.start(store=store)
     await twin.ok("/outs.cgi?out0=1")
@@ -304,7 +304,7 @@ def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
     run_virtually(scenario())
 
 
-def test_what_could_not_be_written_at_the_end_is_not_tried_again() -> None:
+def test_failed_writes_at_the_end_are_not_retried() -> None:
     async def scenario() -> None:
         store, machine = CountingStore(), (await LoopTwin.start()).controller.engine.machine
         noting = ActionAudit(Writer(store), audit.AuditTrail(()))

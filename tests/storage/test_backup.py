@@ -164,7 +164,7 @@ def test_all_settings_that_a_controller_can_have_are_taken() -> None:
     assert most * 2 < MAX_ENTRIES
 
 
-def test_what_a_later_program_adds_is_left_alone() -> None:
+def test_additions_of_a_later_program_are_ignored() -> None:
     later = pack_file({"hw": "3.9", "sw": "1.75", "settings": {}, "colour": "green"})
     assert decode_backup(later) == Content(NEWEST, {}, edition=1)
 

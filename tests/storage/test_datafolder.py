@@ -14,7 +14,7 @@ from leverframe.storage.datafolder import (
     FolderUnusable,
 )
 
-HOLD_UNTIL_TOLD = """
+HOLD_UNTIL_INPUT = """
 import sys
 from pathlib import Path
 from leverframe.storage.datafolder import DataFolder
@@ -116,7 +116,7 @@ def test_a_folder_given_back_can_be_taken_again(tmp_path: Path) -> None:
 
 
 def test_another_process_is_named_and_its_end_frees_the_folder(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", HOLD_UNTIL_TOLD, str(tmp_path)]
+    command = [sys.executable, "-c", HOLD_UNTIL_INPUT, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"

@@ -17,7 +17,7 @@ def content(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.iterdir())
 
 
-async def test_what_is_sealed_is_read_again(tmp_path: Path) -> None:
+async def test_sealed_value_is_read_back(tmp_path: Path) -> None:
     inner = MemoryStore()
     await EncryptingStore(inner, tmp_path / "key").commit(
         Changes(settings={**SECRETS, "x": "plain"})
@@ -110,7 +110,7 @@ async def test_web_hooks_messages_and_earlier_settings_are_sealed(tmp_path: Path
     await again.close()
 
 
-async def test_what_was_stored_openly_is_read_and_named(tmp_path: Path) -> None:
+async def test_openly_stored_secret_is_read_and_reported(tmp_path: Path) -> None:
     inner = MemoryStore()
     secret = {"gsm.code": "1234"}
     message = {"content": {"path": "/canary-token"}}

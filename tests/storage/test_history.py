@@ -189,7 +189,7 @@ def test_a_second_keeps_its_extremes_and_its_last_value(
 ) -> None:
     points = [(START + at / 1000, float(value)) for at, value in sorted(within, key=lambda p: p[0])]
     compactor = Compactor(in_memory(), BOUNDS)
-    fill(compactor, points, label, at_once=1000)
+    fill(compactor, points, label, batch=1000)
     came = [value for _, value in changes(points)]
     _, kept = raw(compactor, replace(span(START, START + 2), labels=(label,)), label)
     if label == "OUT0":
@@ -221,15 +221,15 @@ def test_memory_and_file_answer_the_same(open_store: Callable[[], ChunkStore]) -
     compactor = Compactor(open_store(), BOUNDS)
     model = Compactor(in_memory(), BOUNDS)
     points = [(START + 7 * n, float(n * n % 17) if n % 50 else nan) for n in range(2000)]
-    fill(compactor, points, at_once=7)
-    fill(model, points, at_once=2000)
+    fill(compactor, points, batch=7)
+    fill(model, points, batch=2000)
     now = points[-1][0] + 5
     for count in (1, 10, 400, 100_000):
         asked = span(START, now, count)
         assert str(answer(compactor, asked)) == str(answer(model, asked))
 
 
-def test_what_was_kept_is_there_after_opening_again(open_store: Callable[[], ChunkStore]) -> None:
+def test_history_is_there_after_reopening(open_store: Callable[[], ChunkStore]) -> None:
     compactor = Compactor(open_store(), BOUNDS)
     fill(compactor, [(START + n, float(n % 9)) for n in range(500)])
     asked = span(START, START + 600)
@@ -239,7 +239,7 @@ def test_what_was_kept_is_there_after_opening_again(open_store: Callable[[], Chu
 
 def test_many_small_chunks_become_few(open_store: Callable[[], ChunkStore]) -> None:
     compactor = Compactor(open_store(), BOUNDS)
-    fill(compactor, [(START + n, float(n % 9)) for n in range(400)], at_once=1)
+    fill(compactor, [(START + n, float(n % 9)) for n in range(400)], batch=1)
     for tier in TIERS:
         assert compactor.chunk_store.chunks(tier, "DS1", 0, 10**9) < 40
     assert compactor.chunk_store.points(RAW) == 400
@@ -294,7 +294,7 @@ def test_years_without_a_change_take_no_room() -> None:
 
 def test_the_finest_resolution_that_fits_is_chosen() -> None:
     compactor = Compactor(in_memory(), BOUNDS)
-    fill(compactor, [(START + n, float(n % 9)) for n in range(7200)], at_once=500)
+    fill(compactor, [(START + n, float(n % 9)) for n in range(7200)], batch=500)
     now = START + 7200
     steps = [
         resolution_of(compactor, span(START, now, count)).step for count in (7200, 7199, 120, 8)
@@ -329,7 +329,7 @@ def test_csv_has_a_line_for_every_change_and_nothing_twice() -> None:
 
 def test_reduced_csv_has_one_line_for_each_interval() -> None:
     compactor = Compactor(in_memory(), BOUNDS)
-    fill(compactor, [(START + n * 30, float(n % 9)) for n in range(20_000)], at_once=1000)
+    fill(compactor, [(START + n * 30, float(n % 9)) for n in range(20_000)], batch=1000)
     asked = span(START, START + 600_000, 8000)
     lines = b"".join(csv_pieces(compactor, asked)).decode().splitlines()
     times = [line.partition(",")[0] for line in lines[1:]]
@@ -350,7 +350,7 @@ def test_csv_of_all_time_begins_with_the_first_value(every_s: int) -> None:
 
 def test_times_of_chunks_come_in_order() -> None:
     compactor = Compactor(in_memory(), BOUNDS)
-    fill(compactor, [(START + n, float(n % 3)) for n in (5, 6, 1, 2, 9)], at_once=2)
+    fill(compactor, [(START + n, float(n % 3)) for n in (5, 6, 1, 2, 9)], batch=2)
     assert list(compactor.chunk_store.rows(RAW, "DS1", 0, inf)[TIME]) == sorted(
         START + n for n in (1, 2, 5, 6, 9)
     )

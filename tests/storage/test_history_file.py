@@ -91,7 +91,7 @@ def test_a_chunk_with_other_bytes_is_found_and_does_not_keep_the_rest_from_being
     path = tmp_path / "history.db"
     with closing(ChunkStore(path, BOUNDS.max_bytes)) as chunk_store:
         compactor = Compactor(chunk_store, BOUNDS)
-        fill(compactor, [(START + n, float(n % 9)) for n in range(30)], at_once=10)
+        fill(compactor, [(START + n, float(n % 9)) for n in range(30)], batch=10)
     assert check_file(path) == 3
     with closing(connect(path)) as connection:
         connection.execute("UPDATE chunk SET data = x'0102' WHERE id = 2")
@@ -135,22 +135,22 @@ async def test_a_file_that_is_spoilt_while_it_is_used_is_set_aside(tmp_path: Pat
 
 
 async def test_unwritable_history_file_is_reported_and_retried(tmp_path: Path) -> None:
-    told: asyncio.Queue[str | None] = asyncio.Queue()
+    sentences: asyncio.Queue[str | None] = asyncio.Queue()
     worker = ThreadHistoryWorker(tmp_path / "missing" / "history.db", BOUNDS, retry_s=0.01)
-    worker.on_trouble = told.put_nowait
+    worker.on_trouble = sentences.put_nowait
     worker.add([(START, "DS1", 20.0)])
     with pytest.raises(StoreUnavailable):
         await values_kept(worker)
-    assert "cannot be used" in str(await asyncio.wait_for(told.get(), PATIENCE_S))
+    assert "cannot be used" in str(await asyncio.wait_for(sentences.get(), PATIENCE_S))
     (tmp_path / "missing").mkdir()
-    assert await asyncio.wait_for(told.get(), PATIENCE_S) is None
+    assert await asyncio.wait_for(sentences.get(), PATIENCE_S) is None
     worker.add([(START + 1, "DS1", 21.0)])
     assert await values_kept(worker) == [20.0, 21.0]
     assert worker.figures.dropped == 0
     await worker.close(START + 2)
 
 
-async def test_what_cannot_be_written_for_long_is_lost_and_counted(tmp_path: Path) -> None:
+async def test_values_unwritable_for_long_are_dropped_and_counted(tmp_path: Path) -> None:
     worker = ThreadHistoryWorker(tmp_path / "missing" / "history.db", BOUNDS)
     for number in range(3):
         worker.add([(START + number, "DS1", number)] * MAX_UNWRITTEN)
@@ -201,7 +201,7 @@ def test_a_full_disk_loses_what_came_and_nothing_else(tmp_path: Path) -> None:
         assert chunk_store.points(RAW) == 30 * kept[0]
 
 
-async def test_what_was_stopped_cleanly_ends_with_a_gap(tmp_path: Path) -> None:
+async def test_history_of_a_clean_stop_ends_with_a_gap(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     worker = ThreadHistoryWorker(path, BOUNDS)
     worker.add([(START, "DS1", 20.0)])
@@ -242,7 +242,7 @@ async def test_values_are_handed_over_together_after_a_while_without_being_asked
     assert (worker.times, worker.figures.points, recorder.samples) == (1, 10, [])
 
 
-async def test_what_comes_after_the_end_wakes_nothing() -> None:
+async def test_sample_after_the_end_wakes_nothing() -> None:
     worker = WatchedHistory()
     recorder = HistoryRecorder(worker, SystemClock(), gather_s=0.0)
     await recorder.close()

@@ -61,13 +61,13 @@ async def test_entries_outlive_the_process_and_continue_their_numbers(tmp_path: 
     led = second.happen()
     decided = (Decided("OUT0", 1, "=", 1, True, led),)
     second.happen(cause=Cause("rule", "1", number=1, conditions=decided, after=led))
-    told = await second.entries()
+    entries = await second.entries()
     await second.end()
-    assert [entry["what"] for entry in told] == ["started", "on", "started", "on", "on"]
-    assert told[0]["figures"] == {"version": "1.2"}
-    numbers = [entry["number"] for entry in told]
+    assert [entry["what"] for entry in entries] == ["started", "on", "started", "on", "on"]
+    assert entries[0]["figures"] == {"version": "1.2"}
+    numbers = [entry["number"] for entry in entries]
     assert numbers == sorted(set(numbers))
-    consequence, reason = told[-1], told[-2]
+    consequence, reason = entries[-1], entries[-2]
     assert consequence["after"] == reason["number"]
     assert consequence["by"]["after"] == reason["number"]
     assert consequence["by"]["conditions"][0]["after"] == reason["number"]
@@ -87,7 +87,7 @@ async def test_questions_are_answered_by_time_number_label_and_cause() -> None:
     assert await run.entries(EVERYTHING._replace(after=everything[1]["number"])) == everything[2:]
 
 
-async def test_what_a_flood_pushed_out_before_it_was_kept_is_counted() -> None:
+async def test_entries_displaced_by_a_flood_before_saving_are_counted() -> None:
     run = Run(MemoryHistory())
     run.happen()
     await run.entries()
@@ -119,7 +119,7 @@ async def test_a_few_entries_are_written_after_a_while_without_being_asked_for()
     await run.end()
 
 
-async def test_what_happens_after_the_end_wakes_nothing() -> None:
+async def test_entry_after_the_end_wakes_nothing() -> None:
     run = Run(ThreadHistoryWorker(None, Bounds()), SystemClock(), gather_s=0.0)
     await run.end()
     before = asyncio.all_tasks()
@@ -133,10 +133,10 @@ async def test_a_small_file_keeps_the_newest(tmp_path: Path) -> None:
     run = Run(ThreadHistoryWorker(tmp_path / "history", Bounds(max_bytes=1024 * 1024)))
     for _ in range(BATCH * 6):
         run.happen()
-    told = await run.entries()
+    entries = await run.entries()
     await run.end()
-    assert len(told) == 512
-    assert told[-1]["number"] - told[0]["number"] == 511
+    assert len(entries) == 512
+    assert entries[-1]["number"] - entries[0]["number"] == 511
 
 
 class RefusingHistory(MemoryHistory):
@@ -148,7 +148,7 @@ class RefusingHistory(MemoryHistory):
         return await super().ask(work)
 
 
-async def test_what_the_disk_refuses_is_written_when_it_takes_it_again() -> None:
+async def test_refused_entries_are_written_when_the_disk_recovers() -> None:
     worker = RefusingHistory()
     run = Run(worker)
     run.happen()
@@ -162,7 +162,7 @@ async def test_what_the_disk_refuses_is_written_when_it_takes_it_again() -> None
     assert [entry["what"] for entry in await run.entries()] == ["started", "on", "on"]
 
 
-async def test_what_the_disk_refuses_for_long_is_given_up_oldest_first_and_counted() -> None:
+async def test_entries_refused_for_long_are_dropped_oldest_first_and_counted() -> None:
     worker = RefusingHistory()
     worker.max_entries = 5
     run = Run(worker)
@@ -172,12 +172,12 @@ async def test_what_the_disk_refuses_for_long_is_given_up_oldest_first_and_count
         with pytest.raises(StoreUnavailable):
             await run.entries()
     worker.refuses = False
-    told = await run.entries()
-    assert [entry["what"] for entry in told] == ["started", "journal_gap", *["on"] * 4]
-    assert told[1]["figures"] == {"count": 4}
+    entries = await run.entries()
+    assert [entry["what"] for entry in entries] == ["started", "journal_gap", *["on"] * 4]
+    assert entries[1]["figures"] == {"count": 4}
 
 
-async def test_what_is_gathered_for_long_is_taken_over_before_the_journal_lets_go_of_it(
+async def test_entries_gathered_for_long_are_taken_before_the_journal_drops_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_recorder, "GATHER_S", 0.01)
@@ -186,9 +186,9 @@ async def test_what_is_gathered_for_long_is_taken_over_before_the_journal_lets_g
         for _ in range(KEPT_ENTRIES - 1):
             run.happen()
         await until(lambda: run.recorder.live_state() == run.recorder._number)
-    told = await run.entries()
+    entries = await run.entries()
     await run.end()
-    assert [entry["what"] for entry in told] == ["started", *["on"] * 3 * (KEPT_ENTRIES - 1)]
+    assert [entry["what"] for entry in entries] == ["started", *["on"] * 3 * (KEPT_ENTRIES - 1)]
 
 
 async def test_journal_continues_from_a_restored_snapshot() -> None:
@@ -213,10 +213,10 @@ async def test_continued_journal_keeps_its_numbers_and_records_no_start(
     second.journal = Journal.resume(first.journal.count, ())
     second.recorder.resume_after(first.journal.count)
     second.happen(cause=Cause("rule", "1", number=1, after=led))
-    told = await second.entries()
+    entries = await second.entries()
     await second.end()
-    assert [entry["what"] for entry in told] == ["started", "on", "on"]
-    assert told[2]["after"] == told[1]["number"]
+    assert [entry["what"] for entry in entries] == ["started", "on", "on"]
+    assert entries[2]["after"] == entries[1]["number"]
     elsewhere = run_on(tmp_path / "another")
     elsewhere.journal = Journal.resume(600, ())
     elsewhere.recorder.resume_after(600)
@@ -225,7 +225,7 @@ async def test_continued_journal_keeps_its_numbers_and_records_no_start(
     await elsewhere.end()
 
 
-async def test_who_asks_takes_along_what_was_to_be_written_when_its_turn_comes() -> None:
+async def test_query_writes_pending_entries_first() -> None:
     histories = SharedHistory(None, Bounds())
     mine, other = Run(histories.worker(1)), histories.worker(2)
     entries = await mine.history.ask(lambda compactor: compactor.chunk_store.entries)

@@ -54,7 +54,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-async def test_what_is_stored_is_read_with_its_log_and_no_file_is_touched(path: Path) -> None:
+async def test_store_is_read_with_its_log_and_no_file_is_touched(path: Path) -> None:
     before = files_in(path.parent)
     await assert_is_all_there(open_read_only(path, REFUSAL))
     assert files_in(path.parent) == before

@@ -74,7 +74,7 @@ def test_a_file_of_an_earlier_release_is_taken_on(tmp_path: Path) -> None:
         assert reason_from(chunks.reason_texts()[int(number)]) == HAND
 
 
-def test_what_explains_values_moves_with_them_between_files(tmp_path: Path) -> None:
+def test_reasons_move_with_their_values_between_files(tmp_path: Path) -> None:
     own, back = tmp_path / "own.db", tmp_path / "back.db"
     with closing(ChunkStore(own, BYTES)) as chunks:
         Compactor(chunks, Bounds()).add([(START, TRACE, HAND)])

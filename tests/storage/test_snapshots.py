@@ -80,10 +80,10 @@ async def test_a_damaged_store_is_set_aside_and_the_last_snapshot_is_used(
     await write_store(path, NAMES)
     Snapshots(path).take()
     damage(path)
-    told = recover(path)
-    assert told is not None
-    assert "damaged-1" in told
-    assert "snapshot-1.db" in told
+    report = recover(path)
+    assert report is not None
+    assert "damaged-1" in report
+    assert "snapshot-1.db" in report
     assert await names(path) == NAMES
     assert (tmp_path / "damaged-1" / "store.db").exists()
     assert recover(path) is None
@@ -128,9 +128,9 @@ async def test_a_store_that_is_missing_or_empty_gives_way_to_the_last_snapshot(
     await write_store(path, NAMES)
     Snapshots(path).take()
     damage(path)
-    told = recover(path)
-    assert told is not None
-    assert "snapshot-1.db" in told
+    report = recover(path)
+    assert report is not None
+    assert "snapshot-1.db" in report
     assert await names(path) == NAMES
 
 
@@ -201,7 +201,7 @@ async def test_a_changed_secret_leaves_all_snapshots(tmp_path: Path) -> None:
     assert files_with(tmp_path, b"hunter2") == []
 
 
-class Told(dict[str, str]):
+class TroubleRecord(dict[str, str]):
     """Problems that a test waits for."""
 
     def __init__(self) -> None:
@@ -218,7 +218,7 @@ class Told(dict[str, str]):
 
 async def test_failed_snapshot_is_reported_and_retried(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "store.db"
-    troubles = Told()
+    troubles = TroubleRecord()
     service = SnapshotService(Snapshots(path), troubles, interval_s=0.01)
     await troubles.begun.wait()
     assert "No snapshot" in troubles[TROUBLE]
@@ -231,7 +231,7 @@ async def test_failed_snapshot_is_reported_and_retried(tmp_path: Path) -> None:
 
 async def test_a_snapshot_that_failed_is_made_once_the_disk_takes_a_change(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "store.db"
-    troubles = Told()
+    troubles = TroubleRecord()
     service = SnapshotService(Snapshots(path), troubles)
     await troubles.begun.wait()
     path.parent.mkdir()
@@ -250,7 +250,7 @@ async def test_snapshot_that_cannot_be_removed_is_reported_and_the_store_closes(
     path = tmp_path / "store.db"
     await write_store(path, NAMES)
     (tmp_path / f"snapshot-{KEPT}.db").mkdir()
-    troubles = Told()
+    troubles = TroubleRecord()
     service = SnapshotService(Snapshots(path), troubles)
     settings = defaults(Profile())
     service.settings_changed(settings, with_value(settings, "email.password", "hunter2"))
@@ -270,7 +270,7 @@ async def test_a_fault_does_not_end_the_taking_of_snapshots(tmp_path: Path) -> N
         for fault in faults:
             raise fault
 
-    troubles = Told()
+    troubles = TroubleRecord()
     service = SnapshotService(Snapshots(path, settle), troubles, interval_s=0.01)
     async with asyncio.timeout(PATIENCE_S):
         await troubles.begun.wait()

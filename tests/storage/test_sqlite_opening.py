@@ -114,9 +114,9 @@ def test_a_migration_that_fails_leaves_the_format_before_it() -> None:
         migrate(connection, broken)
     assert connection.execute("PRAGMA user_version").fetchone() == (1,)
     assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("a",)]
-    mended = [broken[0], "CREATE TABLE b (x);"]
-    migrate(connection, mended)
-    migrate(connection, mended)
+    repaired = [broken[0], "CREATE TABLE b (x);"]
+    migrate(connection, repaired)
+    migrate(connection, repaired)
     assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     connection.close()
 
@@ -225,8 +225,8 @@ def test_a_file_with_foreign_bytes_is_read_or_refused_in_plain_words(
 ) -> None:
     garbled = bytearray(sound_file.read_bytes())
     # Most of the file is empty space: aim at the places that mean something.
-    telling = [n for n, byte in enumerate(garbled) if byte]
-    for place in data.draw(st.lists(st.sampled_from(telling), min_size=1, max_size=5)):
+    nonzero = [n for n, byte in enumerate(garbled) if byte]
+    for place in data.draw(st.lists(st.sampled_from(nonzero), min_size=1, max_size=5)):
         garbled[place] = data.draw(st.integers(0, 255))
     copy = sound_file.with_name("garbled.db")
     copy.write_bytes(garbled)

@@ -122,7 +122,7 @@ def test_a_store_serves_one_loop_after_the_other(tmp_path: Path) -> None:
     asyncio.run(store.close())
 
 
-async def test_what_fails_after_a_transaction_does_not_make_a_failure_of_it(
+async def test_error_after_a_transaction_does_not_fail_it(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> int:

@@ -95,11 +95,11 @@ async def test_the_next_change_after_damage_is_refused_and_every_later_one(
     store: SqliteStore, path: Path, damage: Callable[[Path], None]
 ) -> None:
     damage(path)
-    told = await refusal(store)
-    assert str(path) in told
-    assert "while the controller was running" in told
-    assert "Restart the controller: it then uses the last good snapshot." in told
-    assert await refusal(store) == told
+    reason = await refusal(store)
+    assert str(path) in reason
+    assert "while the controller was running" in reason
+    assert "Restart the controller: it then uses the last good snapshot." in reason
+    assert await refusal(store) == reason
 
 
 @each_damage
@@ -109,9 +109,9 @@ async def test_after_damage_the_next_start_uses_the_snapshot(
     damage(path)
     await refusal(store)
     await store.close()
-    told = recover(path)
-    assert told is not None
-    assert "snapshot-1.db" in told
+    report = recover(path)
+    assert report is not None
+    assert "snapshot-1.db" in report
     assert await name_in(path) == "snapshot"
 
 
@@ -146,10 +146,10 @@ async def test_a_damaged_or_removed_log_takes_no_change(
     store: SqliteStore, path: Path, damage: Callable[[Path], None]
 ) -> None:
     damage(log_of(path))
-    told = await refusal(store)
-    assert "while the controller was running" in told
-    assert "Restart the controller" in told
-    assert await refusal(store) == told
+    reason = await refusal(store)
+    assert "while the controller was running" in reason
+    assert "Restart the controller" in reason
+    assert await refusal(store) == reason
 
 
 def flip_header(path: Path) -> None:
@@ -163,11 +163,11 @@ def write_by_sqlite(log: Path) -> None:
         other.execute("UPDATE kept SET value = '2' WHERE name = 'large.1'")
 
 
-@pytest.mark.parametrize("deed", [flip_header, write_by_sqlite, os.utime])
+@pytest.mark.parametrize("tamper", [flip_header, write_by_sqlite, os.utime])
 async def test_a_sound_log_written_by_others_is_emptied_before_it_takes_a_change(
-    store: SqliteStore, path: Path, tmp_path: Path, deed: Callable[[Path], None]
+    store: SqliteStore, path: Path, tmp_path: Path, tamper: Callable[[Path], None]
 ) -> None:
-    deed(log_of(path))
+    tamper(log_of(path))
     await store.commit(Changes(kept={"after": 1}))
     killed = tmp_path / "killed" / "store.db"
     killed.parent.mkdir()
@@ -191,7 +191,7 @@ async def test_a_log_that_is_held_while_it_must_be_emptied_takes_no_change_only_
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, replace])
-async def test_what_was_acknowledged_into_a_log_that_was_removed_is_saved(
+async def test_change_acknowledged_into_a_removed_log_is_saved(
     store: SqliteStore, path: Path, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     damage(log_of(path))
@@ -228,9 +228,9 @@ async def test_damage_found_by_a_write_is_reported_alike(tmp_path: Path) -> None
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP TABLE setting")
     store = SqliteStore(path)
-    told = await refusal(store)
-    assert f"The store {path} is damaged" in told
-    assert "Restart the controller" in told
+    reason = await refusal(store)
+    assert f"The store {path} is damaged" in reason
+    assert "Restart the controller" in reason
     with pytest.raises(StoreUnavailable, match="Restart the controller"):
         await store.commit(Changes(kept={"k": 1}))
     await store.close()

@@ -296,7 +296,7 @@ def test_check_of_the_data_folder_reports_a_damaged_log(
     assert report is not None
 
 
-async def test_what_a_maintenance_command_found_is_shown_by_the_next_start(path: Path) -> None:
+async def test_result_of_a_maintenance_command_is_shown_by_the_next_start(path: Path) -> None:
     flip(log_path(path), HEADER + 1000)
     await SqliteStore(path).close()
     report, _ = await start_after_kill(path)

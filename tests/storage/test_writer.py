@@ -87,7 +87,7 @@ async def test_a_failure_takes_along_what_was_queued_behind_it_and_nothing_else(
 
 
 @pytest.mark.parametrize("fault", [ZeroDivisionError(), asyncio.CancelledError(), FULL])
-async def test_whatever_fails_is_a_refusal_to_who_waits(
+async def test_any_failure_refuses_the_waiting_callers(
     fault: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     class FaultyStore(MemoryStore):
@@ -154,11 +154,11 @@ async def test_a_writer_that_is_collected_without_its_loop_ends_and_settles_noth
 async def test_commit_callbacks_run_in_order_and_before_waiting_callers(is_full: bool) -> None:
     store = HeldStore()
     writer = Writer(store)
-    told: list[tuple[str, tuple[object, ...], bool]] = []
+    commits_seen: list[tuple[str, tuple[object, ...], bool]] = []
     futures: list[asyncio.Future[None]] = []
 
     def hear(name: str, commits: Sequence[Commit], error: StoreUnavailable | None) -> None:
-        told.append((name, tuple(commit.subject for commit in commits), error is None))
+        commits_seen.append((name, tuple(commit.subject for commit in commits), error is None))
         assert not any(future.done() for future in futures)
 
     together, alone = partial(hear, "together"), partial(hear, "alone")
@@ -171,7 +171,7 @@ async def test_commit_callbacks_run_in_order_and_before_waiting_callers(is_full:
     else:
         write.set_result(None)
     await outcomes(*futures)
-    assert told == [
+    assert commits_seen == [
         ("together", (0, 1), not is_full),
         ("together", (3,), not is_full),
         ("alone", (4,), not is_full),
@@ -229,7 +229,7 @@ async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
     await reopened.close()
 
 
-async def test_what_the_caller_does_to_its_objects_after_the_call_changes_nothing() -> None:
+async def test_later_changes_of_passed_objects_have_no_effect() -> None:
     store = MemoryStore()
     names = ["a"]
     changes = Changes(settings={"names": names}, blobs={"site": b"1"})

@@ -127,7 +127,7 @@ def rest_of(connection: socket.socket) -> bytes:
     return rest
 
 
-def test_what_a_twin_sends_to_its_broker_is_delayed_corrupted_or_cut(broker: Broker) -> None:
+def test_bytes_to_the_broker_are_delayed_corrupted_or_cut(broker: Broker) -> None:
     with Twin(mqtt=broker.address, seed=3) as twin:
         connection = broker.accept()
         with twin.fault(faults.mqtt("delay", delay="0.1s"), times=1), within(2.0):

@@ -9,7 +9,8 @@ import pytest
 from leverframe.core.profile import UnknownProfile
 from leverframe.testing import Fleet, Twin
 from leverframe.testing.fleet import BadFleet
-from leverframe.testing.twin_client import LOOP_THREAD, fetch_text
+from leverframe.testing.transport import LOOP_THREAD
+from leverframe.testing.twin_client import fetch_text
 
 
 def test_a_fleet_has_its_versions_in_turn_and_each_its_own_address() -> None:
@@ -197,7 +198,7 @@ def test_twins_that_a_node_cannot_have_get_ports_of_their_own(
         assert len({urlsplit(twin.url).port for twin in fleet}) == 2
         with pytest.raises(BadFleet, match="ports of their own"):
             fleet.send("outs.cgi?out0=1")
-    monkeypatch.setattr("leverframe.fleet.door.bound_to_loopback", lambda *_: None)
+    monkeypatch.setattr("leverframe.fleet.door.bind_to_loopback", lambda *_: None)
     with Fleet(2) as fleet:
         assert len({urlsplit(twin.url).port for twin in fleet}) == 2
 

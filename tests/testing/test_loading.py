@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 #: The parts of the package that importing `Twin` may load.
-LIGHT_PARTS = {"testing", "moments", "errors", "durations", "profile"}
+LIGHT_PARTS = {"core", "core.durations", "core.errors", "core.labels", "core.profile"}
 #: Packages of others that it may load; `msgspec` brings the second one where it is installed.
 LIGHT_PACKAGES = {"msgspec", "typing_extensions"}
 

@@ -133,7 +133,7 @@ def test_an_empty_raw_text_and_one_with_stars_are_shown(twin: Twin) -> None:
     assert '"ds1":""' not in twin.get("/json/all.json")
 
 
-def test_what_a_client_requested_is_no_unknown_path(twin: Twin) -> None:
+def test_requested_path_is_no_unknown_path(twin: Twin) -> None:
     with pytest.raises(TwinRefused):
         twin.get("/nothing/here")
     assert len(twin.requests("/nothing/here")) == 1
@@ -178,7 +178,7 @@ def test_all_errors_and_snapshots_can_be_imported_from_the_kit(twin: Twin) -> No
     assert missing == set()
 
 
-def test_what_all_twins_can_do_is_declared_for_any_twin() -> None:
+def test_common_features_of_twins_are_declared_for_any_twin() -> None:
     kinds: list[type] = [Twin, MemberTwin, ProcessTwin, NodeTwin]
     shared = set.intersection(*({one for one in dir(kind) if one[0] != "_"} for kind in kinds))
     declared = {*dir(AnyTwin), *AnyTwin.__annotations__}

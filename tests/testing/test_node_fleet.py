@@ -24,7 +24,8 @@ from leverframe.testing import (
     faults,
 )
 from leverframe.testing.fleet import BadFleet
-from leverframe.testing.twin_client import LOOP_THREAD, fetch_text
+from leverframe.testing.transport import LOOP_THREAD
+from leverframe.testing.twin_client import fetch_text
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.ports import free_port
 
@@ -144,14 +145,14 @@ def test_a_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFl
     attic.command("outs.cgi?out0=1")
     assert '"sname":"attic"' in attic.get(ALL)
     assert attic.state["OUT0"] == 1
-    with pytest.raises(NodeRefused, match="No place is named"):
+    with pytest.raises(NodeRefused, match="No address or port is set"):
         fleet.place("attic")
-    with pytest.raises(NodeRefused, match="the node itself answers"):
+    with pytest.raises(NodeRefused, match="the node itself is available at 127.0.0.1"):
         fleet.place("attic", address="127.0.0.1")
 
 
 def test_refusal_of_a_node_has_its_sentence(fleet: AnyFleet[Any]) -> None:
-    with pytest.raises(NodeRefused, match="There is a controller twin-1 already") as refused:
+    with pytest.raises(NodeRefused, match="A controller named twin-1 exists already") as refused:
         fleet.add("twin-{n}", count=2)
     assert refused.value.status == 409
     with pytest.raises(NodeRefused, match="No controller has the tag 'south'"):
@@ -325,7 +326,7 @@ def test_a_node_that_asks_who_is_there(parts: AsyncExitStack) -> None:
 
 
 def test_missing_node_is_an_error() -> None:
-    with pytest.raises(NodeRefused, match="no address of a node"):
+    with pytest.raises(NodeRefused, match="is not the address of a node"):
         Fleet.connect("ftp://x")
     with (
         Fleet.connect("http://127.0.0.1:1") as fleet,
@@ -334,7 +335,8 @@ def test_missing_node_is_an_error() -> None:
         fleet.listed()
     assert refused.value.status is None
     # What people without a command line can do.
-    assert "`leverframe fleet run` starts a node; give the address that it" in str(refused.value)
+    advice = "Start a node with `leverframe fleet run`, and use the address that it prints."
+    assert advice in str(refused.value)
     assert "--node" not in str(refused.value)
 
 

@@ -141,7 +141,7 @@ def test_the_option_names_the_versions_for_tests_that_name_none(pytester: pytest
     result.stderr.fnmatch_lines(["*--leverframe-versions: Unknown hardware '4.0'. Choose one*"])
 
 
-def test_what_a_test_says_itself_counts_for_more_than_its_class(pytester: pytest.Pytester) -> None:
+def test_marker_of_a_test_takes_precedence_over_its_class(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
 

@@ -82,7 +82,7 @@ def test_secrets_appear_in_nothing_that_is_kept(twin: Twin, client: httpx.Client
         kept[7].json()
 
 
-def test_what_is_kept_of_requests_is_bounded_in_size(twin: Twin, client: httpx.Client) -> None:
+def test_kept_requests_are_bounded_in_size(twin: Twin, client: httpx.Client) -> None:
     client.post("/api/what-if", content=b"x" * (KEPT_BODY + 1))
     client.post("/api/what-if", content=b"x" * KEPT_BODY)
     assert [one.body_left_out for one in twin.requests("/api/what-if")] == ["large", ""]
@@ -208,7 +208,7 @@ def test_an_own_answer_that_cannot_be_is_refused(twin: Twin) -> None:
     for path in ("own", "/own?a=1", ""):
         with pytest.raises(BadFault, match="is no path. Allowed: a path such as"):
             twin.reply(path)
-    with pytest.raises(BadFault, match="/sim.cgi and /api/sim always answer themselves"):
+    with pytest.raises(BadFault, match="/sim.cgi and /api/sim always give their own answer"):
         twin.reply("/api/sim")
     with pytest.raises(BadFault, match="a body and json"):
         twin.reply("/x", "a", json=1)

@@ -74,12 +74,12 @@ def test_faults_that_are_set_cannot_be_saved(tmp_path: Path) -> None:
     assert not (tmp_path / "one.snapshot").exists()
 
 
-def test_what_cannot_be_written_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_unwritable_snapshot_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with Twin() as twin, pytest.raises(BadSnapshot, match="cannot be written: No such file"):
         twin.snapshot().save(tmp_path / "none" / "one.snapshot")
 
 
-def test_what_is_no_snapshot_of_this_version_is_refused(tmp_path: Path) -> None:
+def test_snapshot_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "one.snapshot"
     with Twin() as twin:
         twin.snapshot().save(path)
@@ -89,7 +89,7 @@ def test_what_is_no_snapshot_of_this_version_is_refused(tmp_path: Path) -> None:
     for damaged, said in [
         (b"", "not a saved snapshot"),
         (b"PK\x03\x04 a picture", "not a saved snapshot"),
-        (newer, "format 2, of a newer program; this one reads format 1, take it again"),
+        (newer, "format 2, of a newer program; this one reads format 1; take it again"),
         (whole[:-20], "is damaged: its checksum"),
         (whole[:-1] + bytes((whole[-1] ^ 1,)), "is damaged: its checksum"),
     ]:
@@ -143,7 +143,7 @@ def test_processes_save_load_and_fork(tmp_path: Path) -> None:
             assert story_of(other) == expected
         assert process.now.isoformat() == "2026-03-28T23:20:00+01:00"
         moment.save(tmp_path / "again.snapshot")
-        with process.fault(faults.slow("5s")), pytest.raises(BadSnapshot, match="end them"):
+        with process.fault(faults.slow("5s")), pytest.raises(BadSnapshot, match="end these faults"):
             process.snapshot().save(tmp_path / "faulty.snapshot")
     with Twin.load(tmp_path / "again.snapshot") as loaded:
         assert story_of(loaded) == expected

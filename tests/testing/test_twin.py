@@ -45,7 +45,7 @@ from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 
-def test_what_is_due_happens_while_time_is_moved(twin: Twin) -> None:
+def test_due_events_happen_while_time_is_moved(twin: Twin) -> None:
     twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
     before = twin.now
     twin.advance("9min 59s")
@@ -187,7 +187,7 @@ def test_a_wait_is_one_operation_however_much_is_due_on_the_way() -> None:
         assert twin.operated - before == 1
 
 
-def test_what_is_no_number_cannot_be_waited_for(twin: Twin) -> None:
+def test_label_without_a_number_cannot_be_waited_for(twin: Twin) -> None:
     for label in ("DSX", "rules", "profile"):
         with pytest.raises(BadRule, match=f"Unknown label or name '{label}'"):
             twin.until(f"{label} >= 1")
@@ -350,10 +350,10 @@ def test_settings_are_those_of_a_unit_at_a_url_which_is_only_read(tmp_path: Path
             assert (twin.profile.hw, twin.settings["outputs"][0]["name"]) == ("3.5", "Pump")
 
 
-def test_what_is_neither_settings_nor_a_unit_is_refused_with_what_is_allowed() -> None:
+def test_invalid_initial_state_is_refused_with_the_allowed_kinds() -> None:
     with pytest.raises(BadSettings, match=r"begin with 'int'. Allowed: values by path, a backup"):
         Twin(settings=7)  # type: ignore[arg-type]
-    with pytest.raises(BadAddress, match="without a path"):
+    with pytest.raises(BadAddress, match="must not contain a path"):
         Twin(settings="http://127.0.0.1:1/index.html")
 
 
@@ -476,7 +476,7 @@ def test_garbled_answers_in_a_recording_are_no_settings(tmp_path: Path) -> None:
         assert "not a mask of 4 bits" in str(
             twin.recorded_unit.why_unread("digital_inputs.0.pull_up")
         )
-        assert any("No version is told" in remark for remark in twin.recorded_unit.remarks)
+        assert any("It shows no version" in remark for remark in twin.recorded_unit.remarks)
 
 
 @pytest.mark.needs_program("mosquitto")
@@ -548,19 +548,19 @@ def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
     ("parameters", "error", "sentence"),
     [
         ({"hw": "4.0"}, UnknownProfile, "Choose one of 3.0"),
-        ({"sw": "9"}, UnknownProfile, "written like 1.36"),
+        ({"sw": "9"}, UnknownProfile, "Write it like 1.36"),
         ({"hw": "3.0", "sw": "1.75"}, UnknownProfile, "Software 1.75 does not exist for HW 3.0"),
-        ({"mac": "1:2"}, BadConfiguration, "six pairs of digits"),
-        ({"name": "x" * 40}, BadConfiguration, "up to 31 letters"),
+        ({"mac": "1:2"}, BadConfiguration, "six pairs of hexadecimal digits"),
+        ({"name": "x" * 40}, BadConfiguration, "at most 31 characters"),
         ({"timezone": "Mars/Base"}, BadConfiguration, "use a name such as Europe/Warsaw"),
         ({"start": "tomorrow"}, BadMoment, "write it like 2026-03-29T00:30"),
         (
             {"settings": {"outputs.9.name": "x"}},
             BadSettings,
-            "There is no setting 'outputs.9.name'",
+            "Unknown setting 'outputs.9.name'",
         ),
         ({"settings": {"outputs.0.name": 7}}, BadSettings, "of the wrong type"),
-        ({"settings": "unit.ini"}, BackupRefused, "end it with .toml"),
+        ({"settings": "unit.ini"}, BackupRefused, "end the name with .toml"),
         ({"mqtt": "broker"}, BadSettings, "write it like 127.0.0.1:1883"),
         ({"mqtt": "http://broker:1"}, BadSettings, "mqtt://NAME:PASSWORD"),
         ({"mqtt": "broker:x"}, BadSettings, "write it like 127.0.0.1:1883"),

@@ -28,7 +28,7 @@ def test_everything_locked_is_pinned_to_a_version_and_its_hashes(name: str) -> N
     assert len(pins) > 10
 
 
-def test_what_is_not_pinned_is_named() -> None:
+def test_unpinned_dependency_is_named() -> None:
     text = "lamp==1.2 \\\n    --hash=sha256:00\npump==2\nfan>=3 \\\n    --hash=sha256:00\n# end\n"
     pins, mistakes = pins_in(text)
     assert pins == {PIN}

@@ -13,7 +13,7 @@ from tools.turns import LONGEST
 
 
 @pytest.mark.parametrize(("module", "status"), [("this", 0), ("no_such_module", 1)])
-def test_what_fails_beside_the_tests_fails_the_run_and_is_shown(
+def test_failure_outside_the_tests_fails_the_run_and_is_shown(
     module: str, status: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(checks, "IN_FRONT", {"test": {"tests": ["this"]}})

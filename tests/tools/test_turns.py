@@ -36,7 +36,7 @@ def test_a_worker_without_tests_takes_half_of_those_that_another_has_left() -> N
     assert next_name(turns, 2) == OTHERS[2]
 
 
-def test_what_a_worker_did_not_get_to_is_done_by_its_successor() -> None:
+def test_unfinished_tests_of_a_worker_are_run_by_its_successor() -> None:
     turns = Turns(OTHERS, 2)
     given = [turns.next_of(0) for _ in range(3)]
     turns.give_back(0, [place for place in given[1:] if place is not None])

@@ -45,7 +45,7 @@ def test_offence_in_python_is_found_with_its_kind_and_line(
         ("README.md", "# Title\n\nThe client is told.\n"),
         ("src/leverframe/web/app.js", 'show("You are told.");\n'),
         ("src/leverframe/web/words/log.json", '{"a": {"en": "You are told", "pl": "told"}}'),
-        ("src/leverframe/servers/routes/page.json", '{"en": {"a": "told"}, "pl": {"a": "told"}}'),
+        ("src/leverframe/server/routes/page.json", '{"en": {"a": "told"}, "pl": {"a": "told"}}'),
     ],
 )
 def test_offence_in_documents_and_pages_is_found_once(tmp_path: Path, name: str, text: str) -> None:

@@ -18,6 +18,6 @@ def own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture
-def unpaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def lift_pacing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send requests as fast as a twin answers; `test_client.py` keeps the pace of real units."""
     monkeypatch.setattr(client, "MAX_REQUESTS_PER_S", 10_000)

@@ -1,4 +1,4 @@
-"""A unit that wants something: it answers on loopback with whatever a test tells it to send.
+"""A hostile unit: it answers on loopback with the bytes that a test chooses.
 
 It runs in a thread, so that a whole command can be tried against it, and keeps what it was sent.
 """

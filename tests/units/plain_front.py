@@ -34,7 +34,7 @@ OWN_ACTIONS = frozenset((*MODBUS_WRITES, *PULSES))
 COMMAND_PATHS = ("/stm.cgi", "/outs.cgi", "/inpa.cgi", "/eeprom.cgi", "/post.cgi")
 
 
-def _numbered(*names: str) -> set[str]:
+def _write_out_keys(*names: str) -> set[str]:
     """Write out keys: `ds1-8` is `ds1` to `ds8`."""
     found = set()
     for name in names:
@@ -49,7 +49,7 @@ def _numbered(*names: str) -> set[str]:
 
 
 _IDENTITY = {"mac", "hw", "sw", "sname"}
-_READINGS = _numbered(
+_READINGS = _write_out_keys(
     *("vin", "tem", "diff1-6", "dthTemp", "dthHum", "bm280p", "bm680q", "dewPoint", "ds1-8"),
     *("out0-5", "outnn", "inpp1-6", "pwm", "pwmd0-3", "ind", "inpdnn", "inpd1tim", "inpd3tim"),
     *("power1-6", "energy1-6", "pm1", "pm2", "pm4", "pm10", "co2", "ozon", "distanceSensor"),
@@ -58,7 +58,7 @@ _READINGS = _numbered(
 )
 _UPTIME = {f"uptime{part}" for part in ("Seconds", "Minutes", "Hours", "Days")}
 _FREQUENCIES = {"pwmf0", "pwmf1"}
-_NAMES = _numbered("oname0-5", "pname0-3", "iname0-5", "idname0-3", "pown0-5")
+_NAMES = _write_out_keys("oname0-5", "pname0-3", "iname0-5", "idname0-3", "pown0-5")
 #: The keys that public clients read, by the file that they read them from.
 KNOWN_KEYS: Mapping[str, set[str]] = {
     "/json/status.json": {
@@ -69,18 +69,18 @@ KNOWN_KEYS: Mapping[str, set[str]] = {
     },
     "/json/status_per.json": _READINGS | _UPTIME,
     "/json/all.json": _READINGS | _IDENTITY,
-    "/json/pwmpid.json": _FREQUENCIES | _numbered("pwm", "pwmd0-3"),
+    "/json/pwmpid.json": _FREQUENCIES | _write_out_keys("pwm", "pwmd0-3"),
     "/json/outputs.json": {"outnn"},
     "/json/inputs.json": {"inpdnn"},
     "/json/events_per.json": {"eventVariables"},
     "/json/dsi2c.json": {"dsid"},
     "/json/network.json": {"sname"},
-    "/xml/ix.xml": _READINGS | _numbered("sec0-4", "out", "inp1-6", "dth0-1", "pm25"),
-    "/xml/stat.xml": _FREQUENCIES | _numbered("hw", "sw", "sname", "ip4", "pwmd0-3"),
+    "/xml/ix.xml": _READINGS | _write_out_keys("sec0-4", "out", "inp1-6", "dth0-1", "pm25"),
+    "/xml/stat.xml": _FREQUENCIES | _write_out_keys("hw", "sw", "sname", "ip4", "pwmd0-3"),
     "/xml/st.xml": {"auth", "upgr", "userpass"},
-    "/xml/eve.xml": _numbered("eve0-19"),
-    "/xml/eve2.xml": _numbered("ev0-19"),
-    "/xml/sched.xml": _numbered("sched0-49"),
+    "/xml/eve.xml": _write_out_keys("eve0-19"),
+    "/xml/eve2.xml": _write_out_keys("ev0-19"),
+    "/xml/sched.xml": _write_out_keys("sched0-49"),
     "/xml/co.xml": {"time"},
 }
 _NO_RESPONSE = b"<response>\n</response>\n"
@@ -151,8 +151,8 @@ class PlainFront:
         #: Key of a status file -> the text that it has instead.
         self.texts: dict[str, str] = {}
         #: The largest number of requests at the same time.
-        self.most_at_once = 0
-        self._at_once = 0
+        self.most_requests = 0
+        self._requests = 0
         self._down = 0
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer((HOST, 0), _handler_of(self))
@@ -188,8 +188,8 @@ class PlainFront:
     ) -> "PlainAnswer | None":
         """Answer a request as a real unit does; None closes the connection."""
         with self._lock:
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
+            self._requests += 1
+            self.most_requests = max(self.most_requests, self._requests)
             self.requests.append(f"{method} {target}")
             number = len(self.requests)
         try:
@@ -205,7 +205,7 @@ class PlainFront:
             return None if fate == "lost" else answer
         finally:
             with self._lock:
-                self._at_once -= 1
+                self._requests -= 1
 
     def _plain_answer(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes

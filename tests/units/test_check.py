@@ -20,14 +20,14 @@ from leverframe.units.unit_text import unit_text
 from tests.cases import for_each
 from tests.docs.blocks import PROJECT
 from tests.random_settings import random_settings
-from tests.units.unit_files import written
+from tests.units.unit_files import write_unit_file
 
 
 def test_sound_files_are_said_to_be_sound(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    unit = written(tmp_path, '[email]\npassword = { env = "NOT_SET_HERE" }\n', "north.toml")
-    units = written(
+    unit = write_unit_file(tmp_path, '[email]\npassword = { env = "NOT_SET_HERE" }\n', "north.toml")
+    units = write_unit_file(
         tmp_path,
         '[units.a]\naddress = "http://a"\nfile = "north.toml"\npassword = { env = "NOT_SET" }\n',
         "units.toml",
@@ -39,9 +39,11 @@ def test_sound_files_are_said_to_be_sound(
 def test_every_mistake_is_printed_with_its_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    unit = written(tmp_path, "[pwm.PWM0]\nduty = 200\n", "north.toml")
-    units = written(tmp_path, '[units.a]\naddress = "http://a"\nfile = "north.toml"\n', "u.toml")
-    broken = written(tmp_path, "[units.a\n", "broken.toml")
+    unit = write_unit_file(tmp_path, "[pwm.PWM0]\nduty = 200\n", "north.toml")
+    units = write_unit_file(
+        tmp_path, '[units.a]\naddress = "http://a"\nfile = "north.toml"\n', "u.toml"
+    )
+    broken = write_unit_file(tmp_path, "[units.a\n", "broken.toml")
     assert main(["unit", "check", str(unit), str(units), str(broken)]) == NO
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{unit}, line 2: pwm.PWM0.duty must be")
@@ -50,7 +52,7 @@ def test_every_mistake_is_printed_with_its_file(
 
 
 @for_each(
-    ("content", "said"),
+    ("content", "sentence"),
     [
         (
             b"[outputs.OUT0]\nnmae = 'a'\n",
@@ -72,15 +74,15 @@ def test_every_mistake_is_printed_with_its_file(
     ],
 )
 def test_each_mistake_in_a_file_is_one_sentence(
-    content: bytes | None, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     unit = tmp_path / ("folder.toml" if content is None else "north.toml")
     unit.mkdir() if content is None else unit.write_bytes(content)
     table = f'[units.a]\naddress = "http://a"\nfile = "{unit.name}"\n'
-    for file in (unit, written(tmp_path, table, "units.toml")):
+    for file in (unit, write_unit_file(tmp_path, table, "units.toml")):
         assert main(["unit", "check", str(file)]) == NO
-        (line,) = printed(capfd, unit)
-        assert said in line.partition(str(unit))[2]
+        (line,) = list_lines(capfd, unit)
+        assert sentence in line.partition(str(unit))[2]
 
 
 @for_each("content", [b"[outputs.OUT0]\nnmae = 'a'\n", b"a = [", b"\xff"])
@@ -91,19 +93,19 @@ def test_a_file_with_a_mistake_changes_no_unit(
     unit.write_bytes(content)
     with Twin() as twin:
         table = f'[units.a]\naddress = "{twin.url}"\nfile = "north.toml"\n'
-        units = written(tmp_path, table, "units.toml")
+        units = write_unit_file(tmp_path, table, "units.toml")
         for words in (
             f"plan {unit} {twin.url}",
             f"apply {units} --yes",
             f"watch {units} --once",
         ):
             assert main(["unit", *words.split()]) != DONE, words
-            assert len(printed(capfd, unit)) == 1
+            assert len(list_lines(capfd, unit)) == 1
         assert {request.method for request in twin.requests()} <= {"GET"}
         assert not [one for one in twin.requests() if ".cgi" in one.path]
 
 
-def printed(capfd: pytest.CaptureFixture[str], file: Path) -> list[str]:
+def list_lines(capfd: pytest.CaptureFixture[str], file: Path) -> list[str]:
     """Return the lines that name a file, of an output in which nothing is raw."""
     output = "".join(capfd.readouterr())
     assert "Traceback" not in output
@@ -114,11 +116,11 @@ def printed(capfd: pytest.CaptureFixture[str], file: Path) -> list[str]:
 def test_a_mistake_in_a_shared_file_is_printed_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    unit = written(tmp_path, "[pwm.PWM0]\nduty = 200\n", "north.toml")
+    unit = write_unit_file(tmp_path, "[pwm.PWM0]\nduty = 200\n", "north.toml")
     tables = (
         f'[units.{name}]\naddress = "http://{name}"\nfile = "north.toml"\n' for name in "abcde"
     )
-    units = written(tmp_path, "".join(tables), "units.toml")
+    units = write_unit_file(tmp_path, "".join(tables), "units.toml")
     assert main(["unit", "check", str(units)]) == NO
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith(f"a, b, c and 2 more: {unit}, line 2: ")
@@ -132,7 +134,7 @@ def test_the_schema_of_a_version_is_printed(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("profile", [Profile(), Profile("3.0", "1.44")], ids=str)
-def test_what_is_written_fits_the_schema(profile: Profile) -> None:
+def test_written_file_fits_the_schema(profile: Profile) -> None:
     schema = file_schema(profile)
     Draft202012Validator.check_schema(schema)
     text = unit_text(random_settings(profile, Random(4), 20), profile).text
@@ -145,18 +147,18 @@ def newest_schema() -> JsonSchema:
     return file_schema(Profile())
 
 
-def test_what_is_allowed_is_said_in_words_for_every_setting() -> None:
-    said = {
+def test_allowed_values_are_described_for_every_setting() -> None:
+    descriptions = {
         pattern_of(path): words_of(schema)
         for path, _ in leaves(defaults(Profile()))
         if (schema := schema_at(path, Profile())) is not None
     }
-    assert said["outputs.*.name"] == "a text: 0 to 15 characters"
-    assert said["impulse_time"] == "a list of up to 2 items, each true or false"
-    assert said["pwm_frequency"] == "a list of items, each a whole number from 1 to 1000000"
-    assert said["ui.refresh"] == "a whole number from 30 to 327670 in steps of 10"
-    assert said["onewire.*.offset"] == "a number from -3276.8 to 3276.7"
-    assert len(said) > 130
+    assert descriptions["outputs.*.name"] == "a text: 0 to 15 characters"
+    assert descriptions["impulse_time"] == "a list of up to 2 items, each true or false"
+    assert descriptions["pwm_frequency"] == "a list of items, each a whole number from 1 to 1000000"
+    assert descriptions["ui.refresh"] == "a whole number from 30 to 327670 in steps of 10"
+    assert descriptions["onewire.*.offset"] == "a number from -3276.8 to 3276.7"
+    assert len(descriptions) > 130
 
 
 @for_each(
@@ -171,7 +173,7 @@ def test_what_is_allowed_is_said_in_words_for_every_setting() -> None:
         "complete = 1",
     ],
 )
-def test_what_the_version_refuses_the_schema_refuses(text: str) -> None:
+def test_schema_refuses_values_that_the_version_refuses(text: str) -> None:
     validator = Draft202012Validator(newest_schema())
     assert next(validator.iter_errors(tomllib.loads(text)), None)
 

@@ -1,4 +1,4 @@
-"""A polite client: never two requests at once, never too many, never a command twice."""
+"""A paced client: never two requests in parallel, never too many, never a command twice."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -22,7 +22,7 @@ SOON = (0.01,) * 9
 SHORT_S = 0.3
 
 
-def asked(twin: Twin) -> list[str]:
+def list_paths(twin: Twin) -> list[str]:
     return [request.path for request in twin.requests()]
 
 
@@ -43,7 +43,7 @@ async def test_requests_keep_the_pace_of_a_real_unit(monkeypatch: pytest.MonkeyP
             begin = monotonic()
             await asyncio.gather(*(client.read(FILE) for _ in range(6)))
         assert monotonic() - begin >= 5 / 50
-        assert asked(twin) == [FILE] * 6
+        assert list_paths(twin) == [FILE] * 6
 
 
 @for_each(
@@ -77,7 +77,7 @@ async def test_a_command_is_never_sent_twice() -> None:
         async with quick_client(twin) as client:
             with pytest.raises(UnitSilent):
                 await client.command("/outs.cgi?out0=1")
-        assert asked(twin) == ["/outs.cgi"]
+        assert list_paths(twin) == ["/outs.cgi"]
 
 
 async def test_a_command_may_have_a_body() -> None:
@@ -102,7 +102,7 @@ async def test_a_login_is_shown_to_a_unit_that_asks_for_one() -> None:
         (UnitLogin("admin", "wrong-secret"), "rejects the login of admin"),
     ],
 )
-async def test_a_missing_or_wrong_login_is_told_at_once(
+async def test_missing_or_wrong_login_is_reported_immediately(
     login: UnitLogin | None, sentence: str
 ) -> None:
     with Twin(accounts={"admin": "right-password"}) as twin:
@@ -134,7 +134,7 @@ async def answering(answer: Callable[[bytes], bytes]) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def test_a_unit_that_sends_its_clients_elsewhere_is_told() -> None:
+async def test_unit_that_redirects_its_clients_is_reported() -> None:
     moved = b"HTTP/1.1 302 Found\r\nLocation: https://unit.example/\r\n\r\n"
     async with answering(lambda _: moved) as url, open_paced_client(url, paced=False) as client:
         with pytest.raises(UnusableAnswer, match="redirects its clients to https://unit.example/"):

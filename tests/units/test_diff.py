@@ -18,7 +18,7 @@ from leverframe.interface.status_files.settings_reader import files_of
 from leverframe.storage.backup import encode_backup
 from leverframe.testing import Twin
 from tests.host.maintenance.data_folder import fill
-from tests.units.unit_files import written
+from tests.units.unit_files import write_unit_file
 
 NEWEST = Profile()
 OLDER = Profile("3.5", "1.44")
@@ -56,15 +56,15 @@ def recording_of(twin: Twin, path: Path, profile: Profile) -> str:
     return str(path)
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def read_lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
 def test_a_unit_is_as_its_file_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = str(written(tmp_path, FILE))
+    file = str(write_unit_file(tmp_path, FILE))
     with Twin(settings=SETTINGS) as twin:
         assert main(["unit", "diff", twin.url, file]) == DONE
-        first, second, unknown, last = said(capsys)
+        first, second, unknown, last = read_lines(capsys)
         assert first == f"- {twin.url}, HW 3.9 SW 1.75"
         assert second == f"+ {file}, HW 3.9 SW 1.75"
         assert unknown == (
@@ -73,7 +73,7 @@ def test_a_unit_is_as_its_file_says(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert last == "The same as far as both show it."
         twin.command("/stm.cgi?oname=0Fan")
         assert main(["unit", "diff", file, twin.url]) == NO
-        assert said(capsys)[2] == 'OUT0 name: "Pump" -> "Fan"'
+        assert read_lines(capsys)[2] == 'OUT0 name: "Pump" -> "Fan"'
 
 
 def test_the_defaults_of_another_version_are_no_difference(
@@ -83,7 +83,7 @@ def test_the_defaults_of_another_version_are_no_difference(
     one = backup(tmp_path, "new.bin", settings_of(NEWEST, **names))
     other = backup(tmp_path, "old.bin", settings_of(OLDER, **{**names, "pwm__0__duty": 7}))
     assert main(["unit", "diff", one, other]) == NO
-    lines = said(capsys)
+    lines = read_lines(capsys)
     assert lines[2] == "PWM0 duty: 50 -> 7"
     assert lines[-1] == "1 difference."
     assert main(["unit", "diff", "--json", one, other]) == NO
@@ -95,14 +95,14 @@ def test_the_defaults_of_another_version_are_no_difference(
     ]
 
 
-def test_what_a_version_cannot_hold_is_said(
+def test_unsupported_settings_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new = settings_of(NEWEST, http__0__password="hush", modbus_devices__4__name="Meter")
     old = settings_of(OLDER, ui__auto_sign_in=True, email__host="x")
     arguments = [backup(tmp_path, "new.bin", new), backup(tmp_path, "old.bin", old)]
     assert main(["unit", "diff", *arguments]) == NO
-    lines = said(capsys)
+    lines = read_lines(capsys)
     assert (
         "ui auto sign in: false -> true (HW 3.9 SW 1.75 does not support the other value)" in lines
     )
@@ -114,14 +114,14 @@ def test_a_data_folder_a_readable_backup_and_a_unit_file_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(tmp_path / "cellar")
-    written(tmp_path, '[outputs.OUT0]\nname = "Lamp"\n', "unit.toml")
-    readable = written(
+    write_unit_file(tmp_path, '[outputs.OUT0]\nname = "Lamp"\n', "unit.toml")
+    readable = write_unit_file(
         tmp_path, 'hw = "3.9"\nsw = "1.75"\n[settings]\n"outputs.0.name" = "Door"\n', "backup.toml"
     )
     assert main(["unit", "diff", str(tmp_path / "cellar"), str(tmp_path / "unit.toml")]) == DONE
-    assert said(capsys)[-1] == "The same."
+    assert read_lines(capsys)[-1] == "The same."
     assert main(["unit", "diff", str(readable), str(tmp_path / "cellar")]) == NO
-    text = "\n".join(said(capsys))
+    text = "\n".join(read_lines(capsys))
     assert 'OUT0 name: "Door" -> "Lamp"' in text
     assert "hunter2" not in text
 
@@ -129,29 +129,33 @@ def test_a_data_folder_a_readable_backup_and_a_unit_file_are_compared(
 def test_two_unit_files_are_compared_in_what_both_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = written(tmp_path, '[outputs.OUT0]\nname = "a"\n[outputs.OUT1]\nname = "b"\n', "1.toml")
-    two = written(tmp_path, '[outputs.OUT0]\nname = "x"\n[outputs.OUT2]\nname = "c"\n', "2.toml")
+    one = write_unit_file(
+        tmp_path, '[outputs.OUT0]\nname = "a"\n[outputs.OUT1]\nname = "b"\n', "1.toml"
+    )
+    two = write_unit_file(
+        tmp_path, '[outputs.OUT0]\nname = "x"\n[outputs.OUT2]\nname = "c"\n', "2.toml"
+    )
     assert main(["unit", "diff", str(one), str(two)]) == NO
-    assert said(capsys)[2:] == ['OUT0 name: "a" -> "x"', "1 difference."]
+    assert read_lines(capsys)[2:] == ['OUT0 name: "a" -> "x"', "1 difference."]
 
 
-def test_a_recording_tells_what_its_status_files_show(
+def test_recording_shows_what_its_status_files_show(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Twin(hw=OLDER.hw, sw=OLDER.sw, settings=SETTINGS) as twin:
         recording = recording_of(twin, tmp_path / "unit.jsonl", OLDER)
         assert main(["unit", "diff", recording, twin.url]) == DONE
-        lines = said(capsys)
+        lines = read_lines(capsys)
         assert any(
             line.startswith(f"{recording} does not show") and "email" in line for line in lines
         )
         twin.command("/stm.cgi?oname=0Fan")
         assert main(["unit", "diff", recording, twin.url]) == NO
-        assert 'OUT0 name: "Pump" -> "Fan"' in said(capsys)
+        assert 'OUT0 name: "Pump" -> "Fan"' in read_lines(capsys)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "sentence"),
     [
         ("unit.txt", "x", "cannot be compared; name the address of a unit"),
         ("gone.bin", None, "gone.bin cannot be read: No such file"),
@@ -161,13 +165,13 @@ def test_a_recording_tells_what_its_status_files_show(
         ("empty.jsonl", None, "contains no status file with the version"),
     ],
 )
-def test_what_cannot_be_compared_is_told(
-    name: str, text: str | None, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_impossible_comparison_is_reported(
+    name: str, text: str | None, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if text is not None:
-        written(tmp_path, text, name)
+        write_unit_file(tmp_path, text, name)
     elif name.endswith(".jsonl"):
         RecordingFile(tmp_path / name, "http://192.168.1.10").close()
-    good = str(written(tmp_path, FILE, "good.toml"))
+    good = str(write_unit_file(tmp_path, FILE, "good.toml"))
     assert main(["unit", "diff", str(tmp_path / name), good]) == NOT_DONE
-    assert told in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err

@@ -27,7 +27,7 @@ from leverframe.units.unit_reader import pull_unit
 from tests.random_settings import random_settings
 from tests.units.plain_front import Fate, PlainFront, plain_front
 
-pytestmark = pytest.mark.usefixtures("unpaced")
+pytestmark = pytest.mark.usefixtures("lift_pacing")
 
 #: Every hardware, with software of several generations; quick runs take the newest.
 VERSIONS = [
@@ -67,7 +67,7 @@ def live(rules: RulePlaces) -> Counter[Rule]:
     return Counter(effect_of(rule) for _, rule in number_rules(rules) if rule.enabled)
 
 
-def kept_on(seen: PulledUnit, wanted: RulePlaces) -> set[Rule]:
+def list_kept_rules(seen: PulledUnit, wanted: RulePlaces) -> set[Rule]:
     """Return the rules that a unit shows as enabled and that are wanted so."""
     kept = live(seen.settings.rules) & live(wanted)
     return {replace(effect, off_delay=0) for effect in kept}
@@ -77,7 +77,7 @@ def settings_of(twin: Twin) -> Settings:
     return twin.controller.engine.settings
 
 
-async def pulled_through(front: PlainFront) -> PulledUnit:
+async def pull_through(front: PlainFront) -> PulledUnit:
     async with open_paced_client(front.url, paced=False) as client:
         return await pull_unit(client)
 
@@ -135,23 +135,23 @@ async def test_any_settings_lead_to_any_others_and_back(number: int, profile: Pr
 
         with plain_front(twin, rich=number % 2 == 0) as front:
             began = settings_of(twin)
-            first = await pulled_through(front)
+            first = await pull_through(front)
             unread = {*first.unread} - {f"rules.{place}.off_delay" for place in range(20)}
             save_unit_file(Path("unit.toml"), wanted, profile, unread)
             front.fate = look
             assert await run("plan", "unit.toml", front.url, "--out", "plan.json") in (0, 1)
             (plan,) = read_plans(Path("plan.json"))
             assert await run("apply", "plan.json", "--yes") == 0
-            assert kept_on(first, wanted.rules) <= set.intersection(*states)
-            reached = await pulled_through(front)
+            assert list_kept_rules(first, wanted.rules) <= set.intersection(*states)
+            reached = await pull_through(front)
             check_reached(plan, wanted, first, reached)
             named = {one.path for one in plan.unreadable if one.fate != "kept"}
             assert overwritten_unseen(began, settings_of(twin), first) <= named
             assert front.ignored == []
             states.clear()
             assert await run("rollback", journal_of_unit(), "--yes") in (0, 1)
-            assert kept_on(reached, first.settings.rules) <= set.intersection(*states)
-            left = differing(first, await pulled_through(front))
+            assert list_kept_rules(reached, first.settings.rules) <= set.intersection(*states)
+            left = differing(first, await pull_through(front))
             # A regulator has moved its duty in between.
             assert {path for path in left if not reached.why_unread(path)} <= {ONE_WAY}
 

@@ -30,7 +30,7 @@ def unit(number: int, name: str = "", mac: str = "", **more: object) -> FoundUni
     return msgspec.structs.replace(found, **known)
 
 
-def loaded(folder: Path, *found: FoundUnit) -> Inventory:
+def write_and_load(folder: Path, *found: FoundUnit) -> Inventory:
     path = folder / "units.toml"
     path.write_text(build_inventory(found).text, encoding="utf-8")
     assert carry_out(["unit", "check", str(path)]) == 0
@@ -38,7 +38,7 @@ def loaded(folder: Path, *found: FoundUnit) -> Inventory:
 
 
 def test_an_inventory_has_names_addresses_and_mac_addresses(tmp_path: Path) -> None:
-    found = loaded(tmp_path, unit(0, "North"), unit(1, "Gewächs haus/2"), unit(2))
+    found = write_and_load(tmp_path, unit(0, "North"), unit(1, "Gewächs haus/2"), unit(2))
     assert [(one.name, one.address, one.mac) for one in found.units] == [
         ("North", "http://192.0.2.0", MACS[0]),
         ("Gewächs-haus-2", "http://192.0.2.1", MACS[1]),
@@ -49,7 +49,11 @@ def test_an_inventory_has_names_addresses_and_mac_addresses(tmp_path: Path) -> N
 
 def test_names_that_come_again_are_numbered_and_reported(tmp_path: Path) -> None:
     units = [unit(0, "Pump"), unit(1, "pump"), unit(2, "Pump-2")]
-    assert [one.name for one in loaded(tmp_path, *units).units] == ["Pump", "pump-2", "Pump-2-2"]
+    assert [one.name for one in write_and_load(tmp_path, *units).units] == [
+        "Pump",
+        "pump-2",
+        "Pump-2-2",
+    ]
     (remark,) = build_inventory(units).remarks
     assert "http://192.0.2.0 is Pump, http://192.0.2.1 is pump-2" in remark
 
@@ -60,11 +64,11 @@ def test_names_that_come_again_are_numbered_and_reported(tmp_path: Path) -> None
         unit(1, mac=MACS[0]),
         FoundUnit("http://192.0.2.1", sign_in=True),
         FoundUnit("http://192.0.2.1", trouble="It rejects the login\n[units.b]"),
-        unit(1, trouble="It tells two MAC addresses.", is_identified=False),
+        unit(1, trouble="It shows two MAC addresses.", is_identified=False),
     ],
 )
-def test_what_is_no_unit_for_sure_is_a_comment(tmp_path: Path, left_out: FoundUnit) -> None:
-    (known,) = loaded(tmp_path, unit(0, "North"), left_out).units
+def test_uncertain_unit_is_a_comment(tmp_path: Path, left_out: FoundUnit) -> None:
+    (known,) = write_and_load(tmp_path, unit(0, "North"), left_out).units
     assert known.name == "North"
     text, size, (remark,) = build_inventory([unit(0, "North"), left_out])
     assert size == 1
@@ -74,12 +78,12 @@ def test_what_is_no_unit_for_sure_is_a_comment(tmp_path: Path, left_out: FoundUn
 
 def test_a_unit_that_is_too_slow_for_its_digest_is_listed(tmp_path: Path) -> None:
     slow = unit(0, "North", trouble="It is too slow.")
-    assert [one.name for one in loaded(tmp_path, slow).units] == ["North"]
+    assert [one.name for one in write_and_load(tmp_path, slow).units] == ["North"]
 
 
 @for_each("name", ["\x1b[31m", '"]\n[units.x', "${zone}", "..", "é" * 500, "\u202e"])
 def test_a_hostile_name_is_harmless(tmp_path: Path, name: str) -> None:
-    (known,) = loaded(tmp_path, unit(0, name)).units
+    (known,) = write_and_load(tmp_path, unit(0, name)).units
     assert known.mac == MACS[0]
     assert len(known.name) <= 64
 
@@ -158,7 +162,7 @@ def test_another_unit_at_an_address_of_the_inventory_is_not_read(
     assert not list(Path("folder").iterdir())
 
 
-def test_what_belongs_to_an_inventory_needs_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_an_inventory_need_one(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         ["pull", "http://192.0.2.1", "--group", "a"],
         ["diff", "http://192.0.2.1", "--group", "a"],

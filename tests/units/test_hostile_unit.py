@@ -40,7 +40,7 @@ from tests.units.hostile_unit import (
     plain_answer,
 )
 
-pytestmark = pytest.mark.usefixtures("unpaced")
+pytestmark = pytest.mark.usefixtures("lift_pacing")
 
 MAC, OTHER_MAC = "02:11:22:0A:0B:0C", "02:11:22:0A:0B:0D"
 LOGIN = UnitLogin("admin", "a long password")
@@ -51,7 +51,7 @@ MAX_MEMORY_BYTES = 24 * 1024 * 1024
 # --- passwords ------------------------------------------------------------------------------------
 
 
-def heard_at(unit: HostileUnit, mac: str = MAC) -> HeardUnit:
+def announcement_of(unit: HostileUnit, mac: str = MAC) -> HeardUnit:
     return HeardUnit(unit.url, "Cellar", mac, "3.9", "1.75")
 
 
@@ -115,7 +115,7 @@ async def test_only_a_unit_with_address_and_mac_of_the_inventory_gets_the_passwo
     address = f"http://{HOST}:{free_port()}" if other_port else f"{stranger.url}/"
     inventory = inventory_of(tmp_path, address, inventory_mac)
     logins = GuardedLogins(lambda _: LOGIN, (), inventory, withholds=True)
-    (found,) = await look_at([heard_at(stranger, mac)], [], logins, None, wants_digest=False)
+    (found,) = await look_at([announcement_of(stranger, mac)], [], logins, None, wants_digest=False)
     assert stranger.has_seen_login is gets_it
     assert found.is_login_withheld is not gets_it
 
@@ -129,14 +129,14 @@ async def test_a_named_address_gets_the_password(stranger: HostileUnit) -> None:
 async def test_find_names_units_without_login_and_asks_for_no_useless_password(
     stranger: HostileUnit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def answered(listen_s: float) -> list[HeardUnit]:
-        return [heard_at(stranger)]
+    async def hear_stranger(listen_s: float) -> list[HeardUnit]:
+        return [announcement_of(stranger)]
 
-    async def announced(listen_s: float) -> list[HeardUnit]:
+    async def hear_nothing(listen_s: float) -> list[HeardUnit]:
         return []
 
-    monkeypatch.setattr(find, "broadcast_request", answered)
-    monkeypatch.setattr(find, "hear_announced", announced)
+    monkeypatch.setattr(find, "broadcast_request", hear_stranger)
+    monkeypatch.setattr(find, "hear_announced", hear_nothing)
     # Reading from it would be an error: nothing could get the password.
     monkeypatch.setattr(sys, "stdin", None)
     await find_units([], None, "admin", 1.0, None, True, False, None)
@@ -177,12 +177,12 @@ def assert_harmless(output: str) -> None:
     assert not output.startswith("leverframe: all is well")
 
 
-def spoiled(document: object) -> object:
+def inject_attack(document: object) -> object:
     """Put the attack into every text of a document."""
     if isinstance(document, dict):
-        return {name: spoiled(value) for name, value in document.items()} | {ATTACK: ATTACK}
+        return {name: inject_attack(value) for name, value in document.items()} | {ATTACK: ATTACK}
     if isinstance(document, list):
-        return [spoiled(value) for value in document]
+        return [inject_attack(value) for value in document]
     return f"{document}{ATTACK}" if isinstance(document, str) else document
 
 
@@ -197,7 +197,7 @@ def hostile_files() -> dict[str, bytes]:
         if path.endswith(".json"):
             document = msgspec.json.decode(body)
             believed = {name: document[name] for name in BELIEVED if name in document}
-            spoilt = spoiled(document)
+            spoilt = inject_attack(document)
             assert isinstance(spoilt, dict)
             files[path] = msgspec.json.encode(spoilt | believed)
         else:
@@ -360,7 +360,7 @@ def test_log_lines_of_a_command_are_harmless(
 THREE_MEGABYTES = 3 * 1024 * 1024
 
 
-def nested(opening: bytes, closing: bytes, size: int) -> bytes:
+def nest(opening: bytes, closing: bytes, size: int) -> bytes:
     count = size // (len(opening) + len(closing))
     return opening * count + closing * count
 
@@ -368,10 +368,10 @@ def nested(opening: bytes, closing: bytes, size: int) -> bytes:
 @for_each(
     "body",
     [
-        nested(b"<a>", b"</a>", THREE_MEGABYTES),
-        nested(b"<a>", b"</a>", 250_000),
+        nest(b"<a>", b"</a>", THREE_MEGABYTES),
+        nest(b"<a>", b"</a>", 250_000),
         b"<response>" + b"<a/>" * 60_000 + b"</response>",
-        nested(b"[", b"]", 1_000_000),
+        nest(b"[", b"]", 1_000_000),
     ],
 )
 async def test_a_document_of_a_unit_costs_little_memory(body: bytes) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from leverframe.units.file_keys import BadUnitFile
 from leverframe.units.inventory import load_inventory
-from tests.units.unit_files import written
+from tests.units.unit_files import write_unit_file
 
 INVENTORY = """\
 secrets = "secrets.toml"
@@ -36,8 +36,8 @@ password = { env = "SOUTH_PASSWORD" }
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SOUTH_PASSWORD", "of south")
-    written(tmp_path, 'shared = "of all"\nmail = "of mail"\n', "secrets.toml").chmod(0o600)
-    written(
+    write_unit_file(tmp_path, 'shared = "of all"\nmail = "of mail"\n', "secrets.toml").chmod(0o600)
+    write_unit_file(
         tmp_path,
         'name = "House ${zone}"\n[email]\npassword = { secret = "mail" }\n',
         "greenhouse.toml",
@@ -45,14 +45,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(path: Path) -> list[str]:
+def list_mistakes(path: Path) -> list[str]:
     with pytest.raises(BadUnitFile) as error:
         load_inventory(path)
     return [line.removeprefix(f"{path.parent}/") for line in str(error.value).splitlines()]
 
 
 def test_a_unit_has_what_its_groups_say_and_its_own_over_it(folder: Path) -> None:
-    north, south = load_inventory(written(folder, INVENTORY, "units.toml")).units
+    north, south = load_inventory(write_unit_file(folder, INVENTORY, "units.toml")).units
     assert (north.name, north.address) == ("north", "http://192.168.1.10")
     assert (north.mac, north.user, north.password) == ("D8:80:39:12:34:56", "admin", "of all")
     assert north.values == {"zone": "north", "fan": "OUT1"}
@@ -61,7 +61,7 @@ def test_a_unit_has_what_its_groups_say_and_its_own_over_it(folder: Path) -> Non
 
 
 def test_the_file_of_a_unit_is_read_with_its_values_and_secrets(folder: Path) -> None:
-    inventory = load_inventory(written(folder, INVENTORY, "units.toml"))
+    inventory = load_inventory(write_unit_file(folder, INVENTORY, "units.toml"))
     wanted = inventory.read_file(inventory.units[0])
     assert wanted is not None
     assert wanted.settings.name == "House north"
@@ -70,7 +70,7 @@ def test_the_file_of_a_unit_is_read_with_its_values_and_secrets(folder: Path) ->
 
 
 def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
-    inventory = load_inventory(written(folder, INVENTORY, "units.toml"))
+    inventory = load_inventory(write_unit_file(folder, INVENTORY, "units.toml"))
     north, south = inventory.units
     assert inventory.select() == [north, south]
     assert inventory.select(("south",)) == [south]
@@ -112,25 +112,25 @@ def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
         ('secrets = "nowhere.toml"\n[units]', 1, "nowhere.toml cannot be read"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(
+def test_mistake_in_an_inventory_is_reported_with_its_line(
     folder: Path, lines: str, number: int, sentence: str
 ) -> None:
     text = f'{lines}\n[groups.all]\nuser = "admin"\n'
-    (found,) = told(written(folder, text, "units.toml"))
+    (found,) = list_mistakes(write_unit_file(folder, text, "units.toml"))
     assert found.startswith(f"units.toml, line {number}: ")
     assert sentence in found
     assert "hush" not in found
 
 
 @pytest.mark.parametrize("field", ["mac", "address"])
-def test_two_units_with_the_same_address_are_told(folder: Path, field: str) -> None:
+def test_two_units_with_the_same_address_are_reported(folder: Path, field: str) -> None:
     same = {"mac": "D8:80:39:12:34:56", "address": "http://192.168.1.10"}
     text = ""
     for name in ("north", "south"):
         keys = {"address": f"http://{name}", field: same[field]}
         lines = "".join(f'{key} = "{value}"\n' for key, value in keys.items())
         text += f"[units.{name}]\n{lines}"
-    (found,) = told(written(folder, text, "units.toml"))
+    (found,) = list_mistakes(write_unit_file(folder, text, "units.toml"))
     number = 6 if field == "mac" else 4
     assert found == (
         f"units.toml, line {number}: units.south has the same {field} as units.north,"

@@ -23,7 +23,7 @@ from tests.docs.blocks import PROJECT, blocks
 from tests.ports import free_port
 from tests.units.plain_front import PlainFront, plain_front
 
-pytestmark = pytest.mark.usefixtures("unpaced")
+pytestmark = pytest.mark.usefixtures("lift_pacing")
 
 PAGE = PROJECT / "docs" / "how-to" / "units.md"
 Run = Callable[..., int]
@@ -108,10 +108,10 @@ def add_what_is_common(inventory: Path) -> None:
     inventory.write_text("\n".join([*lines[:begin], *taken_in]) + "\n")
 
 
-def documented() -> list[str]:
+def read_documented_commands() -> list[str]:
     """The commands of the story as the document has them, without the addresses of the search."""
-    told = [block for block in blocks(PAGE) if "test_inventory_story" in block.not_run]
-    (block,) = told
+    story_blocks = [block for block in blocks(PAGE) if "test_inventory_story" in block.not_run]
+    (block,) = story_blocks
     return [line.replace(" 192.168.1.10-39", "") for line in block.text.splitlines()]
 
 
@@ -126,7 +126,7 @@ def look_at_the_story(units: int, fronts: int, capsys: pytest.CaptureFixture[str
             file.write(f'\n[units.dead]\naddress = "{dead}"\ngroups = ["all"]\n')
         pull_and_compare(operator.run, world, units, capsys)
         change_and_roll_back(operator.run, world, units, capsys)
-    assert set(documented()) <= set(operator.commands)
+    assert set(read_documented_commands()) <= set(operator.commands)
 
 
 def find_them(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +136,7 @@ def find_them(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[s
     dead = world.urls[units]
     assert f"{dead}: " in said.out
     assert f"{units} units written to units.toml." in said.out
-    assert "not like a unit does" in said.out
+    assert "answers there, but not like a unit." in said.out
     first, second = (world.urls[place] for place in range(2))
     assert f"numbered in the inventory: {first} is Boiler, {second} is boiler-2." in said.err
     assert "left out of the inventory" in said.err
@@ -157,12 +157,12 @@ def pull_and_compare(run: Run, world: Site, units: int, capsys: pytest.CaptureFi
     assert f"3 of {units + 3} units could not be read:" in said.err
     assert "dead: " in said.err
     assert len(list(Path("before").glob("*.toml"))) == units
-    assert max(front.most_at_once for front in world.fronts) == 1
+    assert max(front.most_requests for front in world.fronts) == 1
     world.twins[1].command("stm.cgi?oname=3Valve")
     assert run("diff", "units.toml", "--files", "before") == 2
     said = capsys.readouterr()
     assert said.out.splitlines() == [
-        f"1 unit different from their file; {units - 1} units as their file says;"
+        f"1 unit different from their file; {units - 1} units equal to their file;"
         " 3 units unreachable or not comparable",
         "boiler-2:",
         '  OUT3 name: "Valve" -> nothing',
@@ -201,11 +201,11 @@ def change_and_roll_back(
     assert len(said.splitlines()) <= 24
     assert all(twin.settings["outputs"][0]["name"] == "Pump" for twin in world.twins)
     assert run("diff", "units.toml") == 2
-    assert f"{units} units as their file says" in capsys.readouterr().out
+    assert f"{units} units equal to their file" in capsys.readouterr().out
     (journal,) = Path("unit-journal").glob("zone-2-*.jsonl")
     assert run("rollback", str(journal), "--yes") == 0
     assert run("diff", "units.toml", "zone-2", "zone-3") == 1
-    assert "1 unit different from their file; 1 unit as their file says" in capsys.readouterr().out
+    assert "1 unit different from their file; 1 unit equal to their file" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("in_a_folder")

@@ -1,4 +1,4 @@
-"""One look at a unit: what it tells, or a reason; whatever it answers."""
+"""One reading of a unit: what it shows, or a reason; whatever it answers."""
 
 from typing import Any
 
@@ -23,12 +23,12 @@ class AnsweringClient(PacedClient):
         self._changes = changes
 
     async def read(self, target: str) -> UnitAnswer:
-        told = await self._twin.json(target)
+        content = await self._twin.json(target)
         change = self._changes.get(target, {})
         if not isinstance(change, dict):
             return UnitAnswer(200, JSON, msgspec.json.encode(change))
-        told = {key: value for key, value in {**told, **change}.items() if value != "gone"}
-        return UnitAnswer(200, JSON, msgspec.json.encode(told))
+        content = {key: value for key, value in {**content, **change}.items() if value != "gone"}
+        return UnitAnswer(200, JSON, msgspec.json.encode(content))
 
 
 async def look(**changes: Any) -> LiveReading:

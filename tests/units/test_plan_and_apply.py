@@ -68,11 +68,11 @@ def test_a_plan_is_shown_in_words_without_secrets_and_nothing_is_sent(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("plan", "unit.toml", twin.url) == 0
-    told = capsys.readouterr().out
-    assert f"{twin.url}, {Profile()}: 4 steps, verified on a twin." in told
-    assert 'Name an output\n      outputs.OUT0.name: "" -> "Pump"\n' in told
-    assert "GET /stm.cgi?em4=***" in told
-    assert "hidden" not in told
+    output = capsys.readouterr().out
+    assert f"{twin.url}, {Profile()}: 4 steps, verified on a twin." in output
+    assert 'Name an output\n      outputs.OUT0.name: "" -> "Pump"\n' in output
+    assert "GET /stm.cgi?em4=***" in output
+    assert "hidden" not in output
     assert not is_as_the_file_says(twin)
 
 
@@ -80,10 +80,10 @@ def test_a_plan_is_written_as_curl_and_as_json(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("plan", "unit.toml", twin.url, "--curl") == 0
-    told = capsys.readouterr().out
-    assert f"/dev/null '{twin.url}/stm.cgi?oname=0Pump'\n" in told
-    assert "# Replace <email.password>, encoded as the command expects it:\n" in told
-    assert f"'{twin.url}/stm.cgi?em4=<email.password>'\n" in told
+    output = capsys.readouterr().out
+    assert f"/dev/null '{twin.url}/stm.cgi?oname=0Pump'\n" in output
+    assert "# Replace <email.password>, encoded as the command expects it:\n" in output
+    assert f"'{twin.url}/stm.cgi?em4=<email.password>'\n" in output
     assert run("plan", "unit.toml", twin.url, "--json") == 0
     (line,) = capsys.readouterr().out.splitlines()
     shown = msgspec.json.decode(line)
@@ -130,7 +130,7 @@ def test_a_change_is_taken_back_by_its_journal(
     assert find_unfinished(Path("unit-journal")) == []
 
 
-def test_somebody_is_asked_and_may_say_no(
+def test_confirmation_may_be_declined(
     twin: Twin, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("apply", "unit.toml", twin.url) == 2
@@ -178,7 +178,7 @@ def test_an_interrupted_change_must_be_resumed_or_taken_back_before_another(
         (("apply", "unit.toml", "x", "--batch", "0"), "write a whole number from 1"),
     ],
 )
-def test_what_cannot_be_carried_out_is_told(
+def test_impossible_plan_is_reported(
     words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_plans(Path("plan.json"), [empty_plan("north")])
@@ -196,19 +196,19 @@ def code_of(*words: str) -> object:
         return end.code
 
 
-def test_a_file_that_names_what_the_version_lacks_is_told_with_its_line_and_nothing_is_sent(
+def test_setting_that_the_version_lacks_is_reported_with_its_line_and_nothing_is_sent(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("new.toml").write_text('[outputs.OUT0]\nname = "Pump"\n\n[ui]\nnames_only = true\n')
     with Twin(hw="3.0", sw="1.58a") as twin:
         assert run("apply", "new.toml", twin.url, "--yes") == 2
-        told = capsys.readouterr().err
-        assert "new.toml, line 5:" in told
-        assert "Nothing was sent to any unit." in told
+        errors = capsys.readouterr().err
+        assert "new.toml, line 5:" in errors
+        assert "Nothing was sent to any unit." in errors
         assert twin.settings["outputs"][0]["name"] == ""
 
 
-def test_what_a_unit_of_another_version_cannot_hold_is_listed(
+def test_settings_unsupported_by_the_version_of_a_unit_are_listed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("new.toml").write_text(
@@ -232,9 +232,9 @@ def test_a_plan_that_does_not_lead_there_is_never_offered(
     monkeypatch.setattr(planner, "plan_between", forgetful)
     Path("names.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
     assert run("plan", "names.toml", twin.url, "--out", "plan.json") == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert 'outputs.OUT0.name is "" there, not "Pump"' in told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert 'outputs.OUT0.name is "" there, not "Pump"' in output.err
 
 
 def test_a_plan_is_tried_on_plants_and_on_recorded_readings(
@@ -296,8 +296,8 @@ def test_a_canary_that_fails_keeps_the_others_as_they_are(
         assert run("plan", "names.toml", *urls, "--out", "plan.json") == 0
         fleet[0].command("stm.cgi?oname=3Valve")
         assert run("apply", "plan.json", "--yes", "--canary", "1", "--batch", "2") == 2
-        told = capsys.readouterr()
-        assert f"2 units not started: {urls[1]}, {urls[2]}.\n" in told.out
+        output = capsys.readouterr()
+        assert f"2 units not started: {urls[1]}, {urls[2]}.\n" in output.out
         assert [twin.settings["outputs"][0]["name"] for twin in fleet] == ["", "", ""]
 
 
@@ -422,7 +422,7 @@ async def outcome(applier: Applier) -> str:
 
 
 NO_ANSWER = "did not answer"
-#: Faults of units, and what is told of each.
+#: Faults of units, and the sentence that reports each.
 TROUBLES = {
     "slow": (faults.slow("1h"), NO_ANSWER),
     "reset": (faults.reset(), NO_ANSWER),
@@ -447,17 +447,19 @@ async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
         open_paced_client(twin.url) as patient,
     ):
         with twin.fault(fault, path="/stm.cgi"):
-            told = await outcome(Applier(plan, client, journal))
+            sentence_of_outcome = await outcome(Applier(plan, client, journal))
         # What came of a command is read where its answer is nonsense: all may be done.
-        assert sentence in told or (not told and sentence == NO_ANSWER)
-        if told:
+        assert sentence in sentence_of_outcome or (
+            not sentence_of_outcome and sentence == NO_ANSWER
+        )
+        if sentence_of_outcome:
             assert journal.lines[-1].event == "stopped"
             await Applier(plan, patient, journal).run()
     names = [output["name"] for output in twin.settings["outputs"][:2]]
     assert names == ["Pump", "Fan"]
 
 
-async def test_a_unit_that_reboots_meanwhile_is_gone_on_with_when_it_is_back(twin: Twin) -> None:
+async def test_unit_that_reboots_is_resumed_when_it_is_back(twin: Twin) -> None:
     target = apply.Selection.of(two_names(), None)
     found = await apply.make_plans(target.targets([twin.url], None, apply.Logins(None, None)), None)
     (plan,) = found.plans

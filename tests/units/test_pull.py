@@ -13,7 +13,7 @@ from leverframe.interface.status_files.settings_reader import files_of
 from leverframe.testing import Twin
 from leverframe.units.file_loader import load_unit_file
 from leverframe.units.pull import CannotPull, pull, together
-from tests.units.unit_server import served_files
+from tests.units.unit_server import serve_files
 
 SETTINGS: dict[str, Any] = {
     "outputs.0.name": "Pump",
@@ -33,25 +33,25 @@ async def pull_unit(
 OLD = {"hw": "3.5", "sw": "1.49"}
 
 
-async def test_what_was_read_is_printed_and_nothing_confidential(
+async def test_pulled_settings_are_printed_without_secrets(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with Twin(**OLD, settings=SETTINGS, name="north", mac="02:00:00:00:00:07") as twin:
         await pull_unit(twin.url)
         await pull_unit(twin.url, as_json=True)
-    report, told = capsys.readouterr().out.split('\n{"event"')
+    report, events = capsys.readouterr().out.split('\n{"event"')
     assert f"{twin.url}: north, MAC 02:00:00:00:00:07, HW 3.5 SW 1.49" in report
     assert 'outputs.OUT0.name = "Pump"' in report
     assert 'rules.1 = "when DS1 >= 30, then OUT0 on"' in report
-    document = msgspec.json.decode('{"event"' + told)
+    document = msgspec.json.decode('{"event"' + events)
     assert document["settings"]["outputs.OUT0.name"] == "Pump"
     assert document["settings"]["http.HTTP1.url"] == "***"
     assert document["read_as"] == OLD
     assert document["digest"] in report
-    assert "token-7" not in report + told
+    assert "token-7" not in report + events
 
 
-async def test_what_cannot_be_read_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_unreadable_settings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     accounts = {"admin": "right-password", "user": "another-password"}
     with Twin(**OLD, accounts=accounts) as twin, pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdin", io.StringIO("another-password\n"))
@@ -92,7 +92,7 @@ async def test_a_unit_file_that_is_there_is_brought_up_to_date(tmp_path: Path) -
     assert out.read_text(encoding="utf-8") == kept.replace('"Pump"', '"Fan"')
 
 
-@pytest.mark.usefixtures("unpaced")
+@pytest.mark.usefixtures("lift_pacing")
 async def test_a_unit_file_leaves_out_entries_that_were_not_read(tmp_path: Path) -> None:
     out = tmp_path / "north.toml"
     with Twin() as twin:
@@ -100,7 +100,7 @@ async def test_a_unit_file_leaves_out_entries_that_were_not_read(tmp_path: Path)
             twin.command(f"inpa.cgi?event={entry}*10*0*2150*50*0*0*0*0*0*0*0*1*0*0*0")
         files = {path: twin.get(path).encode() for path in files_of(Profile())}
     files["/xml/eve2.xml"] = files["/xml/eve2.xml"].replace(b"<ev1>1*0*10*", b"<ev1>1*0*99*")
-    async with served_files(files) as unit:
+    async with serve_files(files) as unit:
         await pull_unit(unit.url, out=out)
     text = out.read_text(encoding="utf-8")
     assert '"rules"' in text
@@ -132,6 +132,6 @@ async def test_a_file_that_cannot_be_written_is_refused_before_the_unit_is_asked
         assert "cannot be written" in capsys.readouterr().err
 
 
-def test_paths_that_differ_by_a_number_are_told_together() -> None:
+def test_paths_that_differ_by_a_number_are_reported_together() -> None:
     paths = ["email", "power.0.unit", "power.1.unit", "power.2.unit", "rules.1", "rules.4"]
     assert together(paths) == ["email", "power.POWER1-POWER3.unit", "rules.2,5"]

@@ -1,4 +1,4 @@
-"""A unit is read completely, or it is told what of it was not; never wrongly."""
+"""A unit is read completely, or the report lists what was not read; never wrongly."""
 
 import re
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ from tests.cases import for_each
 from tests.effort import some_of
 from tests.patience import PATIENCE_S
 from tests.random_settings import random_settings
-from tests.units.unit_server import served_files
+from tests.units.unit_server import serve_files
 
 #: Versions that units ever had.
 EXISTING = [one for one in PROFILES if version(one.sw) <= version(newest_software(one.hw))]
@@ -52,7 +52,7 @@ async def client_of(
         yield client
 
 
-async def pulled(
+async def pull(
     url: str,
     *,
     by_files: bool = False,
@@ -63,7 +63,7 @@ async def pulled(
         return await pull_unit(client, by_files=by_files)
 
 
-def given_to_a_twin(pulled: PulledUnit) -> dict[str, Any]:
+def settings_for_twin(pulled: PulledUnit) -> dict[str, Any]:
     """Return what differs from the factory settings, without accounts: no password was read."""
     standard = defaults(pulled.profile)
     return {
@@ -75,9 +75,7 @@ def given_to_a_twin(pulled: PulledUnit) -> dict[str, Any]:
 
 @pytest.mark.parametrize("by_files", [True, False])
 @pytest.mark.parametrize("profile", some_of(EXISTING[::6]), ids=str)
-async def test_what_is_pulled_makes_a_twin_that_is_pulled_alike(
-    profile: Profile, by_files: bool
-) -> None:
+async def test_twin_of_pulled_settings_is_pulled_alike(profile: Profile, by_files: bool) -> None:
     tree = random_settings(profile, Random(str(profile)), commands=80)
     random = {
         path: value
@@ -85,7 +83,7 @@ async def test_what_is_pulled_makes_a_twin_that_is_pulled_alike(
         if not path.startswith("access.")
     }
     with Twin(hw=profile.hw, sw=profile.sw, settings=random) as first:
-        one = await pulled(first.url, by_files=by_files)
+        one = await pull(first.url, by_files=by_files)
     read = dict(one.read_leaves())
     assert one.profile == profile
     assert [
@@ -93,17 +91,17 @@ async def test_what_is_pulled_makes_a_twin_that_is_pulled_alike(
         for path, value in random.items()
         if path in read and read[path] != value and one.why_lossy(path) is None
     ] == []
-    with Twin(hw=profile.hw, sw=profile.sw, settings=given_to_a_twin(one)) as second:
-        again = await pulled(second.url, by_files=by_files)
+    with Twin(hw=profile.hw, sw=profile.sw, settings=settings_for_twin(one)) as second:
+        again = await pull(second.url, by_files=by_files)
     assert {path: value for path, value in again.read_leaves() if path in read} == read
     if by_files:
         assert again.unread == one.unread
         assert again.digest == one.digest
 
 
-async def test_leverframe_tells_all_but_its_secrets() -> None:
+async def test_leverframe_shows_all_but_its_secrets() -> None:
     with Twin(settings=SETTINGS, accounts={"admin": PASSWORD}, name="pump-house") as twin:
-        found = await pulled(twin.url, login=UnitLogin("admin", PASSWORD))
+        found = await pull(twin.url, login=UnitLogin("admin", PASSWORD))
     assert found.identity.name == "pump-house"
     assert found.settings.email.host == "mail.example"
     assert set(found.unread) == {"email.password", "access.admin.password"}
@@ -111,10 +109,10 @@ async def test_leverframe_tells_all_but_its_secrets() -> None:
     assert "very-secret" not in str(found)
 
 
-async def test_an_account_that_is_no_administrator_is_told_so() -> None:
+async def test_account_that_is_no_administrator_is_reported() -> None:
     accounts = {"admin": PASSWORD, "user": "another-password"}
     with Twin(settings=SETTINGS, accounts=accounts) as twin:
-        found = await pulled(twin.url, login=UnitLogin("user", "another-password"))
+        found = await pull(twin.url, login=UnitLogin("user", "another-password"))
     assert NOT_ADMINISTRATOR in found.remarks
     assert found.why_unread("email.host")
     # A file for the administrator, and nothing else.
@@ -125,9 +123,9 @@ async def test_an_account_that_is_no_administrator_is_told_so() -> None:
 async def test_a_unit_that_asks_for_a_login_is_not_read_without() -> None:
     with Twin(accounts={"admin": PASSWORD}) as twin:
         with pytest.raises(SignInNeeded):
-            await pulled(twin.url)
+            await pull(twin.url)
         with pytest.raises(SignInNeeded):
-            await pulled(twin.url, by_files=True)
+            await pull(twin.url, by_files=True)
 
 
 PASSING_FAULTS = (
@@ -145,18 +143,18 @@ PASSING_FAULTS = (
 async def test_a_unit_that_fails_now_and_then_is_read_nevertheless() -> None:
     paths = [path for path in files_of(Profile()) if path.startswith("/json/")]
     with Twin(settings=SETTINGS) as twin, ExitStack() as failing:
-        whole = await pulled(twin.url, by_files=True)
+        whole = await pull(twin.url, by_files=True)
         for path, fault in zip(paths, PASSING_FAULTS, strict=False):
             failing.enter_context(twin.fault(fault, path=path, times=2))
-        assert await pulled(twin.url, by_files=True, answer_s=0.4) == whole
+        assert await pull(twin.url, by_files=True, answer_s=0.4) == whole
 
 
-async def test_a_file_that_always_fails_costs_only_what_it_tells() -> None:
+async def test_file_that_always_fails_costs_only_its_settings() -> None:
     with Twin(settings=SETTINGS) as twin:
-        whole = await pulled(twin.url, by_files=True)
+        whole = await pull(twin.url, by_files=True)
         for fault in (faults.garbage(), faults.reset()):
             with twin.fault(fault, path="/json/outputs.json"):
-                part = await pulled(twin.url, by_files=True)
+                part = await pull(twin.url, by_files=True)
             assert part.why_unread("outputs.0.return_time")
             assert part.settings.outputs[0].return_time == 0
             assert part.settings.outputs[0].name == "Pump"
@@ -166,11 +164,11 @@ async def test_a_file_that_always_fails_costs_only_what_it_tells() -> None:
 
 async def test_a_unit_that_falls_silent_is_given_up() -> None:
     with Twin() as twin, twin.fault(faults.refuse()), pytest.raises(UnitSilent):
-        await pulled(twin.url)
+        await pull(twin.url)
     with Twin() as twin:
         silent = (twin.fault(faults.reset(), path=path) for path in ("/st0.xml", "/xml/co.xml"))
         with next(silent), next(silent), pytest.raises(UnitSilent):
-            await pulled(twin.url, by_files=True)
+            await pull(twin.url, by_files=True)
 
 
 async def test_a_wrong_value_in_a_file_is_never_taken_for_read() -> None:
@@ -182,23 +180,23 @@ async def test_a_wrong_value_in_a_file_is_never_taken_for_read() -> None:
     }
     with Twin(settings=SETTINGS) as twin:
         twin.raw(**{key: text for key, (text, _) in wrong.items()})
-        found = await pulled(twin.url, by_files=True)
+        found = await pull(twin.url, by_files=True)
     assert all(found.why_unread(path) for _, path in wrong.values())
 
 
-async def test_a_unit_that_restarts_meanwhile_is_read_again() -> None:
+async def test_unit_that_restarts_during_a_pull_is_read_again() -> None:
     with Twin(settings=SETTINGS) as twin:
         twin.advance("1h")
         before = {"uptimeMinutes": "59"}
         files = _files(twin)
-    async with served_files(files) as unit:
-        calm = await pulled(unit.url)
+    async with serve_files(files) as unit:
+        calm = await pull(unit.url)
         asked = len(unit.asked)
         unit.files["/json/status.json"] = msgspec.json.encode(
             {**msgspec.json.decode(files["/json/status.json"]), "uptimeHours": "2", **before}
         )
         with pytest.raises(UnusableAnswer, match="restarts repeatedly"):
-            await pulled(unit.url)
+            await pull(unit.url)
         assert len(unit.asked) - asked > 2 * asked
     assert calm.settings.outputs[0].return_time == 90
 
@@ -212,36 +210,36 @@ async def test_files_of_two_units_are_not_mixed() -> None:
     with Twin() as twin:
         files = _files(twin)
     files["/json/all.json"] = files["/json/all.json"].replace(b'"mac":"02', b'"mac":"06')
-    async with served_files(files) as unit:
+    async with serve_files(files) as unit:
         with pytest.raises(UnusableAnswer, match="two units seem to answer"):
-            await pulled(unit.url)
+            await pull(unit.url)
 
 
-async def test_what_a_unit_writes_does_nothing_to_a_terminal() -> None:
+async def test_text_of_a_unit_does_not_control_the_terminal() -> None:
     with Twin() as twin:
         files = _files(twin)
     for path in ("/json/status.json", "/json/all.json", "/json/network.json"):
         content = msgspec.json.decode(files[path])
         files[path] = msgspec.json.encode(content | {"sname": "a\x1b[2Jb", "\x1bc": "x"})
     files["/xml/stat.xml"] = re.sub(b"<sname>.*</sname>", b"", files["/xml/stat.xml"])
-    async with served_files(files) as unit:
-        found = await pulled(unit.url)
+    async with serve_files(files) as unit:
+        found = await pull(unit.url)
     assert found.identity.name == r"a\u001b[2Jb"
     assert all(remark.isprintable() for remark in found.remarks)
 
 
-async def test_what_is_no_unit_is_told() -> None:
+async def test_device_that_is_no_unit_is_reported() -> None:
     for files in ({}, {"/json/status.json": {"a": "b"}}, {"/api/settings": b"{}"}):
-        async with served_files(files) as unit:
+        async with serve_files(files) as unit:
             with pytest.raises(UnusableAnswer, match="is not a unit"):
-                await pulled(unit.url)
+                await pull(unit.url)
 
 
 async def test_a_real_unit_is_doubted_where_no_document_speaks() -> None:
     with Twin(settings=SETTINGS) as twin:
         files = _files(twin)
-    async with served_files(files) as unit:
-        found = await pulled(unit.url)
+    async with serve_files(files) as unit:
+        found = await pull(unit.url)
     assert found.why_lossy("rules.0.off_delay") == UNPROVEN
     assert found.why_lossy("rules.0.reference") is None
 
@@ -261,8 +259,8 @@ async def test_another_release_of_leverframe_is_read_as_far_as_it_goes() -> None
     document["profile"]["sw"] = "1.99"
     document["outputs"][1]["return_time"] = -7
     files["/api/settings"] = msgspec.json.encode(document)
-    async with served_files(files) as unit:
-        found = await pulled(unit.url)
+    async with serve_files(files) as unit:
+        found = await pull(unit.url)
     assert found.why_unread("watchdog.0.host")
     assert found.why_unread("email.tls")
     assert found.why_unread("power.2.unit")
@@ -280,11 +278,11 @@ async def test_entries_that_the_version_cannot_hold_are_unread() -> None:
         schedule=[msgspec.to_builtins(entry)],
         outputs=[{"name": "Pump", "novelty": 1}],
     )
-    async with served_files(files) as unit:
-        found = await pulled(unit.url)
+    async with serve_files(files) as unit:
+        found = await pull(unit.url)
     assert "does not allow its action" in str(found.why_unread("rules.0.source"))
     assert "does not allow its action" in str(found.why_unread("schedule.0"))
-    # A list that is too short does not tell the rest.
+    # A list that is too short does not show the rest.
     assert found.why_unread("outputs.0.name") is None
     assert found.why_unread("outputs.1.name")
     assert found.settings.rules == (Rule(),)
@@ -293,9 +291,9 @@ async def test_entries_that_the_version_cannot_hold_are_unread() -> None:
 
 
 async def test_settings_of_the_wrong_type_are_refused() -> None:
-    async with served_files(own_answer(outputs="none")) as unit:
+    async with serve_files(own_answer(outputs="none")) as unit:
         with pytest.raises(UnusableAnswer, match="settings cannot be read"):
-            await pulled(unit.url)
+            await pull(unit.url)
 
 
 @for_each(
@@ -312,7 +310,7 @@ async def test_settings_of_the_wrong_type_are_refused() -> None:
         ("", "", Profile("3.9", "1.75")),
     ],
 )
-def test_an_unknown_version_is_taken_as_the_nearest_and_told(
+def test_unknown_version_is_read_as_the_nearest_and_reported(
     hardware: str, software: str, profile: Profile
 ) -> None:
     nearest = nearest_profile(hardware, software)

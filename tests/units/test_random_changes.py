@@ -16,7 +16,7 @@ from leverframe.units.plan_runner import Applier
 from leverframe.units.planner import plan_for_settings
 from leverframe.units.unit_reader import pull_unit
 from tests.random_settings import random_settings
-from tests.units.told_twin import Killed, ToldTwin, told_twin
+from tests.units.scripted_twin import Killed, ScriptedTwin, start_scripted_twin
 from tests.units.unit_files import PROFILES
 
 MAX_ROUNDS = 20
@@ -30,8 +30,8 @@ def random_tree(profile: Profile, random: Random) -> Settings:
     return replace(tree, access=defaults(profile).access)
 
 
-async def applied_with_kills(unit: ToldTwin, folder: Path) -> None:
-    """Go on with what is unfinished until it is done, however often it is killed."""
+async def apply_with_kills(unit: ScriptedTwin, folder: Path) -> None:
+    """Resume what is unfinished until it is done, however often it is killed."""
     for _ in range(MAX_ROUNDS):
         (path,) = find_unfinished(folder)
         journal = reopen_journal(path)
@@ -55,7 +55,7 @@ async def test_a_change_that_is_killed_again_and_again_ends_where_it_should(
 ) -> None:
     random = Random(f"{profile} {is_real}")
     before, wanted = random_tree(profile, random), random_tree(profile, random)
-    async with told_twin(profile, before, is_real=is_real) as unit:
+    async with start_scripted_twin(profile, before, is_real=is_real) as unit:
         pulled = await pull_unit(unit.client())
         named = [path for path, _ in leaves(wanted)]
         plan = await plan_for_settings("unit", pulled, wanted, named)
@@ -66,7 +66,7 @@ async def test_a_change_that_is_killed_again_and_again_ends_where_it_should(
 
         unit.fate = fate
         ApplyJournal.begin(tmp_path, plan).close()
-        await applied_with_kills(unit, tmp_path)
+        await apply_with_kills(unit, tmp_path)
         differing = {path for path, *_ in difference(unit.settings, wanted)}
     assert differing <= {one.path for one in plan.left_out}
     assert differing <= {"serial.sdm_bitrate"}

@@ -1,4 +1,4 @@
-"""Units as public clients and documents show them: what they tell is read, nothing is guessed."""
+"""Units as public clients and documents show them: what they show is read, nothing is guessed."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from leverframe.testing.recordings.unit_client import unit_client
 from leverframe.units.client import PacedClient, UnitAnswer, open_paced_client
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_reader import pull_unit
-from tests.units.unit_server import served_files
+from tests.units.unit_server import serve_files
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "real_units"
 
@@ -25,17 +25,17 @@ def files_of_unit(name: str) -> dict[str, Any]:
     return files
 
 
-async def pulled(files: dict[str, Any]) -> PulledUnit:
-    async with served_files(files) as unit, open_paced_client(unit.url, paced=False) as client:
+async def pull_files(files: dict[str, Any]) -> PulledUnit:
+    async with serve_files(files) as unit, open_paced_client(unit.url, paced=False) as client:
         return await pull_unit(client)
 
 
-def changed(unit: PulledUnit) -> dict[str, Any]:
+def changes_of(unit: PulledUnit) -> dict[str, Any]:
     return {path: value for path, _, value in difference(defaults(unit.profile), unit.settings)}
 
 
-async def test_a_unit_of_hw_30_is_read_as_far_as_it_tells() -> None:
-    unit = await pulled(files_of_unit("hw3.0_sw1.58a.json"))
+async def test_unit_of_hw_30_is_read_as_far_as_it_shows() -> None:
+    unit = await pull_files(files_of_unit("hw3.0_sw1.58a.json"))
     assert unit.profile == Profile("3.0", "1.58a")
     assert (unit.identity.name, unit.identity.mac) == ("LK3_controller", "D8:80:39:00:00:07")
     (rule,) = unit.settings.rules
@@ -55,28 +55,28 @@ async def test_a_unit_of_hw_30_is_read_as_far_as_it_tells() -> None:
     )
     others = {
         path: value
-        for path, value in changed(unit).items()
+        for path, value in changes_of(unit).items()
         if not path.startswith(("rules.", "schedule.")) and not path.endswith("name")
     }
     assert others == {"pwm_frequency": (1000, 500)}
     assert [sensor.name for sensor in unit.settings.onewire[:2]] == ["Boiler", "Return"]
     assert unit.settings.outputs[2].name == "Pump"
-    # The maker's page has no key that tells these.
+    # The maker's page has no key for these.
     for path in ("outputs.0.return_time", "analog_inputs.0.sensor", "pid", "ui.language", "email"):
         assert unit.why_unread(path), path
     assert unit.settings.access.admin.name == "admin"
     assert unit.why_unread("access.admin.password")
     # No public client reads whether the regulator moves it.
     assert "regulator" in str(unit.why_unread("pwm.3.duty"))
-    assert any("/json/outputs.json is not there (status 404)" in note for note in unit.remarks)
+    assert any("/json/outputs.json does not exist (status 404)" in note for note in unit.remarks)
 
 
-async def test_a_variant_is_taken_as_its_kin_and_its_unknown_keys_are_told() -> None:
-    unit = await pulled(files_of_unit("hw3.5_sw1.49dps.json"))
+async def test_variant_is_read_as_its_kin_and_its_unknown_keys_are_reported() -> None:
+    unit = await pull_files(files_of_unit("hw3.5_sw1.49dps.json"))
     assert unit.profile == Profile("3.5", "1.49d")
-    assert any("1.49dps is not known; it is taken as HW 3.5 SW 1.49d" in x for x in unit.remarks)
+    assert any("1.49dps is unknown; it is read as HW 3.5 SW 1.49d" in x for x in unit.remarks)
     assert any(x.endswith("/json/all.json has unknown keys: rhewa.") for x in unit.remarks)
-    assert changed(unit) == {
+    assert changes_of(unit) == {
         "output_flags.invert_display": True,
         "digital_inputs.1.negate_display": True,
         **{f"modbus_mapping.{place}.slot": 1 for place in range(30)},
@@ -90,7 +90,7 @@ async def test_software_of_the_future_is_read_as_the_newest_known(software: str)
     files = files_of_unit("hw3.0_sw1.58a.json")
     for path in ("/json/status.json", "/json/all.json", "/xml/stat.xml"):
         files[path] |= {"sw": software, "hw": "3.9"}
-    unit = await pulled(files)
+    unit = await pull_files(files)
     assert unit.profile == Profile()
     assert software in unit.remarks[0]
     # An entry of another dialect has another number of fields.
@@ -117,7 +117,7 @@ async def test_settings_of_before_and_after_a_restart_are_never_mixed() -> None:
             client = RestartingClient(plain, paced=False, retry_waits_s=(0.01,) * 50)
             client.twin = twin
             unit = await pull_unit(client, by_files=True)
-    assert changed(unit) == {}
+    assert changes_of(unit) == {}
 
 
 async def test_a_unit_that_restarts_is_waited_for() -> None:

@@ -14,7 +14,7 @@ from leverframe.units.file_update import save_unit_file
 from leverframe.units.unit_text import unit_text
 from tests.effort import some_of
 from tests.random_settings import random_settings
-from tests.units.unit_files import PROFILES, written
+from tests.units.unit_files import PROFILES, write_unit_file
 
 NEWEST = Profile()
 FILE = """\
@@ -41,7 +41,7 @@ time = "06:30"
 """
 
 
-def commented(text: str, random: Random) -> str:
+def add_comments(text: str, random: Random) -> str:
     """The text with comments between and behind its lines, but not in lists: items may go."""
     lines: list[str] = []
     for number, line in enumerate(text.splitlines()):
@@ -65,7 +65,7 @@ def test_a_rewritten_file_says_the_settings_and_keeps_its_comments(
     before = with_value(before, "schedule", after.schedule)
     before = with_value(before, "access.users", after.access.users)
     text = unit_text(before, profile)
-    path = written(tmp_path, commented(text.text, random))
+    path = write_unit_file(tmp_path, add_comments(text.text, random))
     old = path.read_text(encoding="utf-8").splitlines()
     secrets = {**text.secrets, **save_unit_file(path, after, profile)}
     said = load_unit_file(path, secrets=KnownSecrets({}, secrets))
@@ -81,13 +81,13 @@ def test_a_rewritten_file_says_the_settings_and_keeps_its_comments(
 
 
 def test_a_file_that_says_it_already_is_not_touched(tmp_path: Path) -> None:
-    path = written(tmp_path, FILE)
+    path = write_unit_file(tmp_path, FILE)
     assert save_unit_file(path, load_unit_file(path).settings, NEWEST) == {}
     assert path.read_text(encoding="utf-8") == FILE
 
 
-def test_only_changed_lines_are_written_anew(tmp_path: Path) -> None:
-    path = written(tmp_path, FILE)
+def test_only_changed_lines_are_rewritten(tmp_path: Path) -> None:
+    path = write_unit_file(tmp_path, FILE)
     settings = load_unit_file(path).settings
     settings = with_value(settings, "outputs.2.return_time", 3600)
     settings = with_value(settings, "outputs.3.name", "Fan")
@@ -126,8 +126,8 @@ def with_value_of(rule: Rule, **fields: int) -> Rule:
     return Rule(**{name: getattr(rule, name) for name in rule.__struct_fields__} | fields)
 
 
-def test_what_is_gone_is_taken_out(tmp_path: Path) -> None:
-    path = written(tmp_path, FILE)
+def test_removed_settings_are_taken_out(tmp_path: Path) -> None:
+    path = write_unit_file(tmp_path, FILE)
     settings = load_unit_file(path).settings
     settings = with_value(settings, "rules", settings.rules[:1])
     settings = with_value(settings, "schedule.0", None)
@@ -141,14 +141,14 @@ def test_what_is_gone_is_taken_out(tmp_path: Path) -> None:
 
 
 def test_a_rule_without_a_sentence_becomes_a_table(tmp_path: Path) -> None:
-    path = written(tmp_path, '[rules]\n1 = "when DS1 < 12, then OUT0 on"\n')
+    path = write_unit_file(tmp_path, '[rules]\n1 = "when DS1 < 12, then OUT0 on"\n')
     settings = with_value(load_unit_file(path).settings, "rules", (Rule(source2="DS1"),))
     save_unit_file(path, settings, NEWEST)
     assert load_unit_file(path).settings.rules == (Rule(source2="DS1"),)
 
 
 def test_a_rule_of_an_empty_place_goes_and_the_later_ones_stay(tmp_path: Path) -> None:
-    path = written(
+    path = write_unit_file(
         tmp_path,
         '[rules]\n1 = "when DS1 < 12, then OUT0 on"\n2 = "when DS2 < 12, then OUT1 on"\n',
     )
@@ -160,12 +160,16 @@ def test_a_rule_of_an_empty_place_goes_and_the_later_ones_stay(tmp_path: Path) -
 
 
 def test_the_version_and_what_is_unread_are_brought_up_to_date(tmp_path: Path) -> None:
-    path = written(tmp_path, '# opening\n\n# about outputs\n[outputs.OUT0]\nname = "Pump"\n')
+    path = write_unit_file(
+        tmp_path, '# opening\n\n# about outputs\n[outputs.OUT0]\nname = "Pump"\n'
+    )
     older = Profile("3.5", "1.44")
     settings = load_unit_file(path, profile=older).settings
     save_unit_file(path, settings, older)
     assert path.read_text(encoding="utf-8").splitlines()[0] == "# opening"
-    whole = written(tmp_path, 'hardware = "3.9"\nsoftware = "1.75"\ncomplete = true\n', "w.toml")
+    whole = write_unit_file(
+        tmp_path, 'hardware = "3.9"\nsoftware = "1.75"\ncomplete = true\n', "w.toml"
+    )
     save_unit_file(whole, load_unit_file(whole).settings, NEWEST, ["email"])
     assert load_unit_file(whole).unread == ("email",)
     save_unit_file(whole, settings, older, ["email"])
@@ -182,16 +186,16 @@ def test_a_new_file_is_written_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_an_included_file_says_against_it_is_refused(tmp_path: Path) -> None:
-    written(tmp_path, '[rules]\n1 = "when DS1 < 12, then OUT0 on"\n', "common.toml")
-    path = written(tmp_path, 'include = ["common.toml"]\n')
+def test_contradicting_included_file_is_refused(tmp_path: Path) -> None:
+    write_unit_file(tmp_path, '[rules]\n1 = "when DS1 < 12, then OUT0 on"\n', "common.toml")
+    path = write_unit_file(tmp_path, 'include = ["common.toml"]\n')
     settings = with_value(load_unit_file(path).settings, "rules", ())
     with pytest.raises(BadUnitFile, match=r"rules\.1\.source would differ from the unit"):
         save_unit_file(path, settings, NEWEST)
     assert path.read_text(encoding="utf-8") == 'include = ["common.toml"]\n'
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadUnitFile, match="cannot be written: No such file"):
         save_unit_file(tmp_path / "no" / "u.toml", random_settings(NEWEST, Random(1)), NEWEST)
 
@@ -200,7 +204,7 @@ def test_a_long_list_keeps_its_lines_and_their_comments(tmp_path: Path) -> None:
     unread = ["email", "gsm", "http", "mqtt", "snmp", "watchdog", "oled", "power", "serial", "ui"]
     unread += ["modbus_slots", "modbus_devices"]
     text = unit_text(defaults(NEWEST), NEWEST, unread).text
-    path = written(tmp_path, text.replace('"gsm",', '"gsm", # no modem'))
+    path = write_unit_file(tmp_path, text.replace('"gsm",', '"gsm", # no modem'))
     save_unit_file(path, defaults(NEWEST), NEWEST, unread[1:])
     assert '    "gsm", # no modem\n' in path.read_text(encoding="utf-8")
     save_unit_file(path, defaults(NEWEST), NEWEST, [*unread, "pwm", "weather"])

@@ -16,11 +16,11 @@ from leverframe.units.planner import plan_for_settings
 from leverframe.units.rollback import JournalledChange, plan_back
 from leverframe.units.unit_reader import pull_unit
 from tests.units.plain_front import plain_front
+from tests.units.scripted_twin import start_scripted_twin
 from tests.units.test_random_changes import random_tree
-from tests.units.told_twin import told_twin
 from tests.units.unit_files import PROFILES
 
-pytestmark = pytest.mark.usefixtures("unpaced")
+pytestmark = pytest.mark.usefixtures("lift_pacing")
 
 JOURNALS = Path("unit-journal")
 FIRST = '[outputs.OUT0]\nname = "Pump"\n'
@@ -152,16 +152,16 @@ def test_a_folder_is_rolled_back_with_one_command_and_a_unit_that_is_gone_stops_
     capsys.readouterr()
     with fleet[2].fault(faults.status(404)):
         assert run("rollback", JOURNALS, "--yes") == 2
-    told = capsys.readouterr()
-    done = " ".join(line for line in told.out.splitlines() if "done" in line)
+    output = capsys.readouterr()
+    done = " ".join(line for line in output.out.splitlines() if "done" in line)
     assert [url in done for url in urls] == [True, True, False]
-    assert f"{urls[2]} shows no MAC address" in told.err
+    assert f"{urls[2]} shows no MAC address" in output.err
     assert [names(twin) for twin in fleet] == [["", ""], ["", ""], ["Pump", ""]]
     # The unit that was gone is left; several journals mean the same as their folder.
     assert run("rollback", *journals(), "--yes") == 0
-    told = capsys.readouterr()
-    assert "Already rolled back, and skipped: 3.\n" in told.out
-    assert told.out.endswith(f"{urls[2]}: done.\n")
+    output = capsys.readouterr()
+    assert "Already rolled back, and skipped: 3.\n" in output.out
+    assert output.out.endswith(f"{urls[2]}: done.\n")
     assert names(fleet[2]) == ["", ""]
     assert run("rollback", JOURNALS, "--yes") == 0
     assert capsys.readouterr().out.endswith("No change is left to roll back.\n")
@@ -210,18 +210,18 @@ def test_a_change_that_sent_nothing_is_not_rolled_back(
     assert twin.settings["outputs"][3]["name"] == "Valve"
 
 
-def test_what_is_no_journal_is_refused_and_stops_no_unit(
+def test_file_that_is_no_journal_is_refused_and_stops_no_unit(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("rollback", "nowhere", "--yes") == 2
     assert "Journal nowhere does not exist" in capsys.readouterr().err
     Path("empty").mkdir()
     assert run("rollback", "empty", "--yes") == 2
-    assert "There is no journal (*.jsonl) in empty." in capsys.readouterr().err
+    assert "There are no journals (*.jsonl) in empty." in capsys.readouterr().err
     assert run("apply", "first.toml", fleet[0].url, "--yes") == 0
     (JOURNALS / "broken.jsonl").write_text("{}\n")
     assert run("rollback", JOURNALS, "--yes") == 2
-    assert "broken.jsonl is no journal of a change." in capsys.readouterr().err
+    assert "broken.jsonl is not the journal of a change." in capsys.readouterr().err
     assert names(fleet[0]) == ["", ""]
     Path("elsewhere.jsonl").write_bytes(journals()[0].read_bytes())
     assert run("rollback", journals()[0], "elsewhere.jsonl", "--yes") == 2
@@ -230,12 +230,12 @@ def test_what_is_no_journal_is_refused_and_stops_no_unit(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("profile", PROFILES[::8], ids=str)
-async def test_whatever_is_not_as_before_after_a_rollback_is_listed(
+async def test_remaining_differences_after_a_rollback_are_listed(
     tmp_path: Path, profile: Profile
 ) -> None:
     random = Random(str(profile))
     before, wanted = random_tree(profile, random), random_tree(profile, random)
-    async with told_twin(profile, before, is_real=True) as unit:
+    async with start_scripted_twin(profile, before, is_real=True) as unit:
         pulled = await pull_unit(unit.client())
         named = [path for path, _ in leaves(wanted)]
         plan = await plan_for_settings("unit", pulled, wanted, named)

@@ -16,18 +16,18 @@ UNITS = [empty_plan(name) for name in "abcdef"]
 class Bench:
     def __init__(self, *bad: str) -> None:
         self.begun: list[str] = []
-        self.at_once = self.most_at_once = 0
+        self.running = self.most_running = 0
         self._bad = bad
 
     async def apply(self, one: UnitPlan) -> None:
         self.begun.append(one.unit)
-        self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
         if one.unit in self._bad:
-            self.at_once -= 1
+            self.running -= 1
             raise ApplyStopped(f"{one.unit} failed")
         await self._others()
-        self.at_once -= 1
+        self.running -= 1
 
     async def _others(self) -> None:
         for _ in range(3):
@@ -42,7 +42,7 @@ async def test_units_are_done_in_batches_after_those_that_are_tried_first() -> N
     bench = Bench()
     results = await roll_out(UNITS, bench.apply, canaries=UNITS[:1], batch=3)
     assert bench.begun == list("abcdef")
-    assert bench.most_at_once == 3
+    assert bench.most_running == 3
     assert outcome(results) == dict.fromkeys("abcdef", "")
 
 
@@ -51,7 +51,7 @@ async def test_a_canary_that_fails_stops_the_rest(batch: int) -> None:
     bench = Bench("b")
     results = await roll_out(UNITS, bench.apply, canaries=UNITS[:2], batch=batch)
     assert bench.begun == ["a", "b"]
-    assert outcome(results) == {"a": "", "b": "b failed", **dict.fromkeys("cdef", "not begun")}
+    assert outcome(results) == {"a": "", "b": "b failed", **dict.fromkeys("cdef", "not started")}
     assert [one.is_begun for one in results] == [True, True, *[False] * 4]
 
 
@@ -63,7 +63,7 @@ async def test_a_batch_is_ended_and_the_next_not_begun_where_one_of_it_failed() 
 
 
 @pytest.mark.parametrize(("answer", "begun"), [(True, "abcdef"), (False, "ab")])
-async def test_somebody_is_asked_after_the_canaries(answer: bool, begun: str) -> None:
+async def test_confirmation_is_requested_after_the_canaries(answer: bool, begun: str) -> None:
     asked: list[int] = []
     bench = Bench()
 
@@ -75,7 +75,7 @@ async def test_somebody_is_asked_after_the_canaries(answer: bool, begun: str) ->
     assert (asked, "".join(bench.begun)) == ([4], begun)
 
 
-async def test_nobody_is_asked_where_all_are_canaries() -> None:
+async def test_confirmation_is_not_requested_if_all_units_are_canaries() -> None:
     def refuse(left: int) -> bool:
         raise AssertionError
 
@@ -107,4 +107,4 @@ async def test_canaries_that_are_not_the_first_units_are_done_before_them() -> N
     bench = Bench("d")
     results = await roll_out(MIXED, bench.apply, canaries=choose_canaries(MIXED, "versions"))
     assert bench.begun == ["a", "b", "d"]
-    assert outcome(results) == {"a": "", "b": "", "d": "d failed", "c": "not begun"}
+    assert outcome(results) == {"a": "", "b": "", "d": "d failed", "c": "not started"}

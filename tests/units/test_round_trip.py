@@ -18,7 +18,7 @@ from tests.random_settings import random_settings
 from tests.units.test_pulling import EXISTING
 
 
-async def pulled_twin(profile: Profile, settings: dict[str, object], by_files: bool) -> PulledUnit:
+async def pull_twin(profile: Profile, settings: dict[str, object], by_files: bool) -> PulledUnit:
     with Twin(hw=profile.hw, sw=profile.sw, settings=settings) as twin:
         async with open_paced_client(twin.url, paced=False) as client:
             return await pull_unit(client, by_files=by_files)
@@ -38,12 +38,12 @@ async def test_settings_arrive_as_far_as_each_step_can_hold_them(
         for path, _, value in difference(defaults(source), random_settings(source, random, 60))
         if not path.startswith("access.")
     }
-    first = await pulled_twin(source, given, by_files)
+    first = await pull_twin(source, given, by_files)
     file = tmp_path / "unit.toml"
     write_pulled(first, file)
     said, _ = load_unit_file(file, need_secrets=False).for_version(target)
     wanted = said.over(defaults(target))
-    second = await pulled_twin(
+    second = await pull_twin(
         target,
         {
             path: value

@@ -1,4 +1,4 @@
-"""Rules as sentences: what is said is read back, and what is not understood is told."""
+"""Rules as sentences: sentences are read back, and those not understood are refused."""
 
 from random import Random
 
@@ -83,12 +83,12 @@ def test_a_rule_with_an_idle_second_condition_has_no_sentence() -> None:
 
 
 def test_a_rule_that_no_version_allows_has_no_sentence() -> None:
-    assert sentence_of(Rule(source="what nobody has")) is None
+    assert sentence_of(Rule(source="nothing")) is None
     assert sentence_of(Rule(value=7)) is None
 
 
 @for_each(
-    ("sentence", "told"),
+    ("sentence", "reason"),
     [
         ("DS1 >= 30: OUT0", "is not a rule; write it like"),
         ("when DS1 > 30, then OUT0 on", "write it like DS1 >= 30"),
@@ -102,7 +102,9 @@ def test_a_rule_that_no_version_allows_has_no_sentence() -> None:
         ("when DS1 >= 1, then OUT0 on, on delay 1.5s", "not in whole seconds"),
     ],
 )
-def test_what_is_not_understood_is_told(sentence: str, told: str) -> None:
+def test_sentence_that_is_not_understood_is_refused_with_the_reason(
+    sentence: str, reason: str
+) -> None:
     with pytest.raises(BadEntry, match=".*") as error:
         rule_from_sentence(sentence)
-    assert told in str(error.value)
+    assert reason in str(error.value)

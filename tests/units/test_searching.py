@@ -34,7 +34,7 @@ from tests.ports import free_port
 from tests.server.discovery.test_mdns import announcer_of
 
 MAC = "02:11:22:0A:0B:0C"
-#: Everybody on loopback.
+#: All addresses on loopback.
 ALL = "127.255.255.255"
 HERE = "127.0.0.1"
 
@@ -71,8 +71,8 @@ def test_a_name_that_is_none_refuses_the_whole_list(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["10.0.0.0/8", "10.0.0.0-10.255.255.255"])
-def test_more_addresses_than_anybody_means_are_refused(name: str) -> None:
-    with pytest.raises(BadAddressList, match=str(MAX_ADDRESSES)):
+def test_excessive_number_of_addresses_is_refused(name: str) -> None:
+    with pytest.raises(BadAddressList, match=f"More than {MAX_ADDRESSES:,} addresses"):
         addresses_from_names([name])
 
 
@@ -119,7 +119,7 @@ async def test_an_answer_that_is_none_is_left_out(answer: bytes) -> None:
         await lying
 
 
-async def test_a_machine_without_a_network_hears_nobody() -> None:
+async def test_machine_without_a_network_hears_no_unit() -> None:
     assert await broadcast_request(["not an address"], free_port(), listen_s=0.05) == []
 
 
@@ -132,8 +132,8 @@ async def test_controllers_that_announce_themselves_are_heard() -> None:
         async with asyncio.timeout(PATIENCE_S):
             heard: list[HeardUnit] = []
             while not heard:
-                everybody = await hear_announced([HERE], listen_s=0.5)
-                heard = [unit for unit in everybody if unit.mac == MAC]
+                announcements = await hear_announced([HERE], listen_s=0.5)
+                heard = [unit for unit in announcements if unit.mac == MAC]
     finally:
         await announcer.close()
     assert heard == [HeardUnit(f"http://{HERE}:8082", "Attic", MAC, "3.9", "1.75")]
@@ -142,16 +142,16 @@ async def test_controllers_that_announce_themselves_are_heard() -> None:
 # --- who is at an address -------------------------------------------------------------------------
 
 
-async def found(*named: str, **parameters: Any) -> list[FoundUnit]:
+async def look_up(*named: str, **parameters: Any) -> list[FoundUnit]:
     settings = {"ca_file": None, "wants_digest": False, **parameters}
     heard, login = settings.pop("heard", []), settings.pop("login", None)
     return await look_at(heard, named, GuardedLogins(lambda _: login, named), **settings)
 
 
-async def test_a_unit_at_a_named_address_is_told_and_an_empty_address_is_not() -> None:
+async def test_unit_at_a_named_address_is_listed_and_an_empty_address_is_not() -> None:
     async with Twin(hw="3.0", sw="1.58a", name="Attic & cellar", mac=MAC) as twin:
-        nobody = f"http://{HERE}:{free_port()}"
-        (unit,) = await found(nobody, twin.url, wants_digest=True)
+        unused_address = f"http://{HERE}:{free_port()}"
+        (unit,) = await look_up(unused_address, twin.url, wants_digest=True)
     assert (unit.name, unit.mac) == ("Attic & cellar", MAC)
     assert (unit.hardware, unit.software) == ("3.0", "1.58a")
     assert len(unit.digest) == 64
@@ -161,48 +161,48 @@ async def test_a_unit_at_a_named_address_is_told_and_an_empty_address_is_not() -
 
 async def test_the_digest_changes_with_the_settings_alone() -> None:
     async with Twin() as twin:
-        (first,) = await found(twin.url, wants_digest=True)
+        (first,) = await look_up(twin.url, wants_digest=True)
         await twin.acommand("/outs.cgi?out0=1")
-        assert await found(twin.url, wants_digest=True) == [first]
+        assert await look_up(twin.url, wants_digest=True) == [first]
         await twin.acommand("/stm.cgi?oname=0Pump")
-        (other,) = await found(twin.url, wants_digest=True)
+        (other,) = await look_up(twin.url, wants_digest=True)
         assert other.digest != first.digest
 
 
-async def test_who_asks_for_a_login_is_told_without_one_and_read_with_one() -> None:
+async def test_unit_that_requires_a_login_is_listed_without_one_and_read_with_one() -> None:
     async with Twin(accounts={"admin": "a long password"}) as twin:
-        (stranger,) = await found(twin.url)
+        (stranger,) = await look_up(twin.url)
         assert stranger == FoundUnit(twin.url, sign_in=True)
-        (unit,) = await found(twin.url, login=UnitLogin("admin", "a long password"))
+        (unit,) = await look_up(twin.url, login=UnitLogin("admin", "a long password"))
         assert unit.sign_in
         assert unit.software == "1.75"
-        (wrong,) = await found(twin.url, login=UnitLogin("admin", "another password"))
+        (wrong,) = await look_up(twin.url, login=UnitLogin("admin", "another password"))
         assert "rejects the login" in wrong.trouble
         assert not wrong.software
 
 
-async def test_something_else_at_an_address_is_told_as_no_unit() -> None:
+async def test_other_device_at_an_address_is_reported_as_no_unit() -> None:
     async with Twin() as twin:
         with twin.fault(faults.garbage()):
-            (other,) = await found(twin.url)
+            (other,) = await look_up(twin.url)
     assert "not like a unit" in other.trouble
     assert not other.mac
 
 
 async def test_a_unit_that_was_heard_and_is_silent_stays_in_the_list() -> None:
     heard = HeardUnit(f"http://{HERE}:{free_port()}", "Cellar", MAC, "3.5", "1.49")
-    (unit,) = await found(heard=[heard])
+    (unit,) = await look_up(heard=[heard])
     assert unit.name == "Cellar"
     assert unit.trouble
 
 
-async def test_a_unit_that_tells_two_mac_addresses_is_told_of() -> None:
+async def test_unit_that_shows_two_mac_addresses_is_reported() -> None:
     async with Twin(mac="02:00:00:00:00:01") as twin:
-        (unit,) = await found(heard=[HeardUnit(twin.url, "Cellar", MAC, "3.5", "1.49")])
+        (unit,) = await look_up(heard=[HeardUnit(twin.url, "Cellar", MAC, "3.5", "1.49")])
     assert "two MAC addresses" in unit.trouble
 
 
-def test_a_mac_address_at_two_places_is_told() -> None:
+def test_mac_address_at_two_places_is_reported() -> None:
     (sentence,) = doubles(
         [FoundUnit("http://192.0.2.1", mac=MAC), FoundUnit("http://192.0.2.2", mac=MAC)]
     )
@@ -212,7 +212,7 @@ def test_a_mac_address_at_two_places_is_told() -> None:
 
 
 @for_each("text", ["", "02:11:22:0a:0b", "02:11:22:0a:0b:0g", "021122334455"])
-def test_what_is_no_mac_address_is_none(text: str) -> None:
+def test_invalid_mac_address_is_none(text: str) -> None:
     assert normal_mac(text) is None
 
 
@@ -223,10 +223,10 @@ async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[
     async with Twin(mac=MAC, name="Cellar") as twin:
         twice = [twin.url, twin.url.replace(HERE, "localhost")]
         assert await find_units(twice, None, None, 1.0, None, True, False, None) == 0
-        told = capsys.readouterr()
-        assert "address" in told.out
-        assert MAC in told.out
-        assert "Several addresses show" in told.err
+        output = capsys.readouterr()
+        assert "address" in output.out
+        assert MAC in output.out
+        assert "Several addresses show" in output.err
         assert await find_units([twin.url], None, None, 1.0, None, True, True, None) == 0
         (line,) = capsys.readouterr().out.splitlines()
         unit = msgspec.json.decode(line)
@@ -240,25 +240,25 @@ async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[
     assert "No units were found." in capsys.readouterr().out
 
 
-async def test_who_is_heard_both_ways_is_told_once(
+async def test_unit_heard_both_ways_is_listed_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with Twin(mac=MAC, name="Cellar") as twin:
         versions = ("3.9", "1.75")
 
-        async def answered(listen_s: float) -> list[HeardUnit]:
+        async def hear_twin(listen_s: float) -> list[HeardUnit]:
             return [HeardUnit(twin.url, "Cellar", MAC, *versions)]
 
-        async def announced(listen_s: float) -> list[HeardUnit]:
+        async def hear_elsewhere(listen_s: float) -> list[HeardUnit]:
             return [HeardUnit("http://192.0.2.1", "Cellar", MAC, *versions)]
 
-        monkeypatch.setattr(find, "broadcast_request", answered)
-        monkeypatch.setattr(find, "hear_announced", announced)
+        monkeypatch.setattr(find, "broadcast_request", hear_twin)
+        monkeypatch.setattr(find, "hear_announced", hear_elsewhere)
         assert await find_units([], None, None, 1.0, None, True, True, None) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert msgspec.json.decode(line)["address"] == twin.url
 
 
-async def test_nobody_listens_for_an_hour() -> None:
+async def test_listening_for_an_hour_is_refused() -> None:
     with pytest.raises(find.CannotFind, match="at most 60"):
         await find_units([], None, None, 3600.0, None, True, True, None)

@@ -15,9 +15,9 @@ from leverframe.testing import Twin
 from leverframe.units.client import open_paced_client
 from tests.effort import some_of
 from tests.units.plain_front import Fate, PlainFront, plain_front
-from tests.units.unit_files import written
+from tests.units.unit_files import write_unit_file
 
-pytestmark = pytest.mark.usefixtures("unpaced")
+pytestmark = pytest.mark.usefixtures("lift_pacing")
 
 FILE = """
     [outputs.OUT0]
@@ -52,7 +52,7 @@ def front(twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     for place, rule in enumerate(("10*0*6000*0*0*1", "11*0*3000*0*0*0")):
         twin.command(f"/inpa.cgi?event={place}*{rule}*0*0*0*0*0*1")
         twin.command(f"/inpa.cgi?eventon={place}*1")
-    written(tmp_path, FILE)
+    write_unit_file(tmp_path, FILE)
     with plain_front(twin) as front:
         yield front
 

@@ -86,7 +86,7 @@ async def test_units_that_enable_a_rule_and_that_disable_it_are_not_alike() -> N
     assert "   1. Enable rule 1: when DS1 >= 60, then OUT1 on" in said
 
 
-async def test_what_a_plan_does_not_reach_names_the_units_that_it_is_about() -> None:
+async def test_unreached_settings_name_their_units() -> None:
     present = defaults(PROFILE)
     named = with_value(present, "outputs.0.name", "Pump")
     plan = await plan_of("a", present, named)

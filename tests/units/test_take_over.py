@@ -25,14 +25,14 @@ from leverframe.units.unit_plan import read_plans
 from tests.ports import free_port
 from tests.server.discovery.test_discovery import Client
 
-pytestmark = pytest.mark.usefixtures("unpaced")
+pytestmark = pytest.mark.usefixtures("lift_pacing")
 
 MAC = "D8:80:39:91:73:89"
 #: What clients read, and what never stays the same in them.
 READ = ("/json/status.json", "/json/outputs.json", "/json/inputs.json", "/xml/eve2.xml")
 
 
-async def taken(
+async def take_place(
     twin: Twin, folder: Path, user: str | None = None, file: Path | None = None
 ) -> Config:
     """Take the place of a twin; return the configuration that was written."""
@@ -81,7 +81,7 @@ async def test_clients_find_what_they_knew(
         )
         if is_real:
             twin.fault(faults.status(404), path="/api/settings")
-        config = await taken(twin, tmp_path)
+        config = await take_place(twin, tmp_path)
         before = {path: await twin.aget(path) for path in READ}
         asked = {request.method for request in twin.requests()}
     assert asked == {"GET"}
@@ -93,15 +93,15 @@ async def test_clients_find_what_they_knew(
         files = built.web._handlers.status_files
         for path, text in before.items():
             assert files.reply(path).body.decode() == text, path
-    told = capsys.readouterr().out
-    assert "leverframe run --config" in told
+    output = capsys.readouterr().out
+    assert "leverframe run --config" in output
     if is_real:
-        assert "not taken over: " in told
+        assert "not taken over: " in output
 
 
 async def test_discovery_answers_as_the_unit_did(tmp_path: Path) -> None:
     async with Twin(hw="3.5", sw="1.49", name="Cellar", mac=MAC) as twin:
-        config = await taken(twin, tmp_path)
+        config = await take_place(twin, tmp_path)
     async with running(config) as built:
         server, port = (
             DiscoveryServer(built.controller, name=built.name, mac=built.mac),
@@ -117,11 +117,11 @@ async def test_discovery_answers_as_the_unit_did(tmp_path: Path) -> None:
     assert answer.splitlines() == ["Cellar", MAC.replace(":", "-"), "1.49", "3.5"]
 
 
-async def test_meters_go_on_where_they_stood(tmp_path: Path) -> None:
+async def test_meters_continue_from_their_readings(tmp_path: Path) -> None:
     async with Twin(mac=MAC) as twin:
         await twin.acommand("/inpa.cgi?powsave=1", "/inpa.cgi?powset=012345")
         known = (await twin.astate())["ENERGY1"]
-        config = await taken(twin, tmp_path)
+        config = await take_place(twin, tmp_path)
     assert known
     async with running(config) as built:
         assert built.controller.engine.values["ENERGY1"] == known
@@ -129,12 +129,12 @@ async def test_meters_go_on_where_they_stood(tmp_path: Path) -> None:
 
 async def test_nothing_is_overwritten(tmp_path: Path) -> None:
     async with Twin(mac=MAC) as twin:
-        await taken(twin, tmp_path)
+        await take_place(twin, tmp_path)
         with pytest.raises(CannotTakeOver, match="choose another file"):
-            await taken(twin, tmp_path)
+            await take_place(twin, tmp_path)
         (tmp_path / "cellar.toml").unlink()
         with pytest.raises(CannotTakeOver, match="choose a new folder"):
-            await taken(twin, tmp_path)
+            await take_place(twin, tmp_path)
 
 
 async def test_the_account_that_signed_in_is_taken_over(
@@ -143,17 +143,17 @@ async def test_the_account_that_signed_in_is_taken_over(
     monkeypatch.setattr("sys.stdin", io.StringIO("a long password\n"))
     async with Twin(mac=MAC, accounts={"owner": "a long password"}) as twin:
         with pytest.raises(SignInNeeded):
-            await taken(twin, tmp_path)
+            await take_place(twin, tmp_path)
         assert not (tmp_path / "data").exists()
-        config = await taken(twin, tmp_path, "owner")
+        config = await take_place(twin, tmp_path, "owner")
     async with running(config) as built:
         access = built.controller.engine.settings.access
         assert access.required
         assert access.admin.name == "owner"
         assert await Passwords().right(access.admin.password, "a long password")
-    told = capsys.readouterr().out
-    assert "the account that you signed in with" in told
-    assert "a long password" not in told + (tmp_path / "cellar.toml").read_text()
+    output = capsys.readouterr().out
+    assert "the account that you signed in with" in output
+    assert "a long password" not in output + (tmp_path / "cellar.toml").read_text()
 
 
 ACCOUNTS = """
@@ -188,23 +188,23 @@ def accounts_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def written_below(folder: Path) -> bytes:
+def read_all_files(folder: Path) -> bytes:
     """Return everything that was written to files."""
     return b"".join(one.read_bytes() for one in folder.rglob("*") if one.is_file())
 
 
-async def test_a_unit_file_tells_the_accounts_that_the_unit_does_not_show(
+async def test_unit_file_supplies_the_accounts_that_the_unit_does_not_show(
     tmp_path: Path, accounts_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan_file = tmp_path / "plan.json"
     async with Twin(hw="3.9", sw="1.75", mac=MAC) as twin:
         twin.fault(faults.status(404), path="/api/settings")
         await twin.acommand("/stm.cgi?oname=0Pump")
-        config = await taken(twin, tmp_path, file=accounts_file)
-        told = capsys.readouterr().out
+        config = await take_place(twin, tmp_path, file=accounts_file)
+        output = capsys.readouterr().out
         async with running(config) as built:
             settings = built.controller.engine.settings
-        await changed_there(config, "/stm.cgi?oname=1Lamp")
+        await change_controller(config, "/stm.cgi?oname=1Lamp")
         await give_back(tmp_path / "data", None, None, None, plan_file)
     access = settings.access
     accounts = {one.name: one.password for one in (access.admin, access.user, *access.users) if one}
@@ -212,14 +212,14 @@ async def test_a_unit_file_tells_the_accounts_that_the_unit_does_not_show(
         assert await Passwords().right(accounts[name], PASSWORDS[key])
     assert settings.email.password == PASSWORDS["MAIL"]
     assert settings.outputs[0].name == "Pump"
-    assert "note: outputs.OUT0.name is taken from the unit" in told
-    assert not [line for line in told.splitlines() if line.startswith("not taken over: access")]
-    # What the file told is no change to bring to the unit, and no file shows a secret.
+    assert "note: outputs.OUT0.name is taken from the unit" in output
+    assert not [line for line in output.splitlines() if line.startswith("not taken over: access")]
+    # What the file set is no change to bring to the unit, and no file shows a secret.
     (plan,) = read_plans(plan_file)
     new = {change.path: change.new for step in plan.steps for change in step.changes}
     assert new == {"outputs.1.name": "Lamp"}
-    written = written_below(tmp_path)
-    assert not [one for one in PASSWORDS.values() if one.encode() in written or one in told]
+    written = read_all_files(tmp_path)
+    assert not [one for one in PASSWORDS.values() if one.encode() in written or one in output]
 
 
 async def test_a_unit_file_with_other_accounts_than_the_unit_shows_is_refused(
@@ -227,14 +227,14 @@ async def test_a_unit_file_with_other_accounts_than_the_unit_shows_is_refused(
 ) -> None:
     async with Twin(mac=MAC) as twin:
         with pytest.raises(ContradictedUnit, match=r"access\.users"):
-            await taken(twin, tmp_path, file=accounts_file)
+            await take_place(twin, tmp_path, file=accounts_file)
     assert not (tmp_path / "data").exists()
 
 
 # --- the way back ---------------------------------------------------------------------------------
 
 
-async def changed_there(config: Config, *commands: str) -> None:
+async def change_controller(config: Config, *commands: str) -> None:
     """Let clients change something on the controller."""
     async with running(config) as built:
         for command in commands:
@@ -245,7 +245,7 @@ async def changed_there(config: Config, *commands: str) -> None:
 
 
 @pytest.mark.parametrize("is_real", [pytest.param(True, marks=pytest.mark.thorough), False])
-async def test_what_was_changed_meanwhile_is_planned_for_the_unit(
+async def test_changes_since_the_take_over_are_planned_for_the_unit(
     tmp_path: Path, is_real: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan_file = tmp_path / "plan.json"
@@ -253,24 +253,24 @@ async def test_what_was_changed_meanwhile_is_planned_for_the_unit(
         if is_real:
             twin.fault(faults.status(404), path="/api/settings")
         await twin.acommand("/stm.cgi?oname=0Pump", "/stm.cgi?oname=1Lamp")
-        config = await taken(twin, tmp_path)
-        await changed_there(config, "/stm.cgi?oname=0Well", "/stm.cgi?oname=2Heater")
-        # Somebody was at the unit, too.
+        config = await take_place(twin, tmp_path)
+        await change_controller(config, "/stm.cgi?oname=0Well", "/stm.cgi?oname=2Heater")
+        # The unit was changed, too.
         await twin.acommand("/stm.cgi?oname=1Light", "/stm.cgi?oname=2Fan")
         capsys.readouterr()
         done = await give_back(tmp_path / "data", None, None, None, plan_file)
-        told = capsys.readouterr().out
+        output = capsys.readouterr().out
         (plan,) = read_plans(plan_file)
     assert done == 0
     new = {change.path: change.new for step in plan.steps for change in step.changes}
     assert new == {"outputs.0.name": "Well", "outputs.2.name": "Heater"}
-    assert "outputs.OUT2.name was also changed on the unit" in told
-    assert "outputs.OUT1.name" not in told
+    assert "outputs.OUT2.name was also changed on the unit" in output
+    assert "outputs.OUT1.name" not in output
 
 
 async def test_nothing_is_planned_for_another_unit_or_version(tmp_path: Path) -> None:
     async with Twin(mac=MAC) as twin:
-        await taken(twin, tmp_path)
+        await take_place(twin, tmp_path)
     for other, said in (
         (Twin(mac="02:00:00:00:00:01"), "MAC address"),
         (Twin(mac=MAC, sw="1.49"), "compare them"),
@@ -280,7 +280,7 @@ async def test_nothing_is_planned_for_another_unit_or_version(tmp_path: Path) ->
                 await give_back(tmp_path / "data", twin.url, None, None, None)
 
 
-async def test_a_folder_that_took_no_place_is_told(tmp_path: Path) -> None:
+async def test_folder_that_took_no_place_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CannotTakeOver, match="is not the data folder"):
         await give_back(tmp_path, None, None, None, None)
     (tmp_path / "taken-over.json").write_text("{}")
@@ -293,8 +293,8 @@ async def test_rules_that_were_added_go_back_as_a_whole(tmp_path: Path) -> None:
     rule = "/inpa.cgi?event={}*9*1*2000*100*0*1*0*0*0*0*0"
     async with Twin(hw="3.0", sw="1.58a", mac=MAC) as twin:
         await twin.acommand(rule.format(0))
-        config = await taken(twin, tmp_path)
-        await changed_there(config, rule.format(1))
+        config = await take_place(twin, tmp_path)
+        await change_controller(config, rule.format(1))
         await give_back(tmp_path / "data", twin.url, None, None, tmp_path / "plan.json")
         (plan,) = read_plans(tmp_path / "plan.json")
     assert {change.path.partition(".")[0] for step in plan.steps for change in step.changes} == {

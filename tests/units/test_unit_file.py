@@ -1,4 +1,4 @@
-"""Unit files: what they say is what was written, and every mistake is told with its line."""
+"""Unit files: they are read as written, and every mistake is reported with its line."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +21,7 @@ from leverframe.units.file_loader import load_unit_file
 from leverframe.units.unit_text import unit_text
 from tests.effort import some_of
 from tests.random_settings import random_settings
-from tests.units.unit_files import PROFILES, mistakes, read_back, written
+from tests.units.unit_files import PROFILES, mistakes, read_back, write_unit_file
 
 NEWEST = Profile()
 HW30 = Profile("3.0", "1.58a")
@@ -54,7 +54,7 @@ def test_no_secret_stands_in_the_text() -> None:
     assert written_text.secrets == {key_of(path): f"hush-{path}" for path in paths}
 
 
-def test_what_was_not_read_is_not_spoken_about(tmp_path: Path) -> None:
+def test_unread_settings_are_not_written(tmp_path: Path) -> None:
     settings = with_value(defaults(NEWEST), "email.host", "mail.example")
     text = unit_text(settings, NEWEST, unread=["email"])
     assert "mail.example" not in text.text
@@ -64,7 +64,7 @@ def test_what_was_not_read_is_not_spoken_about(tmp_path: Path) -> None:
     assert not file.names("mqtt.password")
 
 
-def test_what_was_not_read_of_a_rule_stays_as_it_is(tmp_path: Path) -> None:
+def test_unread_parts_of_a_rule_stay_unchanged(tmp_path: Path) -> None:
     read = with_value(defaults(NEWEST), "rules", (Rule(source="DS1"), Rule(source="DS2")))
     text = unit_text(read, NEWEST, unread=["rules.0.permanent", "rules.1"])
     assert 'unread = ["rules.1.permanent", "rules.2"]' in text.text
@@ -74,7 +74,7 @@ def test_what_was_not_read_of_a_rule_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_rule_has_the_place_that_its_number_says(tmp_path: Path) -> None:
-    path = written(tmp_path, '[rules]\n4 = "when INPD1 < 1, then OUT0 on"\n')
+    path = write_unit_file(tmp_path, '[rules]\n4 = "when INPD1 < 1, then OUT0 on"\n')
     settings = load_unit_file(path).settings
     assert settings.rules[:3] == (None,) * 3
     assert settings.rules[3] == Rule(source="INPD1", compare="<", reference=1.0, enabled=True)
@@ -84,13 +84,13 @@ def test_a_rule_has_the_place_that_its_number_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["emial", "outputs.OUT9", "name.x", "rules.1.nothing"])
-def test_an_unknown_part_that_is_unread_is_told(key: str, tmp_path: Path) -> None:
-    (told,) = mistakes(written(tmp_path, f'complete = true\nunread = ["{key}"]\n'))
-    assert told == f"unit.toml, line 2: unread: unknown key {key}."
+def test_unknown_part_in_unread_is_reported(key: str, tmp_path: Path) -> None:
+    (mistake,) = mistakes(write_unit_file(tmp_path, f'complete = true\nunread = ["{key}"]\n'))
+    assert mistake == f"unit.toml, line 2: unread: unknown key {key}."
 
 
 def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
-    path = written(
+    path = write_unit_file(
         tmp_path,
         """\
         hardware = "3.9"
@@ -141,7 +141,7 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "mistake"),
     [
         ("[outputz.OUT0]", "Unknown key `outputz`. Did you mean `outputs`? Allowed: outputs, "),
         (
@@ -196,44 +196,48 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
         ("= 3", "is not valid TOML"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(line: str, told: str, tmp_path: Path) -> None:
+def test_mistake_in_a_unit_file_is_reported_with_its_line(
+    line: str, mistake: str, tmp_path: Path
+) -> None:
     text = f"# a comment\n\n{line}\n"
-    found = mistakes(written(tmp_path, text))
+    found = mistakes(write_unit_file(tmp_path, text))
     assert len(found) == 1
-    assert told in found[0]
+    assert mistake in found[0]
     number = 2 + len(line.splitlines())
     at_header = {"there is no rules.1", "such time, date"}
     assert found[0].startswith(
-        f"unit.toml, line {number}{' is' if 'valid TOML' in told else ':'} "
-    ) or any(words in told for words in at_header)
+        f"unit.toml, line {number}{' is' if 'valid TOML' in mistake else ':'} "
+    ) or any(words in mistake for words in at_header)
     assert "hush" not in found[0]
 
 
 def test_an_unknown_key_lists_all_that_are_known_nearest_first(tmp_path: Path) -> None:
-    (told,) = mistakes(written(tmp_path, 'hw = "3.9"\n'))
-    known = told.partition("Allowed: ")[2].rstrip(".").split(", ")
+    (mistake,) = mistakes(write_unit_file(tmp_path, 'hw = "3.9"\n'))
+    known = mistake.partition("Allowed: ")[2].rstrip(".").split(", ")
     assert known[0] == "hardware"
     assert len(known) == len(set(known)) > 12
     assert {"software", "outputs", "rules", "access"} <= set(known)
     assert "profile" not in known
 
 
-def test_what_a_version_lacks_is_told_with_the_versions_that_have_it(tmp_path: Path) -> None:
+def test_setting_that_a_version_lacks_is_reported_with_the_versions_that_have_it(
+    tmp_path: Path,
+) -> None:
     text = 'hardware = "3.0"\nsoftware = "1.58a"\n[modbus_devices.custom1]\nname = "x"\n'
-    assert mistakes(written(tmp_path, text)) == [
+    assert mistakes(write_unit_file(tmp_path, text)) == [
         "unit.toml, line 4: HW 3.0 SW 1.58a does not have modbus_devices.custom1.name; it exists"
         " in HW 3.5+ SW 1.36+."
     ]
 
 
-def test_a_setting_that_a_version_dropped_is_told(tmp_path: Path) -> None:
-    (told,) = mistakes(written(tmp_path, "[ui]\nauto_sign_in = true\n"))
-    assert told.startswith("unit.toml, line 2: HW 3.9 SW 1.75 does not have ui.auto_sign_in; it")
+def test_setting_that_a_version_dropped_is_reported(tmp_path: Path) -> None:
+    (mistake,) = mistakes(write_unit_file(tmp_path, "[ui]\nauto_sign_in = true\n"))
+    assert mistake.startswith("unit.toml, line 2: HW 3.9 SW 1.75 does not have ui.auto_sign_in; it")
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
     text = "nmae = 1\n[pwm.PWM0]\nduty = 200\n[pwm.PWM1]\nduty = 300\n"
-    assert [one.split(":")[0] for one in mistakes(written(tmp_path, text))] == [
+    assert [one.split(":")[0] for one in mistakes(write_unit_file(tmp_path, text))] == [
         "unit.toml, line 1",
         "unit.toml, line 3",
         "unit.toml, line 5",
@@ -241,14 +245,14 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_file_without_version_is_checked_against_that_of_the_unit(tmp_path: Path) -> None:
-    path = written(tmp_path, '[rules]\n1 = "when DS1 >= 1, then ENABLE PID"\n')
+    path = write_unit_file(tmp_path, '[rules]\n1 = "when DS1 >= 1, then ENABLE PID"\n')
     assert load_unit_file(path, profile=NEWEST).profile == NEWEST
     with pytest.raises(BadUnitFile, match="HW 3.0 SW 1.58a has no action 'ENABLE PID' there"):
         load_unit_file(path, profile=HW30)
 
 
 def test_included_files_come_first_and_what_includes_them_wins(tmp_path: Path) -> None:
-    written(
+    write_unit_file(
         tmp_path,
         """\
         values = { zone = "nowhere", port = 1883 }
@@ -263,7 +267,7 @@ def test_included_files_come_first_and_what_includes_them_wins(tmp_path: Path) -
         """,
         "common.toml",
     )
-    path = written(
+    path = write_unit_file(
         tmp_path,
         """\
         include = ["common.toml"]
@@ -284,33 +288,34 @@ def test_included_files_come_first_and_what_includes_them_wins(tmp_path: Path) -
     assert file.lines["outputs.0.return_time"] == (str(path), 5)
 
 
-def test_a_circle_of_includes_is_told(tmp_path: Path) -> None:
-    written(tmp_path, 'name = "x"\ninclude = ["unit.toml"]\n', "common.toml")
-    (told,) = mistakes(written(tmp_path, 'include = [\n  "common.toml",\n]\n'))
+def test_loop_of_includes_is_reported(tmp_path: Path) -> None:
+    write_unit_file(tmp_path, 'name = "x"\ninclude = ["unit.toml"]\n', "common.toml")
+    (mistake,) = mistakes(write_unit_file(tmp_path, 'include = [\n  "common.toml",\n]\n'))
     assert (
-        told == "common.toml, line 2: unit.toml includes itself, directly or through another file;"
+        mistake
+        == "common.toml, line 2: unit.toml includes itself, directly or through another file;"
         " remove this include."
     )
 
 
-def test_more_includes_than_anybody_needs_are_told(tmp_path: Path) -> None:
-    written(tmp_path, "", "common.toml")
-    (told,) = mistakes(written(tmp_path, f"include = {['common.toml'] * 101}\n"))
-    assert told == "unit.toml, line 1: More than 100 files are included."
+def test_excessive_number_of_includes_is_reported(tmp_path: Path) -> None:
+    write_unit_file(tmp_path, "", "common.toml")
+    (mistake,) = mistakes(write_unit_file(tmp_path, f"include = {['common.toml'] * 101}\n"))
+    assert mistake == "unit.toml, line 1: More than 100 files are included."
 
 
-def test_a_mistake_in_an_included_file_is_told_with_its_own_line(tmp_path: Path) -> None:
-    written(tmp_path, "\n\n[pwm.PWM0]\nduty = 300\n", "common.toml")
-    (told,) = mistakes(written(tmp_path, 'include = ["common.toml"]\n'))
-    assert told.startswith("common.toml, line 4: pwm.PWM0.duty must be")
+def test_mistake_in_an_included_file_is_reported_with_its_own_line(tmp_path: Path) -> None:
+    write_unit_file(tmp_path, "\n\n[pwm.PWM0]\nduty = 300\n", "common.toml")
+    (mistake,) = mistakes(write_unit_file(tmp_path, 'include = ["common.toml"]\n'))
+    assert mistake.startswith("common.toml, line 4: pwm.PWM0.duty must be")
 
 
 def test_secrets_come_from_the_environment_or_a_file_for_its_owner_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MAIL_PASSWORD", "from environment")
-    kept = written(tmp_path, 'broker = "from file"\n', "secrets.toml")
-    path = written(
+    kept = write_unit_file(tmp_path, 'broker = "from file"\n', "secrets.toml")
+    path = write_unit_file(
         tmp_path,
         """\
         secrets = "secrets.toml"
@@ -329,27 +334,29 @@ def test_secrets_come_from_the_environment_or_a_file_for_its_owner_alone(
     assert "broker must be a string" in mistakes(path)[0]
 
 
-def test_a_password_that_no_account_can_have_is_told_and_not_shown(
+def test_impossible_password_is_reported_and_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = written(tmp_path, '[access.admin]\npassword = { env = "NEW_PASSWORD" }\n')
+    path = write_unit_file(tmp_path, '[access.admin]\npassword = { env = "NEW_PASSWORD" }\n')
     monkeypatch.setenv("NEW_PASSWORD", "hush" * 33)
-    (told,) = mistakes(path)
-    assert told == ("unit.toml, line 2: access.admin.password must be a text: 0 to 128 characters.")
+    (mistake,) = mistakes(path)
+    assert mistake == (
+        "unit.toml, line 2: access.admin.password must be a text: 0 to 128 characters."
+    )
     monkeypatch.setenv("NEW_PASSWORD", "hush" * 32)
     assert load_unit_file(path).settings.access.admin.password == "hush" * 32
 
 
 def test_a_secret_that_is_not_needed_is_as_if_not_named(tmp_path: Path) -> None:
-    path = written(tmp_path, '[email]\npassword = { env = "NOT_SET" }\n')
+    path = write_unit_file(tmp_path, '[email]\npassword = { env = "NOT_SET" }\n')
     assert not load_unit_file(path, need_secrets=False).names("email.password")
 
 
-def test_what_a_file_does_not_name_stays_as_it_is(tmp_path: Path) -> None:
+def test_settings_not_in_the_file_stay_unchanged(tmp_path: Path) -> None:
     present = with_value(defaults(NEWEST), "outputs.1.name", "Fan")
     present = with_value(present, "rules", (Rule(), Rule()))
     present = with_value(present, "schedule.4", ScheduleEntry())
-    path = written(
+    path = write_unit_file(
         tmp_path,
         """\
         schedule = {}
@@ -374,7 +381,7 @@ def test_what_a_file_does_not_name_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_a_complete_file_brings_everything_but_secrets_and_accounts(tmp_path: Path) -> None:
     present = random_settings(NEWEST, Random(3), 200)
-    file = load_unit_file(written(tmp_path, "complete = true\n"))
+    file = load_unit_file(write_unit_file(tmp_path, "complete = true\n"))
     kept = {key for key, _ in difference_paths(defaults(NEWEST), file.over(present))}
     assert all(pattern_of(key) in CONFIDENTIAL or key.startswith("access.") for key in kept)
 
@@ -383,8 +390,8 @@ def difference_paths(one: Settings, other: Settings) -> list[tuple[str, object]]
     return [(path, new) for path, _, new in difference(one, other)]
 
 
-def test_what_versions_hold_twice_stays_in_step(tmp_path: Path) -> None:
-    path = written(tmp_path, '[ui]\nrefresh = "1m"\nuser_read_only = true\n')
+def test_duplicate_settings_of_versions_stay_equal(tmp_path: Path) -> None:
+    path = write_unit_file(tmp_path, '[ui]\nrefresh = "1m"\nuser_read_only = true\n')
     file = load_unit_file(path)
     assert file.settings.variables.words[0] == 6
     assert file.settings.variables.bits[3] == 1
@@ -394,7 +401,7 @@ def test_what_versions_hold_twice_stays_in_step(tmp_path: Path) -> None:
 
 def test_a_file_is_carried_over_to_another_version(tmp_path: Path) -> None:
     text = '[rules]\n1 = "when DS1 >= 1, then ENABLE PID"\n[outputs.OUT0]\nname = "Pump"\n'
-    file = load_unit_file(written(tmp_path, text))
+    file = load_unit_file(write_unit_file(tmp_path, text))
     assert file.for_version(NEWEST) == (file, ())
     older, lost = file.for_version(HW30)
     assert older.profile == HW30
@@ -425,7 +432,7 @@ def test_durations_that_no_text_says_are_written_as_numbers() -> None:
     assert {pattern_of(path) for path in DURATIONS} == DURATIONS
 
 
-def test_whatever_a_file_holds_is_read_or_told(tmp_path: Path) -> None:
+def test_any_file_content_is_read_or_reported(tmp_path: Path) -> None:
     odd = [
         "1",
         "-1",
@@ -454,12 +461,12 @@ def test_whatever_a_file_holds_is_read_or_told(tmp_path: Path) -> None:
         chosen = dict.fromkeys(random.sample(keys, k=6))
         text = "".join(f"{key} = {random.choice(odd)}\n" for key in chosen)
         with suppress(BadUnitFile):
-            load_unit_file(written(tmp_path, text))
+            load_unit_file(write_unit_file(tmp_path, text))
 
 
 def test_a_long_list_has_one_item_a_line(tmp_path: Path) -> None:
     unread = ["email", "gsm", "http", "mqtt", "snmp", "watchdog", "oled", "power", "serial", "ui"]
     text = unit_text(defaults(NEWEST), NEWEST, [*unread, "modbus_slots", "modbus_devices"]).text
     assert '\nunread = [\n    "email",\n    "gsm",\n' in text
-    assert load_unit_file(written(tmp_path, text)).unread[:2] == ("email", "gsm")
+    assert load_unit_file(write_unit_file(tmp_path, text)).unread[:2] == ("email", "gsm")
     assert '\nunread = ["email", "gsm"]\n' in unit_text(defaults(NEWEST), NEWEST, unread[:2]).text

@@ -16,7 +16,7 @@ from leverframe.units.unit_plan import read_plans
 from tests.units.empty_plan import empty_plan
 from tests.units.plain_front import Fate, PlainFront, plain_front
 
-pytestmark = pytest.mark.usefixtures("unpaced")
+pytestmark = pytest.mark.usefixtures("lift_pacing")
 
 NAMES = '[outputs.OUT0]\nname = "Pump"\n\n[outputs.OUT1]\nname = "Fan"\n'
 JOURNALS = Path("unit-journal")
@@ -92,7 +92,7 @@ def test_a_unit_that_was_swapped_since_the_plan_gets_nothing(
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("swapping_target", "sentence"),
     [
         ("/xml/stat.xml", "after 1 of 2 steps: Another unit answers at"),
         pytest.param(
@@ -107,11 +107,11 @@ def test_a_unit_that_is_swapped_in_the_middle_gets_none_of_the_steps_that_are_le
     twin: Twin,
     other: Twin,
     capsys: pytest.CaptureFixture[str],
-    asked: str,
+    swapping_target: str,
     sentence: str,
 ) -> None:
     def swap(number: int, target: str) -> Fate:
-        if front.commands and target.startswith(asked):
+        if front.commands and target.startswith(swapping_target):
             front.unit = other
         return None
 
@@ -145,7 +145,7 @@ def test_a_unit_that_has_another_version_in_the_middle_gets_nothing_more(
     assert len(front.commands) == 1
 
 
-def test_what_a_restart_in_the_middle_has_lost_stops_a_plan(
+def test_settings_lost_by_a_restart_stop_the_plan(
     front: PlainFront, twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def restart(number: int, target: str) -> Fate:
@@ -183,9 +183,9 @@ def test_switching_sign_in_on_for_an_open_unit_is_read_back_with_the_new_account
     Path("sign-in.toml").write_text(NAMES + SIGN_IN)
     url = front.url if is_real else twin.url
     assert run("apply", "sign-in.toml", url, "--yes") == 0
-    told = capsys.readouterr().out
-    assert "   !  no rollback can restore access.admin.password\n" in told
-    assert told.endswith(f"{url}: done.\n")
+    output = capsys.readouterr().out
+    assert "   !  no rollback can restore access.admin.password\n" in output
+    assert output.endswith(f"{url}: done.\n")
     access = twin.controller.engine.settings.access
     assert (access.required, access.admin.name, names(twin)) == (True, "keeper", ["Pump", "Fan"])
     # The way back needs the account, and then goes the other way.

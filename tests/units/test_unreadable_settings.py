@@ -18,8 +18,8 @@ from leverframe.units.pull import write_pulled as pulled_to_file
 from leverframe.units.unit_plan import UnitPlan, read_plans, write_plans
 from leverframe.units.unit_reader import pull_unit
 from tests.units.plain_front import plain_front
-from tests.units.told_twin import ToldTwin, told_twin
-from tests.units.unit_files import written
+from tests.units.scripted_twin import ScriptedTwin, start_scripted_twin
+from tests.units.unit_files import write_unit_file
 
 NEW = Profile("3.9", "1.75")
 MAIL = '[email]\npassword = { env = "MAIL" }\n'
@@ -32,15 +32,15 @@ def tree(profile: Profile, **values: object) -> Settings:
     return settings
 
 
-async def plan_of(unit: ToldTwin, folder: Path, text: str) -> UnitPlan:
+async def plan_of(unit: ScriptedTwin, folder: Path, text: str) -> UnitPlan:
     pulled = await pull_unit(unit.client())
     secrets = KnownSecrets({"MAIL": "new words"})
-    file = load_unit_file(written(folder, text), profile=pulled.profile, secrets=secrets)
+    file = load_unit_file(write_unit_file(folder, text), profile=pulled.profile, secrets=secrets)
     return await plan_for_file("north", pulled, file)
 
 
 async def test_a_plan_names_a_secret_that_it_overwrites(tmp_path: Path) -> None:
-    async with told_twin(NEW, tree(NEW, email__password="old words")) as unit:
+    async with start_scripted_twin(NEW, tree(NEW, email__password="old words")) as unit:
         plan = await plan_of(unit, tmp_path, MAIL)
     (unknown,) = plan.cannot_be_undone
     assert (unknown.path, unknown.fate) == ("email.password", "set")
@@ -51,7 +51,7 @@ async def test_a_plan_names_a_secret_that_it_overwrites(tmp_path: Path) -> None:
 
 
 async def test_a_secret_that_was_not_set_can_be_undone(tmp_path: Path) -> None:
-    async with told_twin(NEW, tree(NEW)) as unit:
+    async with start_scripted_twin(NEW, tree(NEW)) as unit:
         plan = await plan_of(unit, tmp_path, MAIL)
     assert plan.steps
     assert plan.cannot_be_undone == ()
@@ -88,7 +88,7 @@ RULES = """
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said", "after"),
+    ("old", "new", "lines", "after"),
     [
         ("", "", [], [300, 120]),
         ("60, then OUT1 on", "55, then OUT1 on", ["1.off_delay; will be set to 0s"], [0, 120]),
@@ -112,14 +112,14 @@ RULES = """
     ],
 )
 async def test_plan_for_hardware_30_names_the_off_delays_that_it_touches_and_no_other_changes(
-    tmp_path: Path, old: str, new: str, said: list[str], after: list[int]
+    tmp_path: Path, old: str, new: str, lines: list[str], after: list[int]
 ) -> None:
     text = RULES.replace(old, new)
     if len(after) == 1:
         text = text.replace("2 = ", "1 = ")
-    async with told_twin(OLD, two_rules(), is_real=True) as unit:
+    async with start_scripted_twin(OLD, two_rules(), is_real=True) as unit:
         plan = await plan_of(unit, tmp_path, text)
-        assert lines_of(plan) == said
+        assert lines_of(plan) == lines
         journal = ApplyJournal.begin(tmp_path, plan)
         await Applier(plan, unit.client(), journal).run()
         assert off_delays(unit.settings.rules) == after
@@ -128,7 +128,7 @@ async def test_plan_for_hardware_30_names_the_off_delays_that_it_touches_and_no_
 async def test_step_that_writes_a_rule_names_the_off_delay_that_is_not_shown(
     tmp_path: Path,
 ) -> None:
-    async with told_twin(OLD, two_rules(), is_real=True) as unit:
+    async with start_scripted_twin(OLD, two_rules(), is_real=True) as unit:
         plan = await plan_of(unit, tmp_path, RULES.replace("60", "55"))
     (_, step, _) = describe_steps(plan)
     assert [change.new for change in step.changes] == [
@@ -137,7 +137,7 @@ async def test_step_that_writes_a_rule_names_the_off_delay_that_is_not_shown(
 
 
 async def test_off_delay_that_is_added_to_a_pulled_file_is_sent(tmp_path: Path) -> None:
-    async with told_twin(OLD, two_rules(), is_real=True) as unit:
+    async with start_scripted_twin(OLD, two_rules(), is_real=True) as unit:
         pulled = await pull_unit(unit.client())
         file = tmp_path / "pulled.toml"
         pulled_to_file(pulled, file)
@@ -148,12 +148,12 @@ async def test_off_delay_that_is_added_to_a_pulled_file_is_sent(tmp_path: Path) 
         assert lines_of(plan) == ["1.off_delay; will be set to 4m"]
 
 
-@pytest.mark.usefixtures("unpaced")
+@pytest.mark.usefixtures("lift_pacing")
 def test_rule_that_is_added_on_hardware_30_is_resumed_and_rolled_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    file = written(tmp_path, f'{RULES}    3 = "when DS3 >= 5, then OUT2 on"\n')
+    file = write_unit_file(tmp_path, f'{RULES}    3 = "when DS3 >= 5, then OUT2 on"\n')
     given = {path: value for path, _, value in difference(defaults(OLD), two_rules())}
     with Twin(hw="3.0", sw="1.58a", settings=given) as twin, plain_front(twin) as front:
         front.fate = lambda _, target: 503 if "eventon=2" in target else None

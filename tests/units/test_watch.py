@@ -70,7 +70,7 @@ def test_the_inventory_orders_the_watch(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "sentence"),
     [
         ('[watch]\nevery = "1s"', "watch.every must be from 5s"),
         ('[watch]\nevery = "soon"', "watch.every"),
@@ -88,18 +88,18 @@ def test_the_inventory_orders_the_watch(tmp_path: Path, monkeypatch: pytest.Monk
         ('[watch.sms]\nnumber = "1"', "sms"),
     ],
 )
-def test_a_mistake_in_the_table_is_told_with_its_line(
-    tmp_path: Path, table: str, said: str
+def test_mistake_in_the_table_is_reported_with_its_line(
+    tmp_path: Path, table: str, sentence: str
 ) -> None:
     with pytest.raises(BadUnitFile) as refusal:
         load_inventory(write(tmp_path, table))
-    assert said in str(refusal.value)
+    assert sentence in str(refusal.value)
     assert re.search(r"units.toml, line \d", str(refusal.value))
     assert "secret-token" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("is_real", [pytest.param(True, marks=pytest.mark.thorough), False])
-async def test_drift_is_what_the_file_names_and_the_unit_tells_otherwise(
+async def test_drift_lists_settings_that_the_unit_shows_differently_from_its_file(
     tmp_path: Path, is_real: bool
 ) -> None:
     file = tmp_path / "cellar.toml"
@@ -114,13 +114,13 @@ async def test_drift_is_what_the_file_names_and_the_unit_tells_otherwise(
             await bench.watcher.pull("cellar")
             assert health.drift is not None
             assert 'not "Pump"' in health.drift[0]
-            # A real unit does not tell its mail server.
+            # A real unit does not show its mail server.
             assert len(health.drift) == (1 if is_real else 2)
             await twin.acommand("/stm.cgi?oname=0Pump", "/stm.cgi?em1=mail.example")
             await bench.watcher.pull("cellar")
             assert health.drift == []
             assert health.troubles == {}
-            # The file is read anew each time.
+            # The file is read again each time.
             file.write_text("nonsense")
             await bench.watcher.pull("cellar")
             assert health.drift is None
@@ -131,7 +131,7 @@ async def test_drift_is_what_the_file_names_and_the_unit_tells_otherwise(
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "sentence"),
     [
         ({"port": 70000}, "Port 70000 is out of range"),
         ({"host": "0.0.0.0"}, "configure a password"),
@@ -139,11 +139,11 @@ async def test_drift_is_what_the_file_names_and_the_unit_tells_otherwise(
     ],
 )
 async def test_a_watch_that_would_not_be_safe_does_not_begin(
-    tmp_path: Path, changes: dict[str, Any], said: str
+    tmp_path: Path, changes: dict[str, Any], sentence: str
 ) -> None:
     units = (WatchedUnit("cellar", "http://192.0.2.1"),)
     order = msgspec.structs.replace(WatchOrder(units, tmp_path / "data"), **changes)
-    with pytest.raises(ErrorForPeople, match=said):
+    with pytest.raises(ErrorForPeople, match=sentence):
         await serve_watch(order, asyncio.Event())
     assert not (tmp_path / "data").exists()
 
@@ -155,7 +155,7 @@ async def test_an_inventory_without_units_is_not_watched(tmp_path: Path) -> None
         await watch(empty, 0, True, None, False)
 
 
-async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+async def test_port_in_use_is_reported(tmp_path: Path) -> None:
     async with Twin() as twin:
         port = int(twin.url.rpartition(":")[2])
         units = (WatchedUnit("cellar", twin.url),)
@@ -182,31 +182,31 @@ async def test_a_watch_serves_what_it_sees_and_ends_in_order(
         watching = asyncio.create_task(serve_watch(order, stop, as_json=True))
         async with asyncio.timeout(PATIENCE_S):
             await seen.wait()
-        told = await asyncio.to_thread(
+        metrics = await asyncio.to_thread(
             fetch_text, f"http://127.0.0.1:{port}", "/metrics", None, None
         )
         stop.set()
         await watching
-    assert 'leverframe_unit_reading{name="cellar",label="DS1"} 21.5' in told
-    assert "leverframe_history_points" in told
+    assert 'leverframe_unit_reading{name="cellar",label="DS1"} 21.5' in metrics
+    assert "leverframe_history_points" in metrics
     assert (tmp_path / "data" / "history.db").exists()
     assert '"event":"ready"' in capsys.readouterr().out
 
 
-async def test_a_watch_ends_when_it_is_told_to(
+async def test_watch_ends_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready = asyncio.Event()
     say_where = watch_module._print_address
 
-    def said(*words: Any, **more: Any) -> None:
+    def print_and_continue(*words: Any, **more: Any) -> None:
         say_where(*words, **more)
         ready.set()
 
-    monkeypatch.setattr(watch_module, "_print_address", said)
-    nobody = f'address = "http://127.0.0.1:{free_port()}"'
+    monkeypatch.setattr(watch_module, "_print_address", print_and_continue)
+    unreachable = f'address = "http://127.0.0.1:{free_port()}"'
     watching = asyncio.create_task(
-        watch(write(tmp_path, unit=nobody), free_port(), False, None, False)
+        watch(write(tmp_path, unit=unreachable), free_port(), False, None, False)
     )
     async with asyncio.timeout(PATIENCE_S):
         await ready.wait()
@@ -217,7 +217,7 @@ async def test_a_watch_ends_when_it_is_told_to(
         assert folder.was_given_back
 
 
-async def test_one_look_tells_how_each_unit_is(
+async def test_one_look_shows_the_health_of_each_unit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "cellar.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
@@ -225,9 +225,9 @@ async def test_one_look_tells_how_each_unit_is(
         named = f'address = "{twin.url}"\nfile = "cellar.toml"'
         path = write(tmp_path, unit=named)
         assert await watch(path, 0, True, None, False) == 1
-        told = capsys.readouterr().out
-        assert told.startswith("cellar, HW 3.5 SW 1.49: It differs from its file")
-        assert '   -  outputs.OUT0.name is nothing, not "Pump"' in told
+        output = capsys.readouterr().out
+        assert output.startswith("cellar, HW 3.5 SW 1.49: It differs from its file")
+        assert '   -  outputs.OUT0.name is nothing, not "Pump"' in output
         await twin.acommand("/stm.cgi?oname=0Pump")
         assert await watch(path, 0, True, None, False) == 0
         assert capsys.readouterr().out == "cellar, HW 3.5 SW 1.49: no problems.\n"
@@ -261,7 +261,7 @@ async def test_notices_go_through_every_channel_and_say_what_they_are_about() ->
     store = PersistentMessageStore(Writer(MemoryStore()))
     alarms = Alarms(channels, store, VirtualClock(), {}, capture=True)
     alarms.start()
-    alarms.send(UnitNotice("cellar", "reach", True, "Nobody answers.", "lost"))
+    alarms.send(UnitNotice("cellar", "reach", True, "No answer.", "lost"))
     by_channel = {message.channel: message for message in alarms.outbox.report().captured}
     assert set(by_channel) == {"http1", "email", "mqtt"}
     assert msgspec.json.decode(by_channel["http1"].content["body"]) == {
@@ -269,10 +269,10 @@ async def test_notices_go_through_every_channel_and_say_what_they_are_about() ->
         "kind": "reach",
         "active": True,
         "severity": "lost",
-        "text": "Nobody answers.",
+        "text": "No answer.",
     }
-    assert "cellar: Nobody answers." in by_channel["email"].content["text"]
-    assert "cellar: Nobody answers." in by_channel["mqtt"].reason
+    assert "cellar: No answer." in by_channel["email"].content["text"]
+    assert "cellar: No answer." in by_channel["mqtt"].reason
     assert by_channel["mqtt"].target == "leverframe/notify"
     await alarms.close()
 
@@ -281,6 +281,6 @@ async def test_without_channels_nothing_is_sent() -> None:
     store = PersistentMessageStore(Writer(MemoryStore()))
     alarms = Alarms(AlarmChannels(), store, VirtualClock(), {})
     alarms.start()
-    alarms.send(UnitNotice("cellar", "reach", True, "Nobody answers."))
+    alarms.send(UnitNotice("cellar", "reach", True, "No answer."))
     assert alarms.outbox.figures() == {}
     await alarms.close()

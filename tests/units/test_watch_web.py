@@ -142,8 +142,8 @@ async def test_the_history_of_a_unit_is_answered_by_its_labels() -> None:
         await bench.bench.look()
         bench.recorder.samples += bench.bench.samples
         bench.bench.clock.move_to(bench.bench.clock.now() + 60)
-        told = await bench.json("/api/history?unit=cellar&labels=DS1")
-        assert told["series"]["DS1"]["values"] == [21.5]
+        history = await bench.json("/api/history?unit=cellar&labels=DS1")
+        assert history["series"]["DS1"]["values"] == [21.5]
         assert "OUT0" in (await bench.json("/api/history?unit=cellar"))["series"]
         assert (await bench.ask("/api/history?unit=cellar&labels=NONE")).status == 400
 
@@ -233,11 +233,11 @@ async def test_a_plan_names_what_the_unit_does_not_show(tmp_path: Path) -> None:
     file = tmp_path / "cellar.toml"
     file.write_text('[email]\npassword = { env = "MAIL" }\n')
 
-    def wanted(profile: Profile) -> UnitFile:
+    def load_wanted(profile: Profile) -> UnitFile:
         secrets = KnownSecrets({"MAIL": "new words"})
         return load_unit_file(file, profile=profile, secrets=secrets)
 
-    async with web_bench(wanted={"cellar": wanted}) as (bench, twin):
+    async with web_bench(wanted={"cellar": load_wanted}) as (bench, twin):
         await twin.acommand("/stm.cgi?em4=oldwords")
         plan = await bench.json("/api/units/plan?unit=cellar", "POST")
         unseen = {"path": "email.password", "fate": "set", "value": "***", "is_lost": True}
@@ -253,7 +253,7 @@ async def test_another_unit_at_the_address_is_neither_compared_nor_changed(tmp_p
             for what in ("diff", "plan"):
                 refused = await bench.ask(f"/api/units/{what}?unit=cellar", "POST", **signed)
                 assert refused.status == 409
-                assert b"has the MAC address 02:00:00:00:00:01, not" in refused.body
+                assert b"its MAC address is 02:00:00:00:00:01, not" in refused.body
             await bench.json("/api/units/pull?unit=cellar", "POST", **signed)
         health = bench.bench.watcher.health["cellar"]
         assert "02:00:00:00:00:01" in health.troubles["pull"]

@@ -34,7 +34,7 @@ from tests.ports import free_port
 
 from .watch_bench import LOOK_S, as_real_unit, watching
 
-#: What the twins measure; a watcher may tell this, or nothing.
+#: What the twins measure; a watcher may report this, or nothing.
 DRIFTED = DriftedSetting("outputs.1.name", "nothing", '"Pump"')
 TRUTH = {"DS1": 21.5, "T1": -3.0, "CO2": 612.0, "VCC": 12.0}
 
@@ -50,14 +50,14 @@ def unit(request: pytest.FixtureRequest) -> Iterator[Twin]:
 
 
 def is_never_wrong(health: UnitHealth, twin: Twin) -> None:
-    """Whatever is told is what the twin has; a sign for absent may be 0 there."""
+    """Each reported value is that of the twin; a sign for absent may be 0 there."""
     state = twin.state
     for label, value in health.values.items():
         known = state[label]
         assert value == known or (known is None and value == 0), label
 
 
-async def test_a_real_unit_is_told_with_all_its_values(unit: Twin) -> None:
+async def test_real_unit_is_reported_with_all_its_values(unit: Twin) -> None:
     async with watching(WatchedUnit("cellar", unit.url)) as bench:
         await unit.aadvance(60)
         health = await bench.look()
@@ -91,7 +91,7 @@ async def test_leverframe_reports_its_values_exactly_and_its_findings_worst_firs
             assert [one.page for one in health.findings] == ["system?open=backup", "pid"]
             assert health.health == "fault"
             # One message for each, with its end.
-            assert bench.told() == [
+            assert bench.notice_states() == [
                 (f"{FINDING}trouble.store", True),
                 (f"{FINDING}pid_output_off.PWM1", True),
             ]
@@ -110,7 +110,7 @@ async def test_a_dead_unit_has_no_findings_and_no_drift() -> None:
             await bench.look()
             await bench.look()
             await bench.watcher.pull("cellar")
-            known = bench.told()
+            known = bench.notice_states()
             assert (len(known), bench.watcher.health["cellar"].health) == (2, "fault")
             with unit.fault(faults.status(500)):
                 for _ in range(2):
@@ -124,7 +124,7 @@ async def test_a_dead_unit_has_no_findings_and_no_drift() -> None:
                     assert "leverframe_unit_drift{" not in text
             # What was known before is known again, and is no news.
             assert len((await bench.look()).troubles) == 2
-            assert bench.told() == [*known, (ANSWER, True), (ANSWER, False)]
+            assert bench.notice_states() == [*known, (ANSWER, True), (ANSWER, False)]
 
 
 WRONG = UnitLogin("admin", "wrong")
@@ -159,10 +159,10 @@ async def test_a_refused_login_is_not_repeated_often_so_that_no_unit_locks_it() 
 
 
 @pytest.mark.parametrize(
-    ("uptime_s", "said"),
+    ("uptime_s", "age"),
     [(20, "20s"), (310, "5m10s"), (9005, "2h30m"), (86400 * 3 + 4 * 3600 + 59, "3d4h")],
 )
-async def test_a_restart_is_dated_by_the_uptime(uptime_s: int, said: str) -> None:
+async def test_a_restart_is_dated_by_the_uptime(uptime_s: int, age: str) -> None:
     async with Twin() as unit:
         as_real_unit(unit)
         async with watching(WatchedUnit("cellar", unit.url)) as bench:
@@ -172,7 +172,7 @@ async def test_a_restart_is_dated_by_the_uptime(uptime_s: int, said: str) -> Non
             # It needs 5 s to start.
             await unit.aadvance(uptime_s + 5)
             health = await bench.look(after_s=uptime_s + 60)
-            assert [one.sentence for one in bench.notices] == [f"It restarted {said} ago."]
+            assert [one.sentence for one in bench.notices] == [f"It restarted {age} ago."]
             assert health.restarted == bench.clock.wall() - uptime_s
 
 
@@ -221,7 +221,7 @@ RARER_FAULTS: list[tuple[Fault, str]] = [
     [*FAULTS, *(pytest.param(*one, marks=pytest.mark.thorough) for one in RARER_FAULTS)],
     ids=lambda one: getattr(one, "kind", str(one)),
 )
-async def test_a_fault_is_told_and_no_value_is_ever_wrong(
+async def test_fault_is_reported_and_no_value_is_ever_wrong(
     faulty: Twin, fault: Fault, kind: str
 ) -> None:
     async with watching(WatchedUnit("cellar", faulty.url)) as bench:
@@ -238,14 +238,14 @@ async def test_a_fault_is_told_and_no_value_is_ever_wrong(
                 assert health.is_up == (kind == VALUES)
                 if not health.is_up:
                     assert health.values == {}
-            assert (kind, True) in bench.told()
+            assert (kind, True) in bench.notice_states()
         bench.wait_for_answers(PATIENCE_S)
         await faulty.aadvance("2h")
         health = await bench.look(after_s=7200)
         assert health.troubles == {}
         is_never_wrong(health, faulty)
         assert health.values["DS1"] == 21.5
-        assert (kind, False) in bench.told()
+        assert (kind, False) in bench.notice_states()
 
 
 async def test_an_old_answer_that_is_given_again_is_not_taken_for_news() -> None:
@@ -277,7 +277,7 @@ async def test_one_glitch_is_shown_but_no_reason_for_a_message() -> None:
         assert bench.notices == []
 
 
-async def test_a_restart_is_counted_and_told_also_when_the_unit_runs_for_long_again() -> None:
+async def test_restart_is_counted_and_reported_even_after_a_long_run() -> None:
     async with Twin() as unit:
         as_real_unit(unit)
         async with watching(WatchedUnit("cellar", unit.url)) as bench:
@@ -289,14 +289,14 @@ async def test_a_restart_is_counted_and_told_also_when_the_unit_runs_for_long_ag
             await unit.aadvance(20)
             health = await bench.look()
             assert health.restarts == 1
-            assert bench.told() == [("restart", True)]
+            assert bench.notice_states() == [("restart", True)]
             unit.reboot()
             # It has run for longer than before, but not for as long as time has passed.
             await unit.aadvance(500)
             assert (await bench.look(after_s=900)).restarts == 2
 
 
-async def test_a_sensor_that_is_gone_is_told_and_its_return_too() -> None:
+async def test_sensor_that_disappears_is_reported_and_its_return_too() -> None:
     async with Twin() as unit:
         as_real_unit(unit)
         await unit.asense(DS1=20.0, DS2=30.0)
@@ -310,7 +310,7 @@ async def test_a_sensor_that_is_gone_is_told_and_its_return_too() -> None:
             await unit.asense(DS1=21.0)
             await unit.aadvance(LOOK_S)
             await bench.look()
-            assert bench.told() == [("lost DS1", True), ("lost DS1", False)]
+            assert bench.notice_states() == [("lost DS1", True), ("lost DS1", False)]
 
 
 async def test_the_history_has_every_change_and_a_gap_where_nothing_is_known() -> None:
@@ -328,7 +328,7 @@ async def test_the_history_has_every_change_and_a_gap_where_nothing_is_known() -
             assert values == [20.0, 21.0, None, 21.0]
 
 
-async def test_two_units_with_one_mac_address_are_told_of() -> None:
+async def test_two_units_with_one_mac_address_are_reported() -> None:
     mac = "02:11:22:33:44:55"
     async with Twin(mac=mac) as first, Twin(mac=mac) as second:
         units = (WatchedUnit("one", first.url), WatchedUnit("two", second.url))
@@ -341,17 +341,17 @@ async def test_two_units_with_one_mac_address_are_told_of() -> None:
                 assert other in sentence
 
 
-async def test_an_address_where_nobody_is_is_told_and_keeps_nobody_waiting() -> None:
+async def test_address_without_a_unit_is_reported_and_delays_no_other_unit() -> None:
     async with Twin() as unit:
-        nobody = WatchedUnit("nobody", f"http://127.0.0.1:{free_port()}")
-        async with watching(WatchedUnit("cellar", unit.url), nobody) as bench:
+        absent = WatchedUnit("absent", f"http://127.0.0.1:{free_port()}")
+        async with watching(WatchedUnit("cellar", unit.url), absent) as bench:
             await bench.look("cellar")
-            assert REACH in (await bench.look("nobody")).troubles
+            assert REACH in (await bench.look("absent")).troubles
             units = bench.watcher.health.values()
-            assert [unit.name for unit in worst_first(units)] == ["nobody", "cellar"]
+            assert [unit.name for unit in worst_first(units)] == ["absent", "cellar"]
 
 
-async def test_a_unit_that_differs_from_its_file_is_told_of_by_its_first_difference() -> None:
+async def test_unit_that_differs_from_its_file_is_reported_by_its_first_difference() -> None:
     async with Twin() as unit:
         wanted = [DRIFTED]
         watched = WatchedUnit("cellar", unit.url, compare=lambda pulled: list(wanted))
@@ -362,13 +362,13 @@ async def test_a_unit_that_differs_from_its_file_is_told_of_by_its_first_differe
             assert health.drift == ['outputs.OUT1.name is nothing, not "Pump"']
             assert health.differences == wanted
             assert health.drift[0] in health.troubles[DRIFT]
-            assert bench.told() == [(DRIFT, True)]
+            assert bench.notice_states() == [(DRIFT, True)]
             await bench.look()
             assert DRIFT in health.troubles
             wanted.clear()
             await bench.watcher.pull("cellar")
             assert health.drift == []
-            assert bench.told() == [(DRIFT, True), (DRIFT, False)]
+            assert bench.notice_states() == [(DRIFT, True), (DRIFT, False)]
 
 
 async def test_settings_that_cannot_be_read_are_no_drift_but_a_trouble() -> None:
@@ -388,7 +388,7 @@ async def test_settings_that_cannot_be_read_are_no_drift_but_a_trouble() -> None
         assert "cannot be compared" in health.troubles["pull"]
 
 
-async def test_the_watch_goes_on_by_itself_and_ends_in_order() -> None:
+async def test_watch_continues_automatically_and_ends_in_order() -> None:
     looked = asyncio.Event()
 
     def compare(_: PulledUnit) -> list[DriftedSetting]:
@@ -413,7 +413,7 @@ def test_the_figures_leave_out_what_is_not_known() -> None:
     up.is_up, up.values, up.uptime_s = True, {"DS1": 21.5, "OUT0": 1, "PWM0.duty": 40.0}, 5.0
     up.compared = []
     lost = UnitHealth("attic", "http://192.0.2.2")
-    lost.fail(REACH, "Nobody answers.")
+    lost.fail(REACH, "No answer.")
     text = prometheus_text(unit_families([up, lost])).decode()
     assert 'leverframe_unit_reading{name="cellar",label="DS1"} 21.5' in text
     assert 'leverframe_unit_state{name="cellar",label="OUT0"} 1' in text

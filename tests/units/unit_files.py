@@ -20,19 +20,19 @@ PROFILES = tuple(
 )
 
 
-def written(folder: Path, text: str, name: str = "unit.toml") -> Path:
+def write_unit_file(folder: Path, text: str, name: str = "unit.toml") -> Path:
     path = folder / name
     path.write_text(dedent(text), encoding="utf-8")
     return path
 
 
 def read_back(folder: Path, unit_text: UnitText) -> UnitFile:
-    path = written(folder, unit_text.text)
+    path = write_unit_file(folder, unit_text.text)
     return load_unit_file(path, secrets=KnownSecrets({}, unit_text.secrets))
 
 
 def mistakes(path: Path) -> list[str]:
-    """What is told about a file, without its folder."""
+    """Return the mistakes of a file, without its folder."""
     with pytest.raises(BadUnitFile) as error:
         load_unit_file(path)
     return [line.removeprefix(f"{path.parent}/") for line in str(error.value).splitlines()]

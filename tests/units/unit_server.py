@@ -38,7 +38,7 @@ class UnitServer:
 
 
 @asynccontextmanager
-async def served_files(files: Mapping[str, Mapping[str, Any] | bytes]) -> AsyncIterator[UnitServer]:
+async def serve_files(files: Mapping[str, Mapping[str, Any] | bytes]) -> AsyncIterator[UnitServer]:
     unit = UnitServer(
         {
             path: content if isinstance(content, bytes) else as_file(path, content)

@@ -20,7 +20,7 @@ def as_real_unit(twin: Twin) -> None:
 
 
 class WatchBench:
-    """A watcher, and what it tells."""
+    """A watcher and its notices."""
 
     def __init__(self, *units: WatchedUnit, **parameters: Any) -> None:
         self.clock = VirtualClock()
@@ -43,7 +43,7 @@ class WatchBench:
         for client in self.watcher._clients.values():
             client._client._answer_s = seconds
 
-    def told(self) -> list[tuple[str, bool]]:
+    def notice_states(self) -> list[tuple[str, bool]]:
         return [(notice.kind, notice.active) for notice in self.notices]
 
 

@@ -253,8 +253,8 @@ def test_fingers_move_and_stretch_the_time_and_still_scroll_the_page(
     left, right = on_plot(page, 0.25, 0.75)
     console = page.context.new_cdp_session(page)
     for kind, points in (("touchStart", [left]), ("touchMove", [right])):
-        told = [{"x": x, "y": y} for x, y in points]
-        console.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
+        touches = [{"x": x, "y": y} for x, y in points]
+        console.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
     twin.get("/sim.cgi?advance=1")
     twin.set_readings(DS1=33.5)
     expect(page.locator(".courses").first).to_contain_text("33.5")

@@ -41,7 +41,7 @@ def open_command(page: Page, line: str) -> Locator:
     return listed
 
 
-def expected_curl(row: dict[str, Any], origin: str) -> str | None:
+def curl_command_of(row: dict[str, Any], origin: str) -> str | None:
     """What curl has to show for the example of a row; nothing before a file is chosen."""
     if row["body"] and row["body"]["kind"] == "upload":
         return None
@@ -69,7 +69,7 @@ def test_every_command_is_drawn_with_its_example_and_files_and_the_api_are_read(
         fields = (row["body"] or {}).get("fields", row["fields"])
         assert one["fields"] >= len(fields), row["line"]
         request = one["request"] and unquote(one["request"])
-        assert request == expected_curl(row, origin), row["line"]
+        assert request == curl_command_of(row, origin), row["line"]
     # What follows is read, and no command.
     assert {"GET /api/state", "GET /json/all.json"} <= {one["line"] for one in shown[len(rows) :]}
 

@@ -21,7 +21,7 @@ IS_LIGHT = """(wanted) => {
 
 
 @pytest.mark.thorough
-def test_what_was_saved_is_said_above_the_thumb_bar_of_a_phone(open_page: OpenPage) -> None:
+def test_saved_message_is_shown_above_the_thumb_bar_of_a_phone(open_page: OpenPage) -> None:
     page = open_page("system", viewport=PHONE)
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("Name").first.press("Enter")
@@ -66,9 +66,9 @@ def test_charts_are_drawn_light_on_paper(open_page: OpenPage) -> None:
 def test_browsers_can_install_the_pages(open_page: OpenPage) -> None:
     page = open_page("status")
     console = page.context.new_cdp_session(page)
-    told = console.send("Page.getAppManifest")
-    assert told["errors"] == []
-    manifest = page.evaluate("(text) => JSON.parse(text)", told["data"])
+    response = console.send("Page.getAppManifest")
+    assert response["errors"] == []
+    manifest = page.evaluate("(text) => JSON.parse(text)", response["data"])
     assert (manifest["name"], manifest["start_url"]) == ("Leverframe", "/")
     for icon in manifest["icons"]:
         drawn = """async (url) => {
@@ -76,7 +76,7 @@ def test_browsers_can_install_the_pages(open_page: OpenPage) -> None:
           await image.decode();
           return image.complete;
         }"""
-        assert page.evaluate(drawn, told["url"].rpartition("/")[0] + "/" + icon["src"])
+        assert page.evaluate(drawn, response["url"].rpartition("/")[0] + "/" + icon["src"])
 
 
 @pytest.mark.thorough

@@ -119,7 +119,7 @@ def test_the_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None
 
 @pytest.mark.thorough
 @pytest.mark.needs_program("chromium")
-def test_what_is_asked_for_ahead_is_asked_for_once(open_page: OpenPage) -> None:
+def test_preloaded_documents_are_requested_once(open_page: OpenPage) -> None:
     asked = list_requests(open_page("status"))
     ahead = AHEAD.findall((WEB / "index.html").read_text(encoding="utf-8"))
     assert {path: asked.count(path) for path in ahead} == dict.fromkeys(ahead, 1)
@@ -127,9 +127,7 @@ def test_what_is_asked_for_ahead_is_asked_for_once(open_page: OpenPage) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.needs_program("chromium")
-def test_what_is_set_before_the_stream_begins_is_noticed(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_change_before_the_stream_begins_is_noticed(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     held: list[Route] = []
     page.route("**/api/stream", lambda route: held.append(route))

@@ -1,4 +1,4 @@
-"""The first run in a real browser: from Status to a first rule, left and gone on with."""
+"""The first run in a real browser: from Status to a first rule, left and continued."""
 
 import pytest
 from playwright.sync_api import expect
@@ -110,7 +110,7 @@ def test_a_skipped_step_is_called_skipped_and_can_be_done_after_all(
 
 
 @pytest.mark.thorough
-def test_who_signs_in_at_a_fresh_controller_is_led_there_unless_an_address_says_otherwise(
+def test_first_sign_in_opens_the_first_run_unless_the_address_names_a_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("")

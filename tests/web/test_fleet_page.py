@@ -39,7 +39,7 @@ AWAY = (
     "The database cannot be reached. Controllers keep running with their present settings; nothing"
     " can be changed until it is back."
 )
-AWAY_TOLD = (
+AWAY_TEXT = (
     "Baza danych jest nieosiągalna. Sterowniki działają dalej; do jej powrotu niczego nie"
     " można zmienić."
 )
@@ -179,18 +179,18 @@ def test_operator_retries_failed_controllers(tabs: Tabs, serve_fleet: Callable[.
     site.ask(node.drop([node.members["pump"]]))
     with tabs.fresh(Look("en", DESKTOP, "light", False)) as page:
         page.set_default_timeout(PATIENCE_MS)
-        told = page.locator("main [role=status]")
+        status = page.locator("main [role=status]")
         with socket.create_server((HOST, port)):
             site.ask(node.start_stored())
             page.goto(site.origin)
             expect(page.locator(".problem")).to_contain_text(f"pump failed to start: port {port}")
             page.locator("[data-do=start-again]").click()
-            expect(told).to_have_text("Started: 0. Failed again: 1.")
+            expect(status).to_have_text("Started: 0. Failed again: 1.")
         # It was open until now.
         node.options = replace(node.options, must_sign_in=True)
         page.locator("[data-do=start-again]").click()
-        expect(told).to_contain_text("Started: 1. Failed again: 0.")
-        expect(told).to_contain_text(re.compile(r"shown only once:\s+pump: \w+-\w+-\w+-\w+"))
+        expect(status).to_contain_text("Started: 1. Failed again: 0.")
+        expect(status).to_contain_text(re.compile(r"shown only once:\s+pump: \w+-\w+-\w+-\w+"))
         expect(row(page, "pump")).to_have_attribute("data-health", "fine")
         expect(page.locator(".problem")).to_have_count(0)
         expect(page.locator("[data-do=start-again]")).to_have_count(0)
@@ -208,7 +208,7 @@ def test_controllers_of_three_versions_are_listed_by_health_and_commanded(
         page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
         # What is wrong with the node is a sentence in the reader's language.
-        expect(page.locator(".problem")).to_have_text(AWAY_TOLD)
+        expect(page.locator(".problem")).to_have_text(AWAY_TEXT)
         # Health is live: a part in trouble makes its controller the first of the list.
         expect(row(page, "pump")).to_have_attribute("data-health", "fine")
         expect(row(page, "boiler").locator(".v")).to_have_text("3.0 / 1.58a")
@@ -436,7 +436,7 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         row(page, "pump").locator(".tenant a").click()
         expect(page.locator("tbody tr")).to_have_count(1)
         # Who changed what, of all and of one account; a tenant sees only its own.
-        site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluPump&name=pump"))
+        site.ask(fleet.post("zulu-chief", "send?command=stm.cgi?oname=0ZuluPump&name=pump"))
         page.locator(".views a").nth(2).click()
         changes = page.locator(".changes li")
         expect(changes.first).to_contain_text("Output 0 · Name: “” → “ZuluPump”")
@@ -444,7 +444,7 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         # The cause is shown as everywhere, by word, glyph and colour.
         expect(changes.first.locator(".cause-hand svg")).to_be_visible()
         # Also changes made while the page is open.
-        site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluMill&name=pump"))
+        site.ask(fleet.post("zulu-chief", "send?command=stm.cgi?oname=0ZuluMill&name=pump"))
         expect(changes.first).to_contain_text("“ZuluPump” → “ZuluMill”")
         # Those of the tenant that was looked for, until all are.
         expect(page.locator("[data-names=boiler]")).to_have_count(0)
@@ -591,8 +591,8 @@ def test_a_thousand_controllers_are_looked_through_and_commanded_while_they_swit
         expect(page.locator(".paging")).to_contain_text("1 to 50 of 1000")
         # Each of them switches every second.
         periodic = "outs.cgi?atout=0*1&atout=6*1&aout=01"
-        told = site.ask(site.loop_node.post("send", command=periodic))
-        assert told["refused"] == 0
+        reply = site.ask(site.loop_node.post("send", command=periodic))
+        assert reply["refused"] == 0
         page.locator(".time select").select_option("1")
         expect(page.locator(".time [data-do=freeze]")).to_be_visible()
         page.get_by_role("searchbox").fill("gh-77")

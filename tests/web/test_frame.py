@@ -217,7 +217,7 @@ def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
         page.clock.run_for(61_000)
 
 
-def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_user_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     sign_in_as_user(page, twin)
     page.get_by_role("switch", name="Output 1", exact=True).click()

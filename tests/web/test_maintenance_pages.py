@@ -112,7 +112,7 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
 
 
 @pytest.mark.thorough
-def test_what_could_not_be_carried_over_is_listed(
+def test_settings_not_carried_over_are_listed(
     serve: Serve, open_page: OpenPage, twin: ServedTwin
 ) -> None:
     old = serve("3.0", "1.58a")

@@ -25,9 +25,9 @@ def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPag
     setting.get_by_label("Kd").fill("-0.04")
     # The picture follows what is typed.
     expect(page.locator(".step path.answer")).to_be_visible()
-    told = page.locator(".step [role=status]").inner_text()
+    status = page.locator(".step [role=status]").inner_text()
     setting.get_by_label("Ki").fill("0")
-    expect(page.locator(".step [role=status]")).not_to_have_text(told)
+    expect(page.locator(".step [role=status]")).not_to_have_text(status)
     setting.get_by_label("Ki").fill("0.03")
     save(setting)
     page.reload()
@@ -59,7 +59,7 @@ def test_step_response_uses_the_unit_of_the_input(open_page: OpenPage) -> None:
 
 
 @pytest.mark.thorough
-def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_regulator_state_is_shown_live(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
     twin.get("/stm.cgi?pname=1Heater")
@@ -90,11 +90,11 @@ def test_refused_gain_is_reported_in_the_names_of_the_form(
     page = open_page("pid", allow=REFUSALS)
     form = page.locator("form.card")
     form.get_by_label("Kp").fill("2.5")
-    for language, told in REFUSED.items():
+    for language, text in REFUSED.items():
         choose_language(page, language)
         form.locator("footer .primary").click()
         refusal = form.get_by_role("alert")
-        expect(refusal).to_contain_text(told)
+        expect(refusal).to_contain_text(text)
         assert not re.search(r"PWM1|Field|cgi", refusal.inner_text())
 
 

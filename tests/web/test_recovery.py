@@ -64,17 +64,17 @@ def test_a_page_whose_script_is_lost_says_so_and_comes_with_a_reload(
 ) -> None:
     # What was fetched ahead for the lost script is not used, of which a browser may complain.
     page = open_page("rules", allow=rf"{FAILURES}|was preloaded using link preload", language="fr")
-    told = page.locator(".unstarted")
+    notice = page.locator(".unstarted")
     # As long as there is a page, nothing of it is seen or awaited.
-    expect(told).to_be_hidden()
+    expect(notice).to_be_hidden()
     page.route("**/app.js", lambda route: route.abort("connectionfailed"), times=1)
     with page.expect_event("requestfailed", partial(is_for, "/app.js")):
         page.reload(wait_until="commit")
     page.evaluate("document.getAnimations().forEach((one) => one.finish())")
-    expect(told.get_by_text("This page did not load completely.")).to_be_visible()
-    told.get_by_role("link", name="Rechargez-la").click()
+    expect(notice.get_by_text("This page did not load completely.")).to_be_visible()
+    notice.get_by_role("link", name="Rechargez-la").click()
     comes_in_time(page.locator(".connection[data-kind=live]"))
-    expect(told).to_be_hidden()
+    expect(notice).to_be_hidden()
 
 
 def test_incomplete_page_waits_for_the_controller_before_it_reloads(
@@ -251,7 +251,7 @@ def as_admin(twin: ServedTwin, target: str) -> None:
     ).raise_for_status()
 
 
-def test_who_becomes_administrator_gets_the_settings(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_new_administrator_gets_the_settings(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     sign_in_as_user(page, twin)
     expect(page.get_by_role("link", name="Rules")).to_have_count(0)
@@ -264,7 +264,7 @@ def test_who_becomes_administrator_gets_the_settings(twin: ServedTwin, open_page
     assert twin.settings()["name"] == "Lamp"
 
 
-def test_who_is_no_longer_administrator_keeps_no_settings_and_who_signed_out_nothing(
+def test_former_administrator_keeps_no_settings_and_signed_out_user_nothing(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("messages?open=http", allow=REFUSALS)

@@ -125,7 +125,9 @@ def test_a_heating_rule_with_a_night_window_takes_few_clicks_and_goes_with_its_w
 
 
 @pytest.mark.thorough
-def test_what_others_depend_on_is_asked_about(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_change_of_a_rule_with_dependents_needs_confirmation(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
     needing = DOOR.replace("*1*0*0*0", "*1*0*21*0")
     set_rules(twin, HEATING, needing, "rulename=1*Door")
     page = open_page("rules?edit=1")
@@ -269,11 +271,11 @@ def test_any_change_is_tried_or_refused_in_words_and_nothing_is_done(
     page.get_by_label("Commands, one per line").fill("/outs.cgi?ortime=0600\n/outs.cgi?out0=1")
     page.get_by_label("Simulated period").select_option("6")
     page.get_by_role("button", name="Try the commands").click()
-    told = page.locator(".trial")
-    expect(told).to_contain_text("2 differences")
-    expect(told.locator(".log li")).to_have_count(2)
-    expect(told.locator(".log")).to_contain_text("+ Output 0 off")
-    expect(told).to_contain_text("switched 0 times, on for 0 s; with the commands 2 times")
+    trial = page.locator(".trial")
+    expect(trial).to_contain_text("2 differences")
+    expect(trial.locator(".log li")).to_have_count(2)
+    expect(trial.locator(".log")).to_contain_text("+ Output 0 off")
+    expect(trial).to_contain_text("switched 0 times, on for 0 s; with the commands 2 times")
     assert twin.state()["OUT0"] == 0
 
 
@@ -291,7 +293,7 @@ def test_the_picture_of_a_trial_fits_a_phone_in_every_language(
 
 
 @pytest.mark.thorough
-def test_what_to_search_for_is_legible_in_a_language_of_long_words(
+def test_search_field_is_legible_in_a_language_of_long_words(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING)
@@ -375,7 +377,7 @@ def test_a_rule_that_is_saved_on_the_way_back_leads_there(
 
 
 @pytest.mark.thorough
-def test_what_is_typed_in_a_rule_is_asked_about_before_it_is_copied(
+def test_unsaved_rule_needs_confirmation_before_it_is_copied(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING)

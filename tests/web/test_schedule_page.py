@@ -179,10 +179,15 @@ def test_the_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
     page.mouse.down()
     page.mouse.move(x + track["width"] / 24, y, steps=4)
     expect(spans.first).to_have_text("08:00 – 21:00")
-    told, drawn = spans.first.locator("span").bounding_box(), spans.first.bounding_box()
-    assert told is not None
+    text_box, drawn = spans.first.locator("span").bounding_box(), spans.first.bounding_box()
+    assert text_box is not None
     assert drawn is not None
-    assert drawn["y"] <= told["y"] < told["y"] + told["height"] <= drawn["y"] + drawn["height"]
+    assert (
+        drawn["y"]
+        <= text_box["y"]
+        < text_box["y"] + text_box["height"]
+        <= drawn["y"] + drawn["height"]
+    )
     page.mouse.up()
     expect(spans.first).to_have_text("Day")
     expect(spans.first).to_have_attribute("aria-label", "Day: 08:00 to 21:00, on weekdays")

@@ -59,7 +59,7 @@ def test_the_keyboard_alone_leads_to_things_fields_commands_and_pages(
 
 
 @pytest.mark.thorough
-def test_what_is_typed_while_the_search_is_being_fetched_is_looked_for(
+def test_text_typed_while_the_search_loads_is_searched(
     open_page: OpenPage,
 ) -> None:
     page = open_page("status", fresh=True)
@@ -101,7 +101,7 @@ def test_back_closes_the_search_and_what_was_found_takes_its_place(
 
 
 @pytest.mark.thorough
-def test_what_is_open_already_is_found_without_a_step(open_page: OpenPage) -> None:
+def test_open_page_is_found_without_navigation(open_page: OpenPage) -> None:
     page = open_page("status")
     page.locator("nav.groups").get_by_role("link", name="Schedule").click()
     expect(page.locator("main[data-page=schedule][aria-busy=false]")).to_be_visible()

@@ -65,6 +65,8 @@ OF_COMMANDS = (
     *("7 cannot be used for the other nodes", "7 It cannot be replaced: 7."),
     "7 There is no intact snapshot of it.",
     "7 holds sealed secrets, which a template cannot pass on.",
+    # Of metrics, searches and roll-outs on the command line.
+    *("More than 7 addresses were named", "7 is not an address", "7: interrupted."),
     # To clients that send a file in a form, which pages do not.
     "The form cannot be read: ",
     # Of addresses and plan files that commands name.
@@ -148,6 +150,8 @@ ELSEWHERE = (
     # Pages that carry their own languages.
     *("server/routes/sign_in.py", "server/routes/sentence_page.py"),
     "fleet/entrance.py",
+    # To who starts the program: what its configuration says of the board.
+    "devices/wiring.py",
     # To programs: answers by SMS, MQTT and TFTP, metrics, the MIB, broken HTTP.
     *("server/sms_commands.py", "server/mqtt.py", "server/routes/metrics.py", "fleet/metrics.py"),
     *("devices/wire/tftp.py", "devices/wire/snmp.py", "server/http/parser.py"),
@@ -163,10 +167,10 @@ ELSEWHERE = (
 )
 #: Arguments of these are no sentences of pages: logs, descriptions of the interface, errors of
 #: the program.
-NOT_TOLD = {
+NOT_SHOWN = {
     *("Family", "RuntimeError"),
     *("debug", "info", "warning", "error", "exception", "critical", "Meta", "QueryParameter"),
-    *("execute", "executemany"),
+    *("execute", "executemany", "Family"),
 }
 #: Parts of wholes that are tested as such, and what is said to the log.
 PARTS_OF_OTHERS = (
@@ -225,20 +229,20 @@ def _walk(path: Path) -> Iterator[tuple[ast.AST, bool]]:
     """
     left: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text(encoding="utf-8")), True)]
     while left:
-        node, can_be_told = left.pop()
+        node, is_shown = left.pop()
         match node:
             case ast.Name():
                 continue
             case ast.Call():
-                can_be_told = can_be_told and _name_of_call(node) not in NOT_TOLD
+                is_shown = is_shown and _name_of_call(node) not in NOT_SHOWN
             case ast.keyword(arg="doc" | "description"):
-                can_be_told = False
+                is_shown = False
             case ast.AnnAssign(target=ast.Name(id="_GAUGES" | "_COUNTERS")):
-                can_be_told = False
+                is_shown = False
             case ast.Expr(ast.Constant()):
-                can_be_told = False
-        yield node, can_be_told
-        inside = can_be_told and not isinstance(node, ast.JoinedStr)
+                is_shown = False
+        yield node, is_shown
+        inside = is_shown and not isinstance(node, ast.JoinedStr)
         left += [(child, inside) for child in ast.iter_child_nodes(node)]
 
 
@@ -279,7 +283,7 @@ def _list_returned(path: Path) -> Iterator[str]:
     for node, _ in _walk(path):
         if isinstance(node, ast.Return) and node.value is not None:
             text = _text(node.value)
-            if text is not None:
+            if text is not None and " " in text and "charset=" not in text:
                 yield text
 
 
@@ -293,10 +297,11 @@ def _constants(path: Path) -> Iterator[str]:
 
 def _files_of(part: str) -> Iterator[Path]:
     path = SOURCES / part
+    assert path.exists(), part
     return iter([path]) if path.is_file() else path.rglob("*.py")
 
 
-class Told(NamedTuple):
+class FileTexts(NamedTuple):
     """The texts of one file; to read and walk it takes longer than to look for all of them."""
 
     refusals: list[str]
@@ -305,15 +310,15 @@ class Told(NamedTuple):
 
 
 @functools.cache
-def _texts_in(path: Path) -> Told:
-    told = Told([], [], [])
-    for node, can_be_told in _walk(path):
-        told.notes.extend(_notes(node))
+def _texts_in(path: Path) -> FileTexts:
+    texts = FileTexts([], [], [])
+    for node, is_shown in _walk(path):
+        texts.notes.extend(_notes(node))
         if (refusal := _refusal(node)) is not None:
-            told.refusals.append(refusal)
-        if can_be_told and (text := _text(node)) is not None and _ends_as_sentence(text):
-            told.sentences.append(text)
-    return told
+            texts.refusals.append(refusal)
+        if is_shown and (text := _text(node)) is not None and _ends_as_sentence(text):
+            texts.sentences.append(text)
+    return texts
 
 
 @functools.cache
@@ -393,17 +398,17 @@ def patterns() -> list[re.Pattern[str]]:
 
 def test_every_sentence_of_the_server_that_pages_show_is_translated() -> None:
     known = patterns()
-    told = sentences()
-    assert len(told) > 250
-    assert set(COMPOSED) <= told | anywhere()
-    wholes = {whole for text in told for whole in COMPOSED.get(text, (text,))}
+    texts = sentences()
+    assert len(texts) > 250
+    assert set(COMPOSED) <= texts | anywhere()
+    wholes = {whole for text in texts for whole in COMPOSED.get(text, (text,))}
     assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
 
 
 def test_every_sentence_is_translated_or_for_another_place() -> None:
-    known, told = patterns(), anywhere()
-    assert len(told) > 150
-    wholes = {whole for text in told for whole in COMPOSED.get(text, (text,))}
+    known, texts = patterns(), anywhere()
+    assert len(texts) > 150
+    wholes = {whole for text in texts for whole in COMPOSED.get(text, (text,))}
     assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
 
 
@@ -420,7 +425,7 @@ def test_a_new_sentence_would_be_found(tmp_path: Path) -> None:
     assert _texts_in.__wrapped__(source).sentences == []
 
 
-def test_what_stands_in_places_of_sentences_is_translated() -> None:
+def test_placeholders_of_sentences_are_translated() -> None:
     known = patterns()
     spoken = {text for text in fragments() if SPOKEN.search(text)}
     assert len(spoken) > 30
@@ -432,8 +437,8 @@ def test_fleet_file_mistakes_that_a_node_reports_are_translated(tmp_path: Path) 
     file.write_text(MISTAKEN, encoding="utf-8")
     mistakes = [one.sentence for one in read_fleet(Sources(file, {}, {})).mistakes]
     assert len(mistakes) == MISTAKEN.count("[[controllers]]")
-    told = [one.partition(": ")[2] for one in mistakes]
-    whole = [*mistakes, *(one.removeprefix("b: ") for one in told), *controller_keys()]
+    without_place = [one.partition(": ")[2] for one in mistakes]
+    whole = [*mistakes, *(one.removeprefix("b: ") for one in without_place), *controller_keys()]
     known = patterns()
     assert sorted(one for one in whole if not any(p.fullmatch(one) for p in known)) == []
 

@@ -110,7 +110,7 @@ def test_a_pulse_takes_two_clicks_and_leaves_the_return_time_alone(
     expect(menu).not_to_have_attribute("open", "")
 
 
-def test_what_changes_elsewhere_shows_within_a_second_and_an_absent_reading_since_when(
+def test_foreign_changes_show_within_a_second_and_absent_readings_show_since_when(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     for value in (20.0, 30.0, 25.0):
@@ -156,8 +156,8 @@ def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_
     expect(count).to_have_count(0)
     twin.get("/inpa.cgi?event=0*100*0*0*0*0*28*0*0*0*0*0*1*0*0*0&eventon=0*1")
     finding = page.locator(".glance .findings li")
-    told = finding.filter(has_text="Nie można wysłać poczty")
-    within_a_second(lambda: (told.count(), count.all_inner_texts()), (1, ["▲ 1"]))
+    mail_finding = finding.filter(has_text="Nie można wysłać poczty")
+    within_a_second(lambda: (mail_finding.count(), count.all_inner_texts()), (1, ["▲ 1"]))
     expect(page.locator(".glance .fine")).to_have_count(0)
     finding.get_by_role("link").click()
     expect(page.locator("main[data-page=messages] > .findings")).to_contain_text(
@@ -251,7 +251,7 @@ def test_an_older_version_shows_what_it_has(serve: Serve, open_page: OpenPage) -
 
 
 @pytest.mark.thorough
-def test_who_may_only_switch_sees_no_log_and_no_complaint(
+def test_user_who_may_only_switch_sees_no_log_and_no_complaint(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?oname=0Lamp")
@@ -291,7 +291,7 @@ def test_the_pulse_menu_covers_the_rows_below_it_on_a_phone(open_page: OpenPage)
 
 
 @pytest.mark.thorough
-def test_what_status_says_of_its_readings_is_what_stands_below(
+def test_summary_of_readings_matches_the_readings_below(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.set_readings(DS1=21.5)

@@ -215,7 +215,7 @@ def test_a_version_has_just_the_fields_of_its_commands(serve: Serve, open_page: 
 
 
 #: Waits until the page has received a finding: over a stream of its own, which gets it, too.
-TOLD_OF = """(id) => new Promise((resolve) => {
+REPORTED = """(id) => new Promise((resolve) => {
   const stream = new EventSource("/api/stream");
   const look = ({ data }) => {
     if (!data.includes(id)) return;
@@ -228,7 +228,7 @@ TOLD_OF = """(id) => new Promise((resolve) => {
 
 
 @pytest.mark.thorough
-def test_what_is_pressed_is_met_though_the_drawer_changes_in_the_same_moment(
+def test_click_reaches_its_button_while_the_drawer_changes(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get(f"/stm.cgi?dswrite=3:{BOILER}")
@@ -242,7 +242,7 @@ def test_what_is_pressed_is_met_though_the_drawer_changes_in_the_same_moment(
     page.mouse.down()
     # A line more at the top of the drawer moves everything below it.
     twin.set_readings(DS3=None)
-    page.evaluate(TOLD_OF, "sensor_lost.DS3")
+    page.evaluate(REPORTED, "sensor_lost.DS3")
     page.mouse.up()
     expect(third).to_contain_text("Thermometer 3 then has no reading")
     expect(page.locator("dialog.drawer .finding")).to_contain_text("no longer responds")

@@ -103,7 +103,7 @@ def test_a_pulse_takes_two_clicks_by_the_drawer_too(twin: ServedTwin, open_page:
     expect(drawer(page).locator(".chain")).to_contain_text("end of the pulse")
 
 
-def test_what_is_added_is_set_up_in_its_drawer(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_added_thing_is_set_up_in_its_drawer(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("things")
     page.get_by_role("link", name="Watchdog: Add").click()
     drawer(page).get_by_label("Host to ping").fill("router.example")
@@ -115,7 +115,7 @@ def test_what_is_added_is_set_up_in_its_drawer(twin: ServedTwin, open_page: Open
 
 
 @pytest.mark.thorough
-def test_who_may_only_switch_sees_things_without_their_settings(
+def test_user_who_may_only_switch_sees_things_without_their_settings(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("things")
@@ -185,7 +185,7 @@ def test_read_only_account_sees_no_module_setup(twin: ServedTwin, open_page: Ope
 
 
 @pytest.mark.thorough
-def test_what_is_still_free_is_called_what_it_will_be(open_page: OpenPage) -> None:
+def test_free_place_is_called_by_its_future_name(open_page: OpenPage) -> None:
     page = open_page("things?thing=SLOT2")
     expect(drawer(page).get_by_role("heading", name="Modbus device 2")).to_be_visible()
     page = open_page("things?thing=m3")

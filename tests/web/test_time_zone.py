@@ -17,7 +17,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 WARSAW = "/stm.cgi?timezone=Europe%2FWarsaw"
 #: Six hours behind Warsaw: while it is Monday there, it is still Sunday here.
 FAR_AWAY = "America/New_York"
-TOLD = "Times are in Europe/Warsaw (now 01:00); your time is 6 h behind."
+NOTE = "Times are in Europe/Warsaw (now 01:00); your time is 6 h behind."
 
 
 def note(page: Page) -> Locator:
@@ -38,7 +38,7 @@ def test_schedule_and_journal_use_the_time_of_the_place(
     set_schedule(twin, MORNING)
     twin.get("/outs.cgi?out3=1")
     page = open_page("schedule?view=list", zone=FAR_AWAY)
-    expect(note(page)).to_have_text(TOLD)
+    expect(note(page)).to_have_text(NOTE)
     expect(page.locator(".connection time")).to_have_text("01:00")
     expect(card(page, "Morning").locator(".next")).to_contain_text("Next: 06:00")
 
@@ -48,7 +48,7 @@ def test_schedule_and_journal_use_the_time_of_the_place(
     expect(today.locator(".now-line")).to_have_text("01:00")
 
     show(page, "log")
-    expect(note(page)).to_have_text(TOLD)
+    expect(note(page)).to_have_text(NOTE)
     expect(page.locator(".journal h3").first).to_have_text("Today")
     switched = page.locator(".journal li").filter(has_text="Output 3")
     expect(switched.first.locator("time")).to_have_text("01:00")
@@ -89,7 +89,7 @@ def test_windows_of_rules_and_tables_of_charts_go_by_the_place(
 def test_until_a_time_is_that_of_the_place(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get(WARSAW)
     page = open_page("status", zone=FAR_AWAY)
-    expect(note(page)).to_have_text(TOLD)
+    expect(note(page)).to_have_text(NOTE)
     page.locator("summary[aria-label='Output 0: on for']").click()
     menu = page.locator("details.pulse").first
     menu.locator("input[type=time]").fill("22:00")
@@ -104,7 +104,7 @@ def test_a_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPag
     twin.get(WARSAW)
     page = open_page("interface", zone=FAR_AWAY)
     clock = find_card(page, "Clock")
-    expect(clock.locator(".note.zone")).to_have_text(TOLD)
+    expect(clock.locator(".note.zone")).to_have_text(NOTE)
     clock.get_by_label("Another time").fill("2026-07-01T12:30:00")
     clock.get_by_role("button", name="Set to that time").click()
     summer = datetime(2026, 7, 1, 10, 30, tzinfo=UTC).timestamp()

@@ -22,7 +22,7 @@ MAIL = Rule(source="DS1", compare=">=", reference=24, action="eMail 1")
 def simulate_day(twin: ServedTwin) -> None:
     """Too warm for half an hour: a fan and a mail; then a hand, with a return time."""
     twin.get("/stm.cgi?oname=3Roof%20fan&em8=Hot")
-    for place, (rule, name) in enumerate(((HOT, "Too%20warm"), (MAIL, "Tell"))):
+    for place, (rule, name) in enumerate(((HOT, "Too%20warm"), (MAIL, "Send"))):
         twin.get(f"/inpa.cgi?{event_query(place, rule, Profile())}&eventon={place}*1")
         twin.get(f"/inpa.cgi?rulename={place}*{name}")
     for celsius, seconds in ((20, HOUR), (24.1, HOUR // 2), (22.9, HOUR)):

@@ -63,7 +63,7 @@ FOUND = [
     "Stockage : The disk is full.",
     "Le régulateur PID est actif, mais sa sortie Sortie PWM 1 est coupée.",
 ]
-TOLD = ("10 perc", "Pump be ekkor: 14:00 H-P")
+HUNGARIAN_PLAN = ("10 perc", "Pump be ekkor: 14:00 H-P")
 
 
 async def accounts() -> Accounts:
@@ -189,10 +189,10 @@ def test_differences_are_readable_and_accessible(tabs: Tabs, site: Site) -> None
         cellar, under = (page.locator(f"[data-{at}=cellar]") for at in ("unit", "under"))
         cellar.locator("[data-do=pull]").click()
         cellar.locator("summary").click()
-        for line in ("Pump", *TOLD):
+        for line in ("Pump", *HUNGARIAN_PLAN):
             expect(cellar.locator("details ul")).to_contain_text(line)
         cellar.locator("[data-do=plan]").click()
-        expect(under.locator(".plan")).to_contain_text(TOLD[1])
+        expect(under.locator(".plan")).to_contain_text(HUNGARIAN_PLAN[1])
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
         page.locator(".own summary").click()
         page.evaluate(AXE)

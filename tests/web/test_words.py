@@ -85,7 +85,7 @@ def test_pages_that_the_program_makes_say_all_in_every_language(page: str) -> No
         }, key
 
 
-def test_what_stands_side_by_side_has_words_of_its_own() -> None:
+def test_adjacent_texts_have_different_words() -> None:
     frame = words("frame")
     for language in LANGUAGES:
         buttons = [frame[key][language] for key in ("save", "undo", "discard", "cancel")]
@@ -168,9 +168,9 @@ def test_every_part_that_can_be_in_trouble_has_its_name_in_every_language() -> N
 
 
 def test_every_kind_of_entry_in_the_journal_has_its_sentence() -> None:
-    told = {key.removeprefix("what_") for key in words("journal") if key.startswith("what_")}
+    fact_texts = {key.removeprefix("what_") for key in words("journal") if key.startswith("what_")}
     # A finding has its own sentence.
-    assert told == set(FACTS) - {"finding"}
+    assert fact_texts == set(FACTS) - {"finding"}
 
 
 @for_each("name", PAGES)
@@ -218,14 +218,14 @@ def test_every_word_of_a_code_list_is_translated() -> None:
 def test_every_command_and_path_of_the_console_is_described_in_every_language() -> None:
     # The test bench has a page of its own.
     listed = [endpoint for endpoint in ENDPOINTS if endpoint.path != SIM_PATH]
-    told = {row.doc for row in TABLE} | {endpoint.doc for endpoint in listed}
-    told |= {row.body.what for row in TABLE if isinstance(row.body, Upload)}
-    told |= {parameter.doc for endpoint in listed for parameter in endpoint.query}
+    documented = {row.doc for row in TABLE} | {endpoint.doc for endpoint in listed}
+    documented |= {row.body.what for row in TABLE if isinstance(row.body, Upload)}
+    documented |= {parameter.doc for endpoint in listed for parameter in endpoint.query}
     entries = words("commands").values()
     # Names of fields: logic/console.test.js.
-    assert told - {entry["en"] for entry in entries} == set()
+    assert documented - {entry["en"] for entry in entries} == set()
     described = [entry for entry in entries if entry["en"].endswith(".")]
-    assert {entry["en"] for entry in described} - told == set()
+    assert {entry["en"] for entry in described} - documented == set()
     assert [entry for entry in described if len(set(entry.values())) < len(LANGUAGES)] == []
 
 

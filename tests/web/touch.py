@@ -12,8 +12,8 @@ def drag_fingers(page: Page, *ways: tuple[Point, Point]) -> None:
     console = page.context.new_cdp_session(page)
 
     def touch(kind: str, points: list[Point]) -> None:
-        told = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
-        console.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
+        touches = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+        console.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
 
     touch("touchStart", [begin for begin, _ in ways])
     for step in range(1, STEPS + 1):

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from leverframe.core.errors import ErrorForPeople
 
-# Durations as people write them: `90s`, `1h30m`, `2d 3h`, `10min`, `250ms`, or bare seconds.
+# Durations as users write them: `90s`, `1h30m`, `2d 3h`, `10min`, `250ms`, or bare seconds.
 #
 # From days to milliseconds, the greater unit first, each at most once; spaces do not matter.
 

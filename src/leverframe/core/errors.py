@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
-# The base class of all errors that a person can understand and correct.
+# The base class of all errors that users can understand and correct.
 #
 # The command line ends with their text, one line for each mistake; any other exception is a fault
 # of the program and shows where it happened.
@@ -31,7 +31,7 @@ INTERRUPTED = 130
 OUTPUT_CLOSED = 141
 
 
-# Text of strangers that is shown: what a unit calls itself can do nothing to a terminal or a log.
+# Text of strangers that is shown: the name of a unit cannot affect a terminal or a log.
 #
 # Whatever acts instead of standing there is written as an escape such as `\u001b`: control
 # characters (C0, DEL, C1) and with them all ANSI sequences, line and paragraph separators, marks
@@ -97,7 +97,7 @@ def _escape_in_json(letter: str) -> str:
     return "".join(f"\\u{halves[at : at + 2].hex()}" for at in (0, 2))
 
 
-# Why a file is not taken.
+# Why a file is refused.
 
 
 class BadUpload(ErrorForPeople):

@@ -6,8 +6,8 @@ change makes a new tree that shares every untouched branch with the old one (see
 request is applied whole or not at all, and a thousand controllers with default settings share one
 set of defaults.
 
-To add a setting: add a field with its default here, and a row in `commands/table/`, which says what
-it may be. Where versions have different numbers of something, `factory_settings.py` says how many.
+To add a setting: add a field with its default here, and a row in `interface/table/`, which says
+what it may be. Where versions have different numbers of something, `tree.py` says how many.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """A board: what drives the pins and senses the world.
 
-The controller drives its outputs and receives its readings (`sensing.py`).
+The controller drives its outputs and receives its readings (`readings.py`).
 """
 
 from collections.abc import MutableMapping

@@ -166,7 +166,7 @@ CONNECT_S = 2.0
 TCP_ANSWER_S = 1.5
 #: What the network alone needs, about; slaves behind one gateway are compared by it.
 NETWORK_S = 0.01
-_READ_AT_ONCE = 1024
+_READ_BYTES = 1024
 
 
 class TcpLine:
@@ -245,7 +245,7 @@ async def _read_answer(
     reader: asyncio.StreamReader, expected: TcpAnswerReader
 ) -> Answer | NoAnswer:
     while True:
-        data = await reader.read(_READ_AT_ONCE)
+        data = await reader.read(_READ_BYTES)
         if not data:
             raise ConnectionError("the connection was closed by the other side")
         answer = expected.feed(data)

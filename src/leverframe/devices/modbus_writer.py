@@ -26,7 +26,7 @@ from leverframe.devices.wire.modbus_frames import Data
 from leverframe.devices.wire.modbus_numbers import is_written, read_of, value_in, writes_of
 from leverframe.interface.table.refusals import DeviceFailed
 
-# What became of writes to modules, for people; and writes to the modules of a simulated board.
+# The outcome of writes to modules, for users; and writes to the modules of a simulated board.
 
 #: The newest places whose last write is shown.
 SHOWN = 32

@@ -24,7 +24,7 @@ from leverframe.devices.wire.gsm import (
 # go wrong: the modem refuses, says nothing, or has restarted. An answer that comes after its time
 # limit is dropped: `synchronise` waits for it before the next command.
 
-_READ_AT_ONCE = 4096
+_READ_BYTES = 4096
 _ATTENTION = "AT"
 
 
@@ -75,7 +75,7 @@ class ModemLine:
 
     async def listen(self, reader: SerialReader) -> None:
         """Process what the modem sends until the port ends."""
-        while data := await reader.read(_READ_AT_ONCE):
+        while data := await reader.read(_READ_BYTES):
             for reply in self._dialogue.feed(data):
                 match reply:
                     case Unasked(line):

@@ -71,7 +71,7 @@ def find_freed_labels(
 #: A slave that needs more time, or is busy.
 NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
 #: A slave that may lack some of the registers, or does not return so large a block.
-NOT_AT_ONCE = (ILLEGAL_ADDRESS, ILLEGAL_VALUE)
+ONLY_ONE_BY_ONE = (ILLEGAL_ADDRESS, ILLEGAL_VALUE)
 #: A module that cannot be asked even once in this time is no reason to trust old readings longer.
 MAX_INTERVAL_S = 60.0
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
@@ -208,7 +208,7 @@ class ModuleSlot(Struct):
         self.silences.pop(block.read, None)
         self.unanswered, self.silent_since, self.bus_problem = 0, None, None
         if isinstance(answer, ExceptionReply):
-            if answer.code in NOT_AT_ONCE and len(block.readings) > 1:
+            if answer.code in ONLY_ONE_BY_ONE and len(block.readings) > 1:
                 return self._split(block)
             self.refusals[block.read] = answer.code
             if answer.code in NOT_NOW:

@@ -11,7 +11,7 @@ from leverframe.core.runtime.log_lines import LogThrottle
 # Readings on their way from a board to the controller.
 #
 # They are raw, by label: volts at the pins of INPA1-INPA6, levels of INPD1-INPD4, temperatures,
-# and `None` for what is not there; `core/engine/inputs.py` says what each of them means.
+# and `None` for an absent one; `core/engine/inputs.py` says what each of them means.
 
 Readings = Mapping[str, Any]
 Sense = Callable[[Readings], None]
@@ -41,9 +41,9 @@ class LastGood(Generic[Value]):
         return value
 
 
-# Troubles of the hardware, in sentences for people.
+# Problems of the hardware, as sentences for users.
 #
-# A device that is missing, silent or may not be used is noted by its name where the controller
+# A device that is missing, silent or out of reach is noted by its name where the controller
 # shows such things, and logged once when that begins and once when it is over. Everything else
 # continues.
 
@@ -100,8 +100,8 @@ def os_error_text(error: OSError, device: str) -> str:
             return f"{device} is missing; check the wiring, its driver and the configuration."
         case errno.EACCES | errno.EPERM:
             return (
-                f"{device} may not be used by this account; make the account a member of the"
-                " device's group, or add a udev rule."
+                f"This account may not use {device}; add the account to the device's group, or add"
+                " a udev rule."
             )
         case errno.EROFS:
             return (

@@ -156,7 +156,7 @@ class SerialPortService:
 
 
 PART = "serial module"
-_READ_AT_ONCE = 4096
+_READ_BYTES = 4096
 
 
 class Sensor(Struct, frozen=True):
@@ -262,7 +262,7 @@ class SensorSession:
         while True:
             try:
                 async with asyncio.timeout_at(stale_at):
-                    data = await reader.read(_READ_AT_ONCE)
+                    data = await reader.read(_READ_BYTES)
             except TimeoutError:
                 self._forget()
                 self._troubles.note(

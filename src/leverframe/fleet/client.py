@@ -1,5 +1,6 @@
-"""Clients of the API of a node: requests, and refusals as exceptions. // The command line and the
-twin kit use the network; the kit also calls a node in its own process.
+"""Clients of the API of a node: requests, and refusals as exceptions.
+
+The command line and the twin kit use the network; the kit also calls a node in its own process.
 """
 
 import sys

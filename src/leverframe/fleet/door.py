@@ -24,7 +24,7 @@ from leverframe.fleet import entrance as refusal_pages
 from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.entrance import CROWDED_OUT, MISDIRECTED, Entrance, not_yet
 from leverframe.fleet.records import NotRunning
-from leverframe.fleet.roster import TOLD_ELSEWHERE, Roster
+from leverframe.fleet.roster import CAUSE_WITHHELD, Roster
 from leverframe.fleet.shared_ports import bind_to_loopback
 from leverframe.interface.table.refusals import Conflict
 from leverframe.server.cross_site import OwnNames, without_port
@@ -350,7 +350,7 @@ class Door:
     def _refuse_failed(self, request: Request, name: str, link: str | None = None) -> Reply:
         shows = self.shows_causes()
         # It may have started since the client connected.
-        detail = self.roster.sentence(name, with_cause=shows) or TOLD_ELSEWHERE
+        detail = self.roster.sentence(name, with_cause=shows) or CAUSE_WITHHELD
         cause = self.roster.reason_for(name) if shows else None
         reply = problem_reply(NotRunning.status, detail)
         return refusal_pages.for_people(

@@ -277,7 +277,7 @@ def _controllers(
     devices: dict[str, str] = {}
     folder = Path() if sources.file is None else sources.file.parent
     for index, table in enumerate(tables):
-        name = str(table.get("name", f"number {index + 1}"))[:40]
+        name = str(table.get("name", f"controller {index + 1}"))[:40]
         who = f"table {index + 1}"
         wrong = list(misshapen_table(table, ControllerTable, (name,)))
         for mistake in wrong:

@@ -1,6 +1,7 @@
 """The start of one controller of a node, with the parts that all share."""
 
 import asyncio
+import weakref
 from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
 from functools import partial
@@ -128,7 +129,7 @@ class MemberStarter(Struct, frozen=True):
             self.options.marked(handle),
             admit,
             turns.share,
-            tenant=lambda: member.record.tenant,
+            tenant=tenant_of(member),
         )
         built.mqtt.pages_are_at(self.door.pages_of(record.name))
         built.show_faults(entrance)
@@ -173,11 +174,7 @@ class MemberStarter(Struct, frozen=True):
         turns: LoopTurns,
     ) -> ControllerHost:
         options, number, record = self.options, member.number, member.record
-
-        def tenant() -> str:
-            # The controller may move to another tenant while it runs.
-            return member.record.tenant
-
+        tenant = tenant_of(member)
         live, clock = resumption(saved, profile, self.clock)
         if clock is None:
             clock = VirtualClock(self.clock.wall()) if self.clock.is_virtual else SystemClock()
@@ -219,6 +216,20 @@ class MemberStarter(Struct, frozen=True):
         controller.ports["http"] = lambda: self.door.open_port
         controller.why_refused = self.options.why_refused
         controller.findings.sources.append(self.options.findings)
+
+
+def tenant_of(member: Member) -> Callable[[], str]:
+    """Return a function for the tenant of a controller, which may change while it runs.
+
+    It refers to the controller weakly: its entrance must not keep a removed one in memory.
+    """
+    present = weakref.ref(member)
+
+    def tenant() -> str:
+        found = present()
+        return "" if found is None else found.record.tenant
+
+    return tenant
 
 
 def keys_without_effect(

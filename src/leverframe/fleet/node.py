@@ -482,7 +482,9 @@ class FleetNode:
             check_that_all_are_here([member])
             renamed = msgspec.structs.replace(member.record, name=check_name(name, "to"))
             if any(one.name == name for one in self.registry.records.values()):
-                raise Conflict(f"There is a controller {name} already.", field="to")
+                raise Conflict(
+                    f"A controller named {name} exists already; choose another name.", field="to"
+                )
             await self.registry.put({member.number: renamed})
             members = list(self.members.values())
             member.record = renamed

@@ -248,7 +248,8 @@ async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: l
                 )
                 TakenPlaces(node.registry.records.values()).add(record)
             except Refusal as refusal:
-                raise CannotMove(f"{refusal.detail} Choose another name with --name.") from None
+                problem = refusal.detail.partition("; choose another name")[0].rstrip(".")
+                raise CannotMove(f"{problem}; choose another name with --name.") from None
             if same := await _same_unit(node, kept.get("identity.mac")):
                 raise CannotMove(f"The controller in {folder} is already in the node, as {same}.")
             (number,) = await node.registry.reserve(1)

@@ -44,7 +44,7 @@ from leverframe.host.reach import random_password
 from leverframe.interface.descriptions.schemas import FORM
 from leverframe.interface.table.lookup import require
 from leverframe.interface.table.refusals import BadValue, NotAllowed, Refusal, SignInRequired
-from leverframe.interface.table.row import ANYBODY, CONTROL
+from leverframe.interface.table.row import ANYONE, CONTROL
 from leverframe.server.cross_site import OwnNames
 from leverframe.server.http.limits import ends_with_client
 from leverframe.server.http.messages import NOT_KEPT, Answer, AnyReply, Headers, Reply, Request
@@ -126,7 +126,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
             raise wrong_method(endpoint.path, endpoint.methods)
         if request.query or request.method == "POST":
             self._names.check_page(request, needs_source=False)
-        return THE_OPERATOR if endpoint.role == ANYBODY else self.accounts.recognise(request)
+        return THE_OPERATOR if endpoint.role == ANYONE else self.accounts.recognise(request)
 
     async def check_password(self, request: Request) -> Asking:
         return await self.accounts.who(request)

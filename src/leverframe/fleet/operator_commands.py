@@ -25,7 +25,7 @@ from leverframe.fleet.controller_commands import (
 
 # The commands `leverframe fleet rollout`, `drift` and `changes`: request a node, and print.
 
-Told = dict[str, Any]
+Reply = dict[str, Any]
 
 
 class RolloutMisspelt(ErrorForPeople):
@@ -39,7 +39,7 @@ def roll_out(
     id: str | None,
     command: list[str],
     template: Path | None,
-    options: Told,
+    options: Reply,
 ) -> int:
     """Plan, list, show or operate roll-outs."""
     if id is None and what not in ("plan", "list"):
@@ -53,7 +53,9 @@ def roll_out(
         return DONE
     if what == "plan":
         if (template is None) is not bool(command):
-            raise RolloutMisspelt("A roll-out needs either --command or --template.")
+            raise RolloutMisspelt(
+                "A roll-out needs either --command or --template; pass exactly one of them."
+            )
         if template is not None:
             body, kind = _text_of(template), "template"
         else:
@@ -76,7 +78,7 @@ def _text_of(template: Path) -> str:
     return msgspec.json.encode(read_template_file(template)).decode()
 
 
-def _print_plan(answer: Told, as_json: bool) -> int:
+def _print_plan(answer: Reply, as_json: bool) -> int:
     if as_json:
         print_json([answer])
     else:
@@ -89,7 +91,7 @@ def _print_plan(answer: Told, as_json: bool) -> int:
     return NO if answer["tried"]["refused"] else DONE
 
 
-def _list(found: list[Told], zone: tzinfo) -> None:
+def _list(found: list[Reply], zone: tzinfo) -> None:
     made = with_zone("made", zone)
     table = table_of("id", "kind", "what", "status", "done", "failed", "of", "by", made)
     for one in found:
@@ -108,7 +110,7 @@ def _list(found: list[Told], zone: tzinfo) -> None:
     tables().print(table)
 
 
-def _show(answer: Told) -> int:
+def _show(answer: Reply) -> int:
     print(f"{answer['id']}: {answer['title']}")
     why = f" ({answer['why']})" if answer["why"] else ""
     print(f"{answer['status']}{why}, {answer['done']} done, {answer['failed']} failed")
@@ -119,7 +121,7 @@ def _show(answer: Told) -> int:
     return NO if answer["failed"] or answer["status"] == "stopped" else DONE
 
 
-def show_drift(client: CommandLineClient, as_json: bool, template: Path, options: Told) -> int:
+def show_drift(client: CommandLineClient, as_json: bool, template: Path, options: Reply) -> int:
     """Print how controllers differ from a template; return 1 if any does."""
     body = _text_of(template).encode()
     found = client.post("drift", options, body)
@@ -140,7 +142,7 @@ def show_drift(client: CommandLineClient, as_json: bool, template: Path, options
     return NO if differing else DONE
 
 
-def show_changes(client: CommandLineClient, as_json: bool, options: Told) -> None:
+def show_changes(client: CommandLineClient, as_json: bool, options: Reply) -> None:
     """Print the changes of controllers with their authors, newest first."""
     found = client.get("changes", options)
     if as_json:
@@ -190,7 +192,7 @@ def tenants(
         print_json(answer["results"]) if as_json else print_results(answer)
         return NO if answer["refused"] else DONE
     else:
-        more: Told = {} if most is None else {"max": str(most)}
+        more: Reply = {} if most is None else {"max": str(most)}
         if what == "add":
             more["open"] = open
         found = [client.post(f"tenant/{what}", {"tenant": tenant, **more})]
@@ -205,7 +207,7 @@ def tenants(
     return DONE
 
 
-def protect(client: CommandLineClient, as_json: bool, options: Told) -> int:
+def protect(client: CommandLineClient, as_json: bool, options: Reply) -> int:
     """Make open controllers require sign-in, and print the passwords of their administrators."""
     answer = client.post("protect", options)
     if as_json:
@@ -216,7 +218,7 @@ def protect(client: CommandLineClient, as_json: bool, options: Told) -> int:
     return NO if answer["refused"] else DONE
 
 
-def _print_protected(answer: Told) -> None:
+def _print_protected(answer: Reply) -> None:
     """Print the effect of the first account or tenant on open controllers."""
     print_refused([one for one in answer["protected"] if one["status"] != OK])
     _print_administrators(answer["protected"])
@@ -229,7 +231,7 @@ def _print_protected(answer: Told) -> None:
         )
 
 
-def _print_administrators(results: list[Told]) -> None:
+def _print_administrators(results: list[Reply]) -> None:
     by_password: dict[str, list[str]] = {}
     for one in results:
         if password := one.get("password"):
@@ -242,7 +244,7 @@ def _print_administrators(results: list[Told]) -> None:
         )
 
 
-def _list_tenants(found: list[Told]) -> None:
+def _list_tenants(found: list[Reply]) -> None:
     table = table_of("tenant", "controllers", "may have", "accounts")
     for one in found:
         counts = (one["controllers"], one["max_controllers"], one["accounts"])
@@ -255,7 +257,7 @@ def accounts(
     as_json: bool,
     what: str,
     name: str | None,
-    options: Told,
+    options: Reply,
 ) -> None:
     """Create, list and remove accounts of a node, and generate passwords for them."""
     if name is None and what in ("add", "remove"):
@@ -279,7 +281,7 @@ def accounts(
         _print_password(found[0])
 
 
-def _print_password(made: Told) -> None:
+def _print_password(made: Reply) -> None:
     whose = f"of {made['tenant']}" if made["tenant"] else "of the operator"
     print(f"{made['name']}, {made['role']} {whose}, has the password {made['password']}")
     if made["administrator"] is not None:

@@ -1,6 +1,7 @@
-"""The other nodes that share the database, and the calls to them. // Nodes call each other for
-operations on the controllers of each. A node that does not answer raises an exception, whose class
-says if it has received the call.
+"""The other nodes that share the database, and the calls to them.
+
+Nodes call each other for operations on the controllers of each. A node that does not answer raises
+an exception, whose class says if it has received the call.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence

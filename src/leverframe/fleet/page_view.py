@@ -273,7 +273,7 @@ Key = tuple[int, str, int]
 #: As a health, before all others: the problems there are not known.
 UNKNOWN = -1
 #: In place of a node, if none answers.
-NOBODY = ""
+NO_NODE = ""
 
 
 class KeysCall(Struct, frozen=True, forbid_unknown_fields=True):
@@ -302,7 +302,7 @@ async def view_of_all(
     placed: dict[str, list[int]] = {}
     for where in others.last_known():
         if is_seen(wanted.tenant, where.record.tenant):
-            placed.setdefault(where.node or NOBODY, []).append(where.number)
+            placed.setdefault(where.node or NO_NODE, []).append(where.number)
     calls = {one: KeysCall(wanted, end, placed.get(one, [])) for one in others.living()}
     parts: dict[str, KeysPart] = await _ask(node, others, "view.keys", calls, KeysPart)
     unknown = await _unknown(others, placed, parts)
@@ -312,10 +312,10 @@ async def view_of_all(
             counts[health] += count
     looked_for = {one.number: one for one in unknown if _is_wanted(one, wanted)}
     keys = [(key, one) for one, part in parts.items() for key in part.keys]
-    keys += [(_key(one, wanted), NOBODY) for one in looked_for.values()]
+    keys += [(_key(one, wanted), NO_NODE) for one in looked_for.values()]
     shown = sorted(keys)[place.first : end]
     found = {number: _unknown_row(node, one) for number, one in looked_for.items()}
-    found |= await _rows(node, others, [(one, key[-1]) for key, one in shown if one != NOBODY])
+    found |= await _rows(node, others, [(one, key[-1]) for key, one in shown if one != NO_NODE])
     rows = [found[key[-1]] for key, _ in shown if key[-1] in found]
     matching = sum(part.matching for part in parts.values()) + len(looked_for)
     # Nodes were counted a moment ago, or not at all.
@@ -349,7 +349,7 @@ async def _unknown(
     # A controller that moved while the nodes were asked may have sent its key from its new place.
     lost -= {key[-1] for part in parts.values() for key in part.keys}
     found = await _locate(others, lost)
-    return [one for one in found if one.number in missing.get(one.node or NOBODY, lost)]
+    return [one for one in found if one.number in missing.get(one.node or NO_NODE, lost)]
 
 
 async def _locate(others: OtherNodes, numbers: Collection[int]) -> list[LocatedController]:
@@ -387,7 +387,7 @@ def _unknown_row(node: FleetNode, controller: LocatedController) -> FleetRow:
         about=None,
         levers=[],
         happened=[],
-        node=controller.node or NOBODY,
+        node=controller.node or NO_NODE,
     )
 
 

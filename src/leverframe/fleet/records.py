@@ -17,7 +17,8 @@ from leverframe.interface.table.accounts import MAX_LETTERS
 from leverframe.interface.table.refusals import BadValue, Conflict, Refusal
 from leverframe.storage.store import DELETED, Changes, Store
 
-# Tenants and accounts of a fleet, which decide the controllers that a user may see and change. //
+# Tenants and accounts of a fleet, which decide the controllers that a user may see and change.
+#
 # Every controller belongs to one tenant, or to the operator alone. An account of a tenant reaches
 # only that tenant's controllers; all others look as if they did not exist. An account without a
 # tenant belongs to the operator, who may do everything.
@@ -272,7 +273,10 @@ class TakenPlaces:
         them.
         """
         if record.name in self._names:
-            raise Conflict(f"There is a controller {record.name} already.", field="name")
+            raise Conflict(
+                f"A controller named {record.name} exists already; choose another name.",
+                field="name",
+            )
         given = {"address": record.address, "port": record.port}
         wanted = {key: one for key, one in given.items() if one is not None}
         for key, one in wanted.items():

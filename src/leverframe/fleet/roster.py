@@ -15,7 +15,7 @@ from leverframe.fleet.progress import ProgressReport
 from leverframe.fleet.records import MemberRecord, NotRunning, is_seen
 from leverframe.interface.table.refusals import Refusal
 
-TOLD_ELSEWHERE = (
+CAUSE_WITHHELD = (
     "This controller failed to start. `leverframe fleet list` and the page of the node show its"
     " operator why."
 )
@@ -220,7 +220,7 @@ class Roster:
         """
         why, member = self.reason_for(name), self._find_failed(name)
         if why is None or not with_cause:
-            return None if why is None else TOLD_ELSEWHERE
+            return None if why is None else CAUSE_WITHHELD
         if member is not None and member.failure is not None:
             return _sentence_of(member, member.failure)
         return f"This controller failed to start. {why} The node retries it when it restarts."
@@ -228,7 +228,7 @@ class Roster:
     def sentences_of(self, tenant: str | None) -> dict[int, str]:
         """Return refusals for a tenant's failed stored controllers, by number; all for None."""
         return {
-            one.number: _sentence_of(one, one.failure) if tenant is None else TOLD_ELSEWHERE
+            one.number: _sentence_of(one, one.failure) if tenant is None else CAUSE_WITHHELD
             for one in self.list_failed()
             if one.failure and one.is_stored and is_seen(tenant, one.record.tenant)
         }

@@ -237,12 +237,12 @@ async def find_targets(context: FleetContext) -> list[LocatedController]:
     """
     others, names, tags = others_of(context), context.texts("name"), context.texts("tag")
     try:
-        everybody = await others.locate()
+        controllers = await others.locate()
     except StoreUnavailable:
         if tags:
             raise
-        everybody = others.last_known()
-    by_name = {one.name: one for one in everybody if is_seen(context.tenant, one.record.tenant)}
+        controllers = others.last_known()
+    by_name = {one.name: one for one in controllers if is_seen(context.tenant, one.record.tenant)}
     for name in names:
         if name not in by_name:
             raise no_such_name(name)

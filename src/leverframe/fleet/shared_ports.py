@@ -1,7 +1,8 @@
-"""Ports that the controllers of a node share, distinguished by the local address. // Modbus TCP and
-SNMP have no place for a name. So each has one socket for the whole node, and the controllers that
-have an address of their own listen there, as if each had the port alone. A socket is opened with
-the first controller that needs it, and closed with the last.
+"""Ports that the controllers of a node share, distinguished by the local address.
+
+Modbus TCP and SNMP have no place for a name. So each has one socket for the whole node, and the
+controllers that have an address of their own listen there, as if each had the port alone. A socket
+is opened with the first controller that needs it, and closed with the last.
 """
 
 import asyncio

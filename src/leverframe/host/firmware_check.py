@@ -20,8 +20,7 @@ from leverframe.core.profile import UnknownProfile, version
 from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
 from leverframe.core.settings import Settings
 from leverframe.host.controller import Controller
-from leverframe.notify.channel import CannotSend, Trust, sentence
-from leverframe.notify.message_content import OutgoingRequest, RemoteServer
+from leverframe.notify.channel import CannotSend, OutgoingRequest, RemoteServer, Trust, sentence
 from leverframe.server.routes.api import FirmwareReport
 from leverframe.storage.store import Changes, StoreUnavailable
 

@@ -44,7 +44,7 @@ from leverframe.host.reach import (
 from leverframe.host.services import Sending, Service, connect_snapshots, history_worker
 from leverframe.host.start_version import settle_version
 from leverframe.interface.table.params.special import TIME_ZONE
-from leverframe.interface.uploads import site
+from leverframe.interface.uploads import picture
 from leverframe.server import passwords
 from leverframe.server.cross_site import is_loopback
 from leverframe.server.home_assistant import PagesAddress
@@ -125,7 +125,7 @@ SMALL: tuple[Load, ...] = (
     *(names_of_hosts, zones_of_examples, pages, passwords.load, files.load, encryption.load),
     pinger.load,
 )
-LARGE: tuple[Load, ...] = (site.load, oled_panel.load)
+LARGE: tuple[Load, ...] = (picture.load, oled_panel.load)
 
 
 #: How soon the schedule follows a change of the machine's clock.

@@ -1,4 +1,4 @@
-"""The version of a controller at the last use of its store."""
+"""The version with which a controller starts: the stored one, or another after a conversion."""
 
 import logging
 import time

@@ -10,8 +10,17 @@ from typing import Any, Protocol
 from leverframe.core.engine.calls import Notify
 from leverframe.core.runtime.outgoing import OutgoingChannel
 from leverframe.core.settings import Email, Gsm
-from leverframe.notify.channel import CannotSend, ChannelLimits, Channels, Draft, Message, Trust
-from leverframe.notify.message_content import HEADERS_OF_TEXT, MailDeadlines, write_mail
+from leverframe.notify.channel import (
+    HEADERS_OF_TEXT,
+    CannotSend,
+    ChannelLimits,
+    Channels,
+    Draft,
+    MailDeadlines,
+    Message,
+    Trust,
+    write_mail,
+)
 
 # The channel of SMS1-SMS4: one message per telephone number, through a modem.
 #

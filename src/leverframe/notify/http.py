@@ -21,10 +21,11 @@ from leverframe.notify.channel import (
     Channels,
     Draft,
     Message,
+    OutgoingRequest,
+    RemoteServer,
     Trust,
     sentence,
 )
-from leverframe.notify.message_content import OutgoingRequest, RemoteServer
 
 if TYPE_CHECKING:
     import httpx

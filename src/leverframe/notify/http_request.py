@@ -1,6 +1,6 @@
 """One HTTP request of a message: to the address that was checked, with a login if it is asked for.
 
-Loaded with the first request only and beside the loop, by `http_call.py`. It knows servers and
+Loaded with the first request only and beside the loop, by `http.py`. It knows servers and
 statuses, and nothing of slots and settings.
 """
 
@@ -18,8 +18,7 @@ from httpcore._backends.anyio import AnyIOStream
 
 from leverframe.core.engine.secret_servers import url_host
 from leverframe.core.runtime.outgoing import connect_socket
-from leverframe.notify.channel import CannotSend, sentence
-from leverframe.notify.message_content import OutgoingRequest, RemoteServer
+from leverframe.notify.channel import CannotSend, OutgoingRequest, RemoteServer, sentence
 
 CONNECT_S = 5.0
 #: Connections that are kept for the next request, and for how long.

@@ -15,6 +15,8 @@ from leverframe.core.runtime.event_loop import LoopTurns, is_being_cancelled, tu
 from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
 from leverframe.core.settings import Mqtt
 from leverframe.notify.channel import (
+    FIRST_REFUSAL,
+    REASONS,
     CannotSend,
     ChannelLimits,
     Channels,
@@ -24,7 +26,6 @@ from leverframe.notify.channel import (
     sentence,
 )
 from leverframe.notify.channel_queue import CHANCE, FIRST_PAUSE_S, pause_after
-from leverframe.notify.mqtt_client import FIRST_REFUSAL, REASONS
 
 if TYPE_CHECKING:
     from leverframe.notify.mqtt_client import BrokerConnection, WrapTransport

@@ -24,20 +24,7 @@ from msgspec import Struct
 
 from leverframe.core.runtime.event_loop import LoopTurns
 from leverframe.core.runtime.outgoing import OutgoingChannel
-
-# Reason codes of MQTT 5, with which a broker refuses what is published.
-
-#: Reason codes of MQTT 5 from here on are refusals; those that a publish can get.
-FIRST_REFUSAL = 128
-REASONS = {
-    131: "without a known reason",
-    135: "not authorized",
-    144: "topic name invalid",
-    149: "packet too large",
-    151: "quota exceeded",
-    153: "payload format invalid",
-}
-
+from leverframe.notify.channel import FIRST_REFUSAL
 
 # We report in sentences whatever the library would log. It logs packets as they come, also at the
 # highest level, as fast as a broker sends them: none of its lines is wanted.

@@ -183,7 +183,7 @@ class Outbox:
         try:
             drafts = self._channels[name].compose(effect, self._set_up())
         except CannotSend as refusal:
-            self._fail(self._message(name, effect, Draft("nobody")), str(refusal))
+            self._fail(self._message(name, effect, Draft("unknown")), str(refusal))
         except Exception:
             # Settings come from files, too; a bad one must not stop the controller.
             log.exception("%s: a message could not be written", name)

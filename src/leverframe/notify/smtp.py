@@ -28,17 +28,18 @@ import aiosmtplib
 from leverframe.core.durations import text_from_seconds
 from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
 from leverframe.core.settings import Email
-from leverframe.notify.channel import CannotSend, sentence
-from leverframe.notify.message_content import (
+from leverframe.notify.channel import (
     TRANSFER_ENCODING,
+    CannotSend,
     MailDeadlines,
     WrittenMail,
     clean_text,
+    sentence,
 )
 
 #: Headers that hold an address.
 ADDRESSES = ("From", "To")
-GO_ON, TAKEN = 354, 250
+START_INPUT, TAKEN = 354, 250
 
 _LEADING_DOT = re.compile(rb"^\.", re.MULTILINE)
 
@@ -122,7 +123,7 @@ class _Dialogue:
         data_s = self._deadlines.data_s
         begin = self._smtp.execute_command(b"DATA", timeout=data_s)
         start = await self._within(data_s, "answer DATA", begin)
-        if start.code != GO_ON:
+        if start.code != START_INPUT:
             raise aiosmtplib.SMTPDataError(start.code, start.message)
         with in_doubt:
             answer = await self._answer_to(_LEADING_DOT.sub(b"..", raw) + b".\r\n")

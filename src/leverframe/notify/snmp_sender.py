@@ -122,7 +122,7 @@ class CommonEngine:
 # A sender of SNMP traps by pysnmp; used by one thread at a time, beside the event loop.
 #
 # The library reads and compiles its own files before the first trap to a receiver, which takes
-# longer than a relay may wait. Loaded with the first trap only, by `trap_threads.py`. It sends
+# longer than a relay may wait. Loaded with the first trap only, by `snmp.py`. It sends
 # for any controller of the process, and keeps apart what belongs to each: the engine that a
 # receiver knows, its user and its keys.
 

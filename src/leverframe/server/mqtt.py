@@ -1,4 +1,4 @@
-"""The answers to commands by MQTT: in the order of the commands, and not more than fit in memory.
+"""MQTT beside a controller: its service, and the answers to commands in their order.
 
 Answers have no number, so clients rely on their order: an answer waits for what its command has to
 store, and for the answers before it. While the disk hangs, or the broker accepts nothing, a limited

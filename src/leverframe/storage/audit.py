@@ -138,7 +138,7 @@ def _text(entry: AuditEntry) -> str:
 
 def _change(path: str, old: Any, new: Any) -> AuditChange:
     if is_confidential(path):
-        return AuditChange(path, _hidden(path, old), _hidden(path, new))
+        return AuditChange(path, _mask(path, old), _mask(path, new))
     return AuditChange(path, _trail_value(old), _trail_value(new))
 
 
@@ -146,7 +146,7 @@ def _upload(name: str, body: bytes | None) -> AuditChange:
     return AuditChange(name, None, None if body is None else f"{len(body)} bytes")
 
 
-def _hidden(path: str, value: Any) -> str | None:
+def _mask(path: str, value: Any) -> str | None:
     """Return whether a secret is set; of an address also the server, which is none."""
     if value is MISSING:
         return None

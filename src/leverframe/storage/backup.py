@@ -191,8 +191,8 @@ def _open(sealed: Sealed, passphrase: str) -> dict[str, Any]:
         hidden = msgspec.json.decode(text, type=dict[str, Any])
     except (InvalidTag, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BackupRefused(
-            "The passphrase does not open this backup. Enter the right passphrase, or none to "
-            "restore everything except the passwords."
+            "The passphrase does not open this backup. Enter the right passphrase, or choose to "
+            "restore it without its secrets; the command line does so with --without-secrets."
         ) from None
     return {path: value for path, value in hidden.items() if is_confidential(path)}
 

@@ -57,7 +57,7 @@ class NoFolder(ErrorForPeople):
 
 
 class NoStore(ErrorForPeople):
-    """There is no store in the folder: one sentence."""
+    """The folder contains no store: one sentence."""
 
 
 class FolderOfNode(ErrorForPeople):
@@ -185,8 +185,10 @@ def refuse_controller(path: Path) -> None:
 def folder_with_store(path: Path) -> DataFolder:
     """Return the folder of a controller that has run there."""
     _refuse_node(path)
+    if not path.exists():
+        raise NoStore(f"The folder {path} does not exist. Specify the data folder of a controller.")
     if not (path / STORE_NAME).exists():
-        raise NoStore(f"There is no store in {path}; name the data folder of a controller.")
+        raise NoStore(f"{path} contains no store; specify the data folder of a controller.")
     return DataFolder(path)
 
 
@@ -210,9 +212,9 @@ def _create(path: Path) -> None:
 def _check_others(path: Path) -> None:
     """Refuse a folder in which other users can replace the store; warn if all may add files."""
     folder = path.stat()
-    for_everybody = folder.st_mode & stat.S_IWOTH
+    for_all_users = folder.st_mode & stat.S_IWOTH
     # In a sticky folder, as the one for temporary files is, only its owner removes a file.
-    if for_everybody and not folder.st_mode & stat.S_ISVTX:
+    if for_all_users and not folder.st_mode & stat.S_ISVTX:
         raise FolderOpenToOthers(
             f"All users of this machine can replace files in the data folder {path}. Remove that "
             f"permission with `chmod o-w {path}`, or choose another folder with --data."
@@ -222,13 +224,13 @@ def _check_others(path: Path) -> None:
         with suppress(FileNotFoundError):
             file = (path / name).stat()
             within_reach = file.st_mode & stat.S_IWOTH and folder.st_mode & stat.S_IXOTH
-            if within_reach or (for_everybody and file.st_uid not in trusted):
+            if within_reach or (for_all_users and file.st_uid not in trusted):
                 raise FolderOpenToOthers(
                     f"Other users can write {path / name}, or one of them created it. Check it "
                     "before you trust it, take ownership with `chown` and `chmod 600`, or "
                     "choose another folder with --data."
                 )
-    if for_everybody:
+    if for_all_users:
         log.warning(
             "All users of this machine can write to the data folder %s; remove that permission "
             "with `chmod o-w %s`.",

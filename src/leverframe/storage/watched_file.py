@@ -3,7 +3,7 @@
 Reads use a connection of their own and never wait for a write (write-ahead log). Code that touches
 the writing connection between opening and closing holds `_in_use`.
 
-Before each transaction the files must be as the last one left them (`store_watch.py`). Once SQLite
+Before each transaction the files must be as the last one left them. Once SQLite
 has committed, nothing that follows makes a failure of it: the caller learns that it is durable.
 """
 

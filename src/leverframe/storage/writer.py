@@ -185,12 +185,12 @@ def _take_rows(batch: Iterable[BatchPart]) -> dict[int, Rows]:
 
 # The one ordered writer: everything that a running controller must remember goes through here.
 #
-# What is queued while a batch is being written goes into the next one together
-# (`group_commit.py`), with what other controllers want where they share a lane.
+# What is queued while a batch is being written goes into the next one together,
+# with changes of other controllers if they share a lane.
 #
 # A batch is written whole or not at all. When it fails, everything queued behind it fails with
 # it, because that was computed on top of what is now missing; what is queued afterwards is tried
-# afresh. Callbacks of commits run in the order of the queue, before waiting callers continue.
+# again. Callbacks of commits run in the order of the queue, before waiting callers continue.
 
 LOG_AGAIN_S = 60.0
 

@@ -19,7 +19,6 @@ from weakref import WeakSet
 
 from leverframe.core.durations import Duration, WhenText, seconds_of, wall_of
 from leverframe.core.errors import ErrorForPeople
-from leverframe.testing.initial_state import is_within_test, new_seed, write_call
 from leverframe.testing.observations import TwinOutbox
 from leverframe.testing.transport import (
     READ_COMMUNITY,
@@ -27,9 +26,16 @@ from leverframe.testing.transport import (
     TwinAddress,
     TwinRefused,
     TwinSnapshot,
+    beside_loop,
 )
-from leverframe.testing.twin_client import beside_loop
-from leverframe.testing.twin_parts import FaultyTwin, RequestedTwin, TwinClock
+from leverframe.testing.twin_parts import (
+    FaultyTwin,
+    RequestedTwin,
+    TwinClock,
+    is_within_test,
+    new_seed,
+    write_call,
+)
 
 if TYPE_CHECKING:
     from leverframe.testing.initial_state import Beginning

@@ -21,9 +21,8 @@ from leverframe.testing.in_process import BY_TEST
 from leverframe.testing.member_twin import MemberTwin, TwinNode
 from leverframe.testing.misuse import BadCall, check_names
 from leverframe.testing.node_fleet import NodeFleet
-from leverframe.testing.transport import TwinSnapshot
+from leverframe.testing.transport import LOOP_THREAD, TwinSnapshot
 from leverframe.testing.twin import Twin
-from leverframe.testing.twin_client import LOOP_THREAD
 
 
 class BadFleet(ErrorForPeople, ValueError):

@@ -1,6 +1,6 @@
 """A controller in the process of the test, on real sockets and virtual time.
 
-All of them live on one event loop in a thread of its own (`loop_thread.py`). What one remembers is
+All of them live on one event loop in a thread of its own (`LoopThread`). What one remembers is
 in memory, and nothing leaves it: messages are kept in its outbox.
 """
 
@@ -42,8 +42,8 @@ from leverframe.server.http.messages import Reply, Request, complete_answer
 from leverframe.server.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.storage.store import Changes, MemoryStore, Store
 from leverframe.testing.initial_state import Beginning, account_leaves, settings_of_servers
-from leverframe.testing.transport import THIS_PROCESS, Transport, TwinSnapshot
-from leverframe.testing.twin_client import LOOP_THREAD, check_reply, on_loop
+from leverframe.testing.transport import LOOP_THREAD, THIS_PROCESS, Transport, TwinSnapshot, on_loop
+from leverframe.testing.twin_client import check_reply
 
 #: Who is the cause of what a test does to a twin.
 BY_TEST = "test"

@@ -1,20 +1,14 @@
-"""What makes the same twin again: its seed, and the call with its parameters.
+"""What a twin begins with: the parameters of a test, or a saved snapshot.
 
-Twins that name no seed get theirs by chance, or within a test from the test's name.
-
-So the same test makes the same twins in every run, in whatever order tests run, and however it
-makes them. Importing this loads nothing else of the kit.
+Settings are given by path, or are those of a backup, a unit file, a recording, or of a unit. A unit
+is read as `leverframe unit pull` reads it: politely, and never written to.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
-from itertools import count
 from pathlib import Path
-from random import SystemRandom
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
-from zlib import crc32
 
 from msgspec import Struct
 
@@ -36,65 +30,11 @@ from leverframe.host.ports import check_port
 from leverframe.interface.version_change.limits import Content
 from leverframe.server.passwords import Passwords
 from leverframe.testing.misuse import BadCall, check_parameters
-from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinSnapshot
-from leverframe.testing.twin_client import LOOP_THREAD
+from leverframe.testing.transport import LOOP_THREAD, READ_COMMUNITY, WRITE_COMMUNITY, TwinSnapshot
 
 if TYPE_CHECKING:
     from leverframe.units.pulled_unit import PulledUnit
 
-
-#: Parameters in which passwords stand.
-SECRET = ("accounts", "mqtt")
-#: A longer value is left out: it is in the test.
-MAX_LETTERS = 80
-LEFT_OUT = "..."
-#: The names that seeds are made from, with the count of those made; the last one counts.
-_sources: list[tuple[str, Iterator[int]]] = []
-
-
-def new_seed() -> int:
-    """Return a seed for a twin that names none."""
-    if not _sources:
-        return SystemRandom().getrandbits(32)
-    name, numbers = _sources[-1]
-    return crc32(f"{name} {next(numbers)}".encode())
-
-
-def is_within_test() -> bool:
-    """Return whether a test runs that names its seeds, or one of its fixtures begins."""
-    return bool(_sources)
-
-
-@contextmanager
-def seeds_from(name: str) -> Iterator[None]:
-    """Make the seeds of twins that are made within this from a name."""
-    source = name, count()
-    _sources.append(source)
-    try:
-        yield
-    finally:
-        _sources.remove(source)
-
-
-def write_call(call: str, parameters: Mapping[str, Any]) -> str:
-    """Write a call with the parameters that are not what they are without being given."""
-    written = (
-        f"{name}={_write_parameter(name, value)}"
-        for name, value in parameters.items()
-        if value is not None and value is not False and (name, value) != ("timezone", "UTC")
-    )
-    return f"{call}({', '.join(written)})"
-
-
-def _write_parameter(name: str, value: Any) -> str:
-    text = repr(value)
-    return LEFT_OUT if name in SECRET or len(text) > MAX_LETTERS else text
-
-
-# What a twin begins with: the parameters of a test, or a saved snapshot.
-#
-# Settings are given by path, or are those of a backup, a unit file, a recording, or of a unit,
-# which is read as `leverframe unit pull` reads it: politely, and never written to.
 
 #: Keys that backups have at their top, and unit files never.
 BACKUP_KEYS = {"hw", "sw", "settings"}

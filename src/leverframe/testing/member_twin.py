@@ -22,9 +22,8 @@ from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.testing.any_twin import STARTED_TWINS
 from leverframe.testing.in_process import GRACE_S, InProcess
 from leverframe.testing.initial_state import Beginning
-from leverframe.testing.transport import HOST
+from leverframe.testing.transport import HOST, LOOP_THREAD
 from leverframe.testing.twin import Twin
-from leverframe.testing.twin_client import LOOP_THREAD
 
 FIRST_ADDRESS = ip_address("127.77.0.1")
 

@@ -11,7 +11,6 @@ from msgspec import Struct
 from leverframe.core.durations import text_from_seconds
 from leverframe.core.errors import ErrorForPeople
 from leverframe.core.labels import EVENT_VARIABLES, LABELS, OUTPUTS, PWMS
-from leverframe.server.http.request_journal import JournalRequest
 from leverframe.testing.misuse import BadCall, is_below
 
 # Why a value of a twin is what it is, in sentences.
@@ -280,6 +279,8 @@ class TwinRequest(Struct, frozen=True):
 
 def requests_from(noted: bytes, zone: tzinfo) -> list[TwinRequest]:
     """Return noted requests as tests look at them: with times of day, without the number."""
+    from leverframe.server.http.request_journal import JournalRequest
+
     found = []
     for one in msgspec.json.decode(noted, type=list[JournalRequest]):
         fields = msgspec.structs.asdict(one)

@@ -30,8 +30,8 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes
 from leverframe.testing.any_twin import AnyTwin
 from leverframe.testing.initial_state import Beginning, parameters_of
-from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinRefused
-from leverframe.testing.twin_client import ANSWER_S, LOOP_THREAD, HttpTransport
+from leverframe.testing.transport import LOOP_THREAD, READ_COMMUNITY, WRITE_COMMUNITY, TwinRefused
+from leverframe.testing.twin_client import ANSWER_S, HttpTransport
 
 if TYPE_CHECKING:
     from leverframe.units.pulled_unit import PulledUnit

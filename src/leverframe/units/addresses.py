@@ -1,4 +1,4 @@
-"""MAC addresses of units: normal form, duplicates, and the check for the expected address."""
+"""Addresses of units: MAC addresses and their check, and network addresses as users write them."""
 
 import re
 from collections import defaultdict

@@ -84,7 +84,7 @@ class CannotHold(Struct, frozen=True):
         return f"{self.words}{f' ({self.value})' if self.value else ''}: {self.reason}"
 
 
-class CannotTell(Struct, frozen=True):
+class NotShown(Struct, frozen=True):
     """A setting that one side does not show."""
 
     side: str
@@ -101,7 +101,7 @@ class UnitDifference(Struct, frozen=True):
     second_version: str
     differences: tuple[SettingDifference, ...]
     cannot_hold: tuple[CannotHold, ...]
-    cannot_tell: tuple[CannotTell, ...]
+    not_shown: tuple[NotShown, ...]
 
     @property
     def is_same(self) -> bool:
@@ -123,7 +123,7 @@ def compare_units(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
             for lost in pair.lost
             if not _is_unknown(lost.path, first, second)
         ),
-        cannot_tell=(*_find_unknown(first, second), *_find_unknown(second, first)),
+        not_shown=(*_find_unknown(first, second), *_find_unknown(second, first)),
     )
 
 
@@ -306,14 +306,14 @@ def _schedule_differences(
         )
 
 
-def _find_unknown(side: ComparedUnit, other: ComparedUnit) -> Iterator[CannotTell]:
+def _find_unknown(side: ComparedUnit, other: ComparedUnit) -> Iterator[NotShown]:
     """Yield settings of the other side that this side does not show, by reason."""
     by_reason: dict[str, list[str]] = {}
     for path, reason in side.unread.items():
         if reason_at(other.unread, path) is None and other.speaks(path):
             by_reason.setdefault(reason, []).append(key_of(path))
     for reason, keys in by_reason.items():
-        yield CannotTell(side.title, tuple(keys), reason)
+        yield NotShown(side.title, tuple(keys), reason)
 
 
 # Differences between a unit and its file: only settings in the file that the unit shows.

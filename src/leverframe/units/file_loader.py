@@ -1,6 +1,7 @@
-"""Secrets that unit files and inventories refer to: in the environment, or in a separate file.
+"""Load unit files, and the secrets that they and inventories refer to.
 
-The file is TOML, one `name = "secret"` per line, readable only by its owner.
+A secret is in the environment or in a separate file. That file is TOML, one `name = "secret"` per
+line, readable only by its owner.
 """
 
 import os

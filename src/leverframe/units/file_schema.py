@@ -1,4 +1,4 @@
-"""The JSON Schema of unit files, for editors that complete and check TOML with a schema."""
+"""The JSON Schema of unit files for editors, and `leverframe unit check` and `unit schema`."""
 
 from pathlib import Path
 

@@ -102,12 +102,12 @@ class ApplyJournal:
         )
         return journal
 
-    def add(self, event: Event, **told: Any) -> None:
+    def add(self, event: Event, **fields: Any) -> None:
         """Write a line; it is on disk when this returns."""
         if event == "sending" and self.lines[0].undoes:
             # From now on the rollback can be resumed instead.
             abandon_others(self.path.parent, self.lines[0].device, self.path)
-        line = JournalLine(datetime.now(UTC).isoformat(timespec="milliseconds"), event, **told)
+        line = JournalLine(datetime.now(UTC).isoformat(timespec="milliseconds"), event, **fields)
         os.write(self._descriptor, msgspec.json.encode(line) + b"\n")
         os.fsync(self._descriptor)
         self.lines.append(line)
@@ -240,7 +240,7 @@ _OK = 200
 def speaks_when_interrupted(function: Callable[P, Awaitable[int]]) -> Callable[P, Awaitable[int]]:
     """Let a command report that nothing was sent if Ctrl-C ends it before it sends anything.
 
-    Interruptions of the sending are reported for each unit by `rollout.py`.
+    Interruptions of the sending are reported for each unit by `plan_runner.py`.
     """
 
     @functools.wraps(function)

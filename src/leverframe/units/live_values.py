@@ -239,7 +239,7 @@ class LiveReader:
     def __init__(self, client: PacedClient) -> None:
         self._client = client
         #: Whether it has the state of controllers of this program; None if unknown.
-        self._tells_state: bool | None = None
+        self._shows_state: bool | None = None
 
     async def look(self) -> LiveReading:
         """Poll it once; raise an error for people if it does not answer like a unit."""
@@ -247,7 +247,7 @@ class LiveReader:
             return await self._look()
         except BaseException:
             # Another unit may answer there next time.
-            self._tells_state = None
+            self._shows_state = None
             raise
 
     async def _look(self) -> LiveReading:
@@ -259,9 +259,9 @@ class LiveReader:
         name = short_text(found.get("sname"))
         profile = find_profile(hardware, software)
         reading = LiveReading(mac, name, hardware, software, profile, {}, {}, 0.0)
-        if self._tells_state is not False:
+        if self._shows_state is not False:
             state = await self._state()
-            self._tells_state = state is not None
+            self._shows_state = state is not None
             if state is not None:
                 return _from_state(reading, state)
         periodic = await self._object(PERIODIC)

@@ -35,7 +35,7 @@ from leverframe.units.unit_reader import identify_unit, pull_unit
 
 #: The state of a step on the unit: carried out, not carried out, something else, or unknown.
 Seen = Literal["new", "old", "other", "nothing"]
-_MAX_TOLD = 200
+_MAX_CHANGES = 200
 
 
 class ApplyStopped(UnitError):
@@ -268,7 +268,7 @@ class Applier:
 
     def _confirm(self, number: int, step: UnitStep) -> None:
         changes = "; ".join(map(str, step.changes))
-        self._journal.add("confirmed", step=number, told=changes[:_MAX_TOLD])
+        self._journal.add("confirmed", step=number, told=changes[:_MAX_CHANGES])
 
     def _show_step(self, step: UnitStep) -> str:
         request = step.mask_request(self._plan.profile)

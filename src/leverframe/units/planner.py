@@ -1,4 +1,4 @@
-"""An in-memory twin of a unit without a port, for trying a plan."""
+"""Make plans for units, and verify them on an in-memory twin without a port."""
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -254,8 +254,8 @@ async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> PulledUnit:
 
 def _compare(made: UnitPlan, pulled: PulledUnit, result: PulledUnit, expected: Settings) -> None:
     for path, was, should in difference(result.settings, expected):
-        is_told = not _is_doubtful(path, pulled) and not _is_doubtful(path, result)
-        if path.startswith("profile.") or is_secret(path) or not is_told:
+        is_known = not _is_doubtful(path, pulled) and not _is_doubtful(path, result)
+        if path.startswith("profile.") or is_secret(path) or not is_known:
             continue
         change = SettingChange(path, was, should)
         raise BadPlan(

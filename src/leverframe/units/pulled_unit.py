@@ -43,8 +43,8 @@ def nearest_profile(hardware: str, software: str) -> NearestProfile:
         return NearestProfile(profile, "")
     if not (hardware or software):
         return NearestProfile(profile, f"It shows no version; it is read as {profile}.")
-    told = f"HW {hardware[:20]} SW {software[:20]}"
-    return NearestProfile(profile, f"Its version {told} is unknown; it is read as {profile}.")
+    shown = f"HW {hardware[:20]} SW {software[:20]}"
+    return NearestProfile(profile, f"Its version {shown} is unknown; it is read as {profile}.")
 
 
 def _nearest_hardware(hardware: str) -> str:

@@ -27,7 +27,7 @@ from leverframe.units.journal import (
 )
 from leverframe.units.planner import plan_for_settings
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.summaries import MAX_AT_ONCE, visit_units
+from leverframe.units.summaries import MAX_PARALLEL, visit_units
 from leverframe.units.targets import Logins, inventory_at
 from leverframe.units.unit_plan import BadPlan, LeftOutSetting, UnitPlan
 from leverframe.units.unit_reader import pull_unit
@@ -91,7 +91,7 @@ async def roll_back(
         return NOT_DONE if chosen.failed else DONE
     folder = chosen.units[0].changes[0].path.parent
     logins = Logins(user, inventory_at(inventory))
-    order = ApplyOrder(logins, ca_file, yes, folder, batch=MAX_AT_ONCE, stops_at_failure=False)
+    order = ApplyOrder(logins, ca_file, yes, folder, batch=MAX_PARALLEL, stops_at_failure=False)
     plans, unplanned = await visit_units(chosen.units, partial(_plan_unit_back, order))
     failed = [*chosen.failed, *map(str, unplanned)]
     status = await carry_out(plans, order)
@@ -244,7 +244,7 @@ def settings_to_restore(changes: Sequence[JournalledChange], pulled: PulledUnit)
         for path in known:
             del lost[path]
         changed = [path for path in begun.changed if not is_part_of(path, begun.unread)]
-        named |= dict.fromkeys((*known, *changed, *_hidden_since(begun, pulled)))
+        named |= dict.fromkeys((*known, *changed, *_find_newly_hidden(begun, pulled)))
         lost |= dict.fromkeys(change.lost)
     return Restorable(
         settings,
@@ -253,7 +253,7 @@ def settings_to_restore(changes: Sequence[JournalledChange], pulled: PulledUnit)
     )
 
 
-def _hidden_since(begun: JournalLine, pulled: PulledUnit) -> Iterator[str]:
+def _find_newly_hidden(begun: JournalLine, pulled: PulledUnit) -> Iterator[str]:
     """Yield settings that were readable before and are not now, such as a regulated duty."""
     for path, _ in leaves(pulled.settings):
         if pulled.why_unread(path) is not None and not is_part_of(path, begun.unread):

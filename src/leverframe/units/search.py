@@ -1,4 +1,4 @@
-"""Units that announce themselves in the network: by the maker's UDP request, and by mDNS.
+"""Find units: those that announce themselves by UDP or mDNS, and those at named addresses.
 
 Only the request is sent, never the bytes that start a bootloader. Answers come from strangers:
 invalid answers are ignored.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 #: Broadcast addresses of every IPv4 network of this machine.
-EVERYBODY = "255.255.255.255"
+BROADCAST = "255.255.255.255"
 #: Real units answer within a tenth of a second; a request may get lost.
 LISTEN_S = 3.0
 ASKED_TIMES = 2
@@ -57,7 +57,7 @@ class HeardUnit(NamedTuple):
 
 
 async def broadcast_request(
-    targets: Sequence[str] = (EVERYBODY,), port: int = PORT, listen_s: float = LISTEN_S
+    targets: Sequence[str] = (BROADCAST,), port: int = PORT, listen_s: float = LISTEN_S
 ) -> list[HeardUnit]:
     """Send the request to broadcast addresses; return the units that answer in time."""
     heard: dict[str, HeardUnit] = {}

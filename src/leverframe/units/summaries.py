@@ -173,7 +173,7 @@ def _lines_of(result: UnitDifference) -> tuple[str, ...]:
 # Visit several units in parallel, each with one request at a time; report failures last.
 
 #: Units visited in parallel; each has one connection.
-MAX_AT_ONCE = 8
+MAX_PARALLEL = 8
 
 
 class _Named(Protocol):
@@ -199,7 +199,7 @@ async def visit_units(
     units: Sequence[_VisitedUnit], visit: Callable[[_VisitedUnit], Awaitable[_Result]]
 ) -> tuple[list[_Result], list[FailedUnit]]:
     """Visit units; return the results, and the units whose visit failed, both in their order."""
-    turns = asyncio.Semaphore(MAX_AT_ONCE)
+    turns = asyncio.Semaphore(MAX_PARALLEL)
     with _progress(len(units)) as advance:
 
         async def one(unit: _VisitedUnit) -> tuple[_Result] | FailedUnit:

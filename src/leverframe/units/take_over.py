@@ -61,7 +61,7 @@ class CompletedSettings(Struct, frozen=True):
 
     settings: Settings
     #: Settings that come from the file.
-    told: frozenset[str] = frozenset()
+    from_file: frozenset[str] = frozenset()
     remarks: tuple[str, ...] = ()
 
 
@@ -248,18 +248,18 @@ def _print_report(
     pulled: PulledUnit, completed: CompletedSettings, config_out: Path, *, has_account: bool
 ) -> None:
     identity = pulled.identity
-    told = completed.told
+    from_file = completed.from_file
     read = sum(1 for path, _ in leaves(pulled.settings) if pulled.why_unread(path) is None)
     print_line(f"Taken over from {identity.name or identity.address}: {read} settings.")
     for remark in (*pulled.remarks, *completed.remarks):
         print_line(f"note: {remark}")
     for path, why in sorted(pulled.unread.items()):
-        is_told = any(is_part_of(leaf, [path]) for leaf in told)
-        if not is_told and not (has_account and path.startswith(_ACCESS)):
+        is_in_file = any(is_part_of(leaf, [path]) for leaf in from_file)
+        if not is_in_file and not (has_account and path.startswith(_ACCESS)):
             print_line(f"not taken over: {key_of(path)}: {why}")
     for path, why in sorted(pulled.lossy.items()):
         print_line(f"possibly inexact: {key_of(path)}: {why}")
-    if has_account and not any(path.startswith(_ACCESS) for path in told):
+    if has_account and not any(path.startswith(_ACCESS) for path in from_file):
         print_line(
             "Only the account that you signed in with is taken over; name the remaining accounts"
             " in a unit file, with --file."

@@ -108,7 +108,7 @@ class UnreadableSetting(Struct, frozen=True, omit_defaults=True):
     path: str
     #: Why it cannot be read, without a full stop.
     reason: str
-    #: Unchanged, set to `becomes`, or removed with its entry.
+    #: Kept as it is, set to `becomes`, or removed with its entry.
     fate: Literal["kept", "set", "removed"]
     becomes: Any | UnsetType = UNSET
     #: Whether the unit may have a value there now.
@@ -121,7 +121,7 @@ class UnreadableSetting(Struct, frozen=True, omit_defaults=True):
     def fate_in_words(self) -> str:
         if self.fate == "set":
             return f"will be set to {self._shown}"
-        return "kept as it is" if self.fate == "kept" else "not changed"
+        return "kept as it is" if self.fate == "kept" else "removed with its entry"
 
     @property
     def _shown(self) -> str:

@@ -221,7 +221,7 @@ def read_recorded_unit(recording: Path, *, in_the_end: bool = False) -> PulledUn
         is_wanted = in_the_end or one.path not in answers
         if one.method == "GET" and one.query is None and is_whole and is_wanted:
             answers[one.path] = one.answer
-    files = {path: _recorded_content(path, answers.get(path)) for path in PATHS}
+    files = {path: _read_recorded(path, answers.get(path)) for path in PATHS}
     identity = identity_in(str(recording), files.values())
     if (answer := answers.get(SETTINGS_PATH)) is not None:
         kind = answer.headers.get("content-type", "")
@@ -231,7 +231,7 @@ def read_recorded_unit(recording: Path, *, in_the_end: bool = False) -> PulledUn
     return with_doubts(pull_from_files(identity, files))
 
 
-def _recorded_content(path: str, answer: RecordedAnswer | None) -> FileContent:
+def _read_recorded(path: str, answer: RecordedAnswer | None) -> FileContent:
     if answer is None:
         return NOT_RECORDED
     try:

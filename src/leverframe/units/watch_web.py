@@ -29,7 +29,7 @@ from leverframe.interface.descriptions.openapi import EndpointDescription
 from leverframe.interface.descriptions.schemas import JSON
 from leverframe.interface.table.lookup import ANONYMOUS, UNRESTRICTED, Account
 from leverframe.interface.table.refusals import NotAllowed, Refusal, SignInRequired
-from leverframe.interface.table.row import ADMIN, ANYBODY
+from leverframe.interface.table.row import ADMIN, ANYONE
 from leverframe.server.cross_site import OwnNames
 from leverframe.server.http.messages import NOT_KEPT, Answer, Reply, Request
 from leverframe.server.passwords import Passwords
@@ -196,7 +196,7 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
 
     def recognise(self, request: Request, endpoint: WatchEndpoint) -> Account | None:
         self._names.check_host(request)
-        if self._accounts is None or endpoint.role == ANYBODY:
+        if self._accounts is None or endpoint.role == ANYONE:
             return UNRESTRICTED
         account = self._access.recognise(request)
         if account is ANONYMOUS:
@@ -331,7 +331,7 @@ _PAGE = _READ("/", function=_page, doc="Show the units.")
 ENDPOINTS = (
     WatchEndpoint(
         "/health",
-        role=ANYBODY,
+        role=ANYONE,
         function=WatchWeb.health,
         doc="Report to supervisors whether the watch runs.",
     ),

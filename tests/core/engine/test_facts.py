@@ -122,7 +122,7 @@ def test_a_condition_kept_met_by_hysteresis_records_that_threshold() -> None:
     )
 
 
-def test_what_a_switching_sets_off_names_its_entry() -> None:
+def test_consequence_of_a_switching_names_its_entry() -> None:
     follows = rule(source="OUT1", reference=1, action="OUT2")
     bench = bench_with(follows)
     bench.switch_on("OUT1")
@@ -152,7 +152,7 @@ def test_a_pulse_records_its_duration() -> None:
     assert (last(bench).cause.seconds, last(bench).cause.after) == (10, on.number)
 
 
-def test_what_follows_a_delay_names_the_entry_that_announced_it() -> None:
+def test_action_after_a_delay_names_the_entry_that_announced_it() -> None:
     bench = bench_with(rule(on_delay=180))
     bench.sense(DS1=25.0)
     waits = last(bench)

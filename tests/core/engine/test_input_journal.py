@@ -92,9 +92,9 @@ def test_after_a_quiet_time_each_change_is_recorded_again(while_counting: bool) 
     known = len(contact_entries(bench))
     bench.wait(QUIET_S)
     flip(bench, 1)
-    told_since = [entry.fact.what for entry in contact_entries(bench)][known:]
-    assert told_since[-1] in ("opened", "closed")
-    assert [what.removeprefix("closed").removeprefix("opened") for what in told_since] == [
+    facts_since = [entry.fact.what for entry in contact_entries(bench)][known:]
+    assert facts_since[-1] in ("opened", "closed")
+    assert [what.removeprefix("closed").removeprefix("opened") for what in facts_since] == [
         "_often",
         "",
     ]

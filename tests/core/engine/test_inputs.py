@@ -50,7 +50,7 @@ def test_the_limits_of_a_label_are_readings_and_what_is_beyond_is_absent(label: 
 
 
 @for_each("garbage", [math.nan, math.inf, -math.inf, 10**400, "21", True, [1.0]])
-def test_what_is_no_finite_number_is_absent(garbage: object) -> None:
+def test_reading_that_is_not_finite_is_absent(garbage: object) -> None:
     bench = Measuring()
     bench.sense({"VCC": 12.0})
     bench.sense({"VCC": garbage})

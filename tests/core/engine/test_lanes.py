@@ -72,7 +72,7 @@ def test_a_lane_that_chatters_is_drawn_together_and_a_short_pulse_is_not() -> No
     assert Bar(1500.0, 1500.2, 1) in bars
 
 
-def test_what_was_not_recorded_is_unknown() -> None:
+def test_unrecorded_time_is_unknown() -> None:
     assert bars_of([], [], FIRST, LAST) == [Bar(FIRST, LAST, None)]
     assert bars_of([(1500.0, 1)], [(1500.0, HAND)], FIRST, LAST) == [
         Bar(FIRST, 1500.0, None),
@@ -116,10 +116,10 @@ def test_each_message_is_recorded_also_when_it_is_the_same_again() -> None:
     for celsius in (41.0, 39.0, 41.0):
         bench.sense(DS1=celsius)
         bench.wait(1)
-    sent = [(at, told) for at, told in of(samples, MESSAGE_TRACE) if told is not None]
+    sent = [(at, message) for at, message in of(samples, MESSAGE_TRACE) if message is not None]
     # Between the two no text was to be shown, that is nothing at all.
     assert [at for at, _ in sent] == [0, 2]
-    assert sum(told is None for _, told in of(samples, MESSAGE_TRACE)) == len(sent)
+    assert sum(message is None for _, message in of(samples, MESSAGE_TRACE)) == len(sent)
 
 
 def test_places_of_rules_that_moved_are_listed() -> None:
@@ -155,8 +155,8 @@ def test_looking_ahead_ends_also_where_something_is_always_due() -> None:
 
 
 def test_a_rule_has_the_numbers_of_its_changes() -> None:
-    told = lane_rule(3, HEAT)
-    assert (told.number, told.action, told.operator) == (3, "OUT0", "-")
-    (condition,) = told.conditions
+    heating_rule = lane_rule(3, HEAT)
+    assert (heating_rule.number, heating_rule.action, heating_rule.operator) == (3, "OUT0", "-")
+    (condition,) = heating_rule.conditions
     assert (condition.label, condition.compare) == ("DS1", "<")
     assert (condition.reference, condition.ends) == (20, 22)

@@ -16,7 +16,7 @@ from tests.random_settings import random_settings
 from .bench import Bench, check_that_both_continue_alike
 
 
-def test_what_happens_afterwards_does_not_change_the_picture() -> None:
+def test_later_changes_do_not_change_the_picture() -> None:
     bench = Bench({"outputs.0.return_time": 5})
     bench.switch_on("OUT0")
     state = export_state(bench.engine)
@@ -44,7 +44,7 @@ def test_settings_are_the_very_same_tree_in_every_copy() -> None:
     assert copy.machine.timezone is bench.engine.machine.timezone
 
 
-def test_what_records_the_values_is_not_copied() -> None:
+def test_recorder_of_values_is_not_copied() -> None:
     bench = Bench()
     bench.engine.machine.samples = Samples()
     assert import_state(export_state(bench.engine)).machine.samples is None

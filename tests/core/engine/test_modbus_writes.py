@@ -50,7 +50,7 @@ def test_a_condition_that_stays_met_writes_once_also_where_it_is_permanent() -> 
     assert values_written_to_module(bench) == [180.0]
 
 
-def test_what_is_written_stands_in_the_journal_with_its_rule() -> None:
+def test_write_is_recorded_in_the_journal_with_its_rule() -> None:
     bench = bench_with_write()
     bench.sense(DS1=WARM)
     entry = bench.engine.machine.journal.entries()[-1]

@@ -118,7 +118,7 @@ def test_a_call_serves_what_is_due_in_its_very_instant() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_what_was_missed_for_long_is_served_late_and_once() -> None:
+def test_deadline_missed_for_long_is_served_late_and_once() -> None:
     bench = Bench({"outputs.0.return_time": 5})
     bench.switch_on("OUT0")
     bench.oversleep(100)
@@ -163,7 +163,7 @@ def test_a_loop_of_rules_is_bounded_and_logged() -> None:
     assert loop == [f"rule loop: stopped after {MAX_STEPS} steps, unsettled: OUT0"]
 
 
-def test_what_a_loop_left_over_waits_for_the_next_change_from_outside() -> None:
+def test_remainder_of_a_loop_waits_for_the_next_change_from_outside() -> None:
     bench = Bench(rules(LOOP))
     bench.effects()
     assert bench.due_in() is None
@@ -187,7 +187,7 @@ def test_a_loop_of_rules_rests_for_a_second_while_other_rules_run() -> None:
     assert len(of_loop) == MAX_STEPS
 
 
-def test_what_changes_while_it_rests_is_judged_afterwards() -> None:
+def test_change_during_the_rest_is_judged_afterwards() -> None:
     bench = Bench(rules(LOOP, rule("OUT0", 1, "OUT1")))
     bench.wait(0.5)
     bench.reverse("OUT0")

@@ -64,7 +64,7 @@ def test_a_second_pulse_restarts_the_time() -> None:
 
 
 @pytest.mark.parametrize(("value", "after"), [(OFF, "0000"), (ON, "1111")])
-def test_whatever_switches_the_output_ends_the_pulse(value: int, after: str) -> None:
+def test_any_switching_of_the_output_ends_the_pulse(value: int, after: str) -> None:
     bench = Bench()
     bench.do(Pulse(0, 2))
     bench.do(Switch("OUT0", value))

@@ -114,7 +114,7 @@ def test_a_passing_disturbance_that_fills_the_output_does_not_empty_i() -> None:
     assert duty(bench) == pytest.approx(30)  # the I that joined the duty of 50 %: 50 - 20
 
 
-def test_what_was_read_before_enabling_is_nothing_to_d() -> None:
+def test_reading_before_enabling_does_not_count_for_d() -> None:
     bench = heater(kp=1000, kd=10000)
     bench.engine.pid.enable(False, BY_TEST)
     bench.sense(DS1=19.0)
@@ -310,7 +310,7 @@ readings = st.none() | st.floats(-55, 125)
 
 
 @given(coefficients, coefficients, coefficients, st.lists(readings, max_size=30))
-def test_whatever_the_coefficients_and_readings_the_duty_is_a_percentage(
+def test_duty_is_a_percentage_for_any_coefficients_and_readings(
     kp: int, ki: int, kd: int, script: list[float | None]
 ) -> None:
     bench = heater(kp, ki, kd)
@@ -353,5 +353,5 @@ def test_a_regulator_takes_an_output_that_is_on_and_gives_it_back() -> None:
     assert mover(bench) == "PID regulator"
     bench.set(pid__enabled=False)
     assert mover(bench) == BY_TEST.detail
-    causes = [told.detail for _, _, told in samples if isinstance(told, Cause)]
+    causes = [cause.detail for _, _, cause in samples if isinstance(cause, Cause)]
     assert causes == ["PID regulator", BY_TEST.detail]

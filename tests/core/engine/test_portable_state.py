@@ -173,7 +173,7 @@ def test_any_settings_of_any_version_resume_in_another_process(seed: int) -> Non
     check_that_both_continue_alike(bench, copy)
 
 
-def test_what_a_hand_holds_is_held_in_another_process() -> None:
+def test_manual_hold_survives_in_another_process() -> None:
     lit = Rule(source="INPD1", reference=1, action="OUT0", value=1, enabled=True)
     bench = Bench({"rules": (lit,)})
     bench.sense(INPD1=1)
@@ -283,7 +283,7 @@ DAMAGE = {
 
 
 @for_each("damage", list(DAMAGE.values()), ids=list(DAMAGE))
-def test_what_does_not_fit_is_refused_in_words(damage: Any) -> None:
+def test_unsuitable_state_is_refused_in_words(damage: Any) -> None:
     bench = Bench({"rules": (Rule(source="DS1", enabled=True),)})
     plain = msgspec.json.decode(ENCODER.encode(portable(bench.engine)))
     damage(plain)
@@ -292,7 +292,7 @@ def test_what_does_not_fit_is_refused_in_words(damage: Any) -> None:
         engine_from(state, bench.profile, bench.settings, UTC, {})
 
 
-def test_what_is_no_plain_data_is_not_exported() -> None:
+def test_state_that_is_no_plain_data_is_not_exported() -> None:
     with pytest.raises(NotImplementedError):
         ENCODER.encode(inspect)
     assert msgspec.json.decode(ENCODER.encode(Moment(1.0, 2.0))) == {"now": 1.0, "wall": 2.0}

@@ -141,7 +141,7 @@ def test_a_sensor_that_came_back_and_left_again_is_judged_as_ever() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_what_depends_on_a_rule_whose_sensor_does_not_come_back_follows() -> None:
+def test_dependents_of_a_rule_whose_sensor_does_not_return_follow() -> None:
     follows = rule(source="TEMP", depends=21, action="OUT1")
     bench = bench_with(heating(), follows)
     bench.sense(DS1=COOL, TEMP=WARM)
@@ -198,7 +198,7 @@ def test_nothing_is_stored_of_rules_whose_output_does_not_remember() -> None:
     assert bench.effects(Persist) == []
 
 
-def test_what_is_stored_follows_the_rule_and_the_flag_of_the_output() -> None:
+def test_stored_state_follows_the_rule_and_the_flag_of_the_output() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=COOL)
     assert bench.kept["rule.0"] == 1

@@ -324,7 +324,7 @@ def test_a_ramp_goes_exactly_from_its_start_to_its_end(
         max_size=8,
     )
 )
-def test_whatever_is_set_the_duty_moves_towards_it_and_arrives(
+def test_duty_moves_towards_any_set_value_and_arrives(
     script: list[tuple[int, int, float]],
 ) -> None:
     bench = Bench()

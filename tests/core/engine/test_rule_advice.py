@@ -90,10 +90,10 @@ def test_the_range_follows_the_offset_and_the_sensor() -> None:
 
 
 def test_the_figures_of_advice_are_there_for_other_languages() -> None:
-    (told,) = advice(rule(reference=130.0))
-    assert told.labels == ("DS1",)
-    assert told.figures == {"reference": 130.0, "low": -55.0, "high": 125.0}
-    assert told.text == "Rule 1 never acts: DS1 is between -55 and 125, never 130 or more."
+    (entry,) = advice(rule(reference=130.0))
+    assert entry.labels == ("DS1",)
+    assert entry.figures == {"reference": 130.0, "low": -55.0, "high": 125.0}
+    assert entry.text == "Rule 1 never acts: DS1 is between -55 and 125, never 130 or more."
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_rule_that_the_version_cannot_say_has_no_command(
     assert event_query(0, unsayable, profile) is None
 
 
-def test_what_is_measured_counts_for_more_than_the_settings() -> None:
+def test_readings_take_precedence_over_settings() -> None:
     tree = replace(defaults(NEWEST), rules=(rule(source="DS3"),))
     assert advise(tree, offer(), {"DS3"}) == []
 
@@ -189,8 +189,8 @@ def test_advice_on_what_the_version_does_not_have() -> None:
     tree = replace(
         defaults(ELDER), rules=(rule(source="PWM0", reference=1.0, action="ENABLE PID"),)
     )
-    told = advise(tree, offer(ELDER))
-    assert [one.kind for one in told] == ["no_source", "no_action"]
+    entries = advise(tree, offer(ELDER))
+    assert [one.kind for one in entries] == ["no_source", "no_action"]
 
 
 def test_advice_on_a_rule_whose_write_has_no_destination() -> None:
@@ -201,8 +201,8 @@ def test_advice_on_a_rule_whose_write_has_no_destination() -> None:
     assert kinds(writing, tree=with_value(tree, "modbus_slots.2.module", "GTIL")) == []
     # From a file: this version has one slot.
     alone = with_value(defaults(HW30), "modbus_writes.1.slot", 3)
-    told = advise(replace(alone, rules=(writing,)), offer(HW30), PRESENT)
-    assert [one.kind for one in told] == ["no_module"]
+    entries = advise(replace(alone, rules=(writing,)), offer(HW30), PRESENT)
+    assert [one.kind for one in entries] == ["no_module"]
 
 
 @for_each(
@@ -238,7 +238,7 @@ def test_rules_that_set_one_output_differently_at_the_same_time_fight() -> None:
 
 def test_advice_calls_rules_by_their_names() -> None:
     warm, door = rule(name="Warm"), digital("INPD1", 1, value=0, name="Door")
-    first, second = (told.text for told in advice(warm, door))
+    first, second = (entry.text for entry in advice(warm, door))
     assert first.startswith("Rules Warm and Door set")
     assert second.startswith("When rule Door ends, it switches OUT0 on even if rule Warm is")
 
@@ -261,8 +261,8 @@ def test_advice_on_two_rules_on_one_output_unless_one_sets_and_one_resets() -> N
 
 def test_advice_on_a_rule_whose_end_switches_on_the_output_of_another() -> None:
     warm, door = rule(), digital("INPD1", 1, value=0)
-    (told,) = [one for one in advice(warm, door) if one.kind == "ends_on"]
-    assert told.text.startswith("When rule 2 ends, it switches OUT0 on even if rule 1 is not met")
+    (entry,) = [one for one in advice(warm, door) if one.kind == "ends_on"]
+    assert entry.text.startswith("When rule 2 ends, it switches OUT0 on even if rule 1 is not met")
     assert ("ends_on", (2, 1)) not in kinds(warm, replace(door, mode=1))
     assert ("ends_on", (2, 1)) not in kinds(replace(warm, action="AutoSwitch OUT0"), door)
     assert ("ends_on", (2, 1)) not in kinds(replace(warm, value=0), door)
@@ -316,12 +316,12 @@ def test_a_loop_goes_through_event_variables_and_only_while_its_other_sources_al
 
 def test_a_loop_with_delays_says_how_long_a_round_takes() -> None:
     blinker = digital("OUT0", 0, action="OUT0", value=1, on_delay=2, off_delay=3)
-    (told,) = advice(blinker)
-    assert told.kind == "loop"
-    assert told.figures == {"delay_s": 5}
-    assert told.text == "Rule 1 keeps triggering itself by switching OUT0, every 5 s."
-    (told,) = advice(replace(blinker, on_delay=0, off_delay=0))
-    assert told.text == "Rule 1 keeps triggering itself by switching OUT0."
+    (entry,) = advice(blinker)
+    assert entry.kind == "loop"
+    assert entry.figures == {"delay_s": 5}
+    assert entry.text == "Rule 1 keeps triggering itself by switching OUT0, every 5 s."
+    (entry,) = advice(replace(blinker, on_delay=0, off_delay=0))
+    assert entry.text == "Rule 1 keeps triggering itself by switching OUT0."
 
 
 def test_a_loop_by_way_of_a_dependence_is_found() -> None:
@@ -336,9 +336,9 @@ def test_advice_speaks_of_rules_that_exist_and_never_fails(seed: int, profile: P
     tree = random_settings(profile, Random(seed))
     rules = tree.rules or (Rule(),)
     tree = replace(tree, rules=tuple(one and replace(one, enabled=True) for one in rules))
-    for told in advise(tree, offer(profile)):
-        assert told.text.endswith(".")
-        assert 1 <= told.rules[0] <= len(tree.rules)
+    for entry in advise(tree, offer(profile)):
+        assert entry.text.endswith(".")
+        assert 1 <= entry.rules[0] <= len(tree.rules)
 
 
 NUMBERS = st.integers(-15000, 15000).map(lambda hundredths: hundredths / 100)
@@ -363,8 +363,8 @@ ANY_RULE = st.builds(
 @given(rules=st.lists(ANY_RULE, max_size=6))
 @examples(60)
 def test_advice_never_fails_on_rules_of_any_kind(rules: list[Rule]) -> None:
-    for told in advice(*rules):
-        assert set(told.rules[:1]) <= set(range(1, len(rules) + 1))
+    for entry in advice(*rules):
+        assert set(entry.rules[:1]) <= set(range(1, len(rules) + 1))
 
 
 @given(seed=st.integers(0, 2**32), profile=st.sampled_from([NEWEST, OLDEST, ELDER, HW30]))

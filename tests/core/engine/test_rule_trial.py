@@ -45,11 +45,11 @@ def test_an_absent_value_makes_a_rule_neither_begin_nor_cease() -> None:
     ]
 
 
-def test_what_is_due_after_the_last_moment_has_not_happened() -> None:
+def test_event_due_after_the_last_moment_has_not_happened() -> None:
     assert run_trial(rule(on_delay=10), DS1=[(87395.0, 25.0)]) == []
 
 
-def test_what_was_measured_after_the_last_moment_or_of_no_label_changes_nothing() -> None:
+def test_later_or_unlabelled_readings_change_nothing() -> None:
     warm = ((1000.0, 25.0), (87401.0, 15.0))
     assert run_trial(rule(), DS1=warm, DS99=[(1000.0, 1.0)]) == [(1000.0, True)]
 

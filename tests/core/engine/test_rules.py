@@ -124,7 +124,7 @@ def test_conditions_that_were_never_known_do_not_act(operator: str) -> None:
         ("XOR", WARM, 0),
     ],
 )
-def test_what_the_present_source_decides_alone_is_decided(
+def test_condition_with_one_absent_source_is_decided_by_the_present_one(
     operator: str, present: float, acts: int
 ) -> None:
     bench = bench_with(rule(operator=operator, source2="T1", reference2=20.0), T1=present)
@@ -258,7 +258,7 @@ def test_all_rules_are_judged_before_the_first_one_acts() -> None:
     assert (bench.values["EVENT2"], bench.values["OUT1"]) == (1, 1)
 
 
-def test_what_an_action_changes_is_judged_at_the_same_instant() -> None:
+def test_change_by_an_action_is_judged_at_the_same_instant() -> None:
     chain = [
         rule(action="EVENT1"),
         rule(source="EVENT1", reference=1, action="EVENT2"),

@@ -76,7 +76,7 @@ def test_of_several_that_are_met_the_newest_decides() -> None:
         assert bench.values["OUT0"] == state
 
 
-def test_what_was_switched_by_hand_in_between_stays() -> None:
+def test_manual_switching_in_between_stays() -> None:
     bench = bench_with(by("EVENT1"), by("EVENT2"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")

@@ -334,9 +334,7 @@ def test_the_threshold_is_the_one_that_applies_now(reading: float | None, thresh
         (rule(), None),
     ],
 )
-def test_what_keeps_a_rule_from_acting_is_said_in_a_sentence(
-    blocked: Rule, sentence: str | None
-) -> None:
+def test_obstacle_to_a_rule_is_described_in_a_sentence(blocked: Rule, sentence: str | None) -> None:
     others = (rule(action="EVENT8"), rule(action="EVENT7", enabled=False))
     bench = bench_with(blocked, *others, DS1=WARM)
     assert bench.engine.rules.explain()[0].blocked_by == sentence

@@ -476,8 +476,8 @@ def test_the_comparison_of_a_condition_explains_its_result(
     condition = Condition("TEMP", compare, 20.0, hysteresis)
     for reading in readings:
         condition.judge(reading)
-        told = condition.describe_outcome(reading, 0)
-        assert told.threshold in {20.0, round(20.0 - hysteresis, 6), round(20.0 + hysteresis, 6)}
-        assert told.is_met is (
-            reading >= told.threshold if compare == ">=" else reading < told.threshold
+        outcome = condition.describe_outcome(reading, 0)
+        assert outcome.threshold in {20.0, round(20.0 - hysteresis, 6), round(20.0 + hysteresis, 6)}
+        assert outcome.is_met is (
+            reading >= outcome.threshold if compare == ">=" else reading < outcome.threshold
         )

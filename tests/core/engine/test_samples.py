@@ -35,7 +35,7 @@ def test_each_cause_after_a_full_report_is_recorded() -> None:
     samples.add_cause(1.0, "OUT1", BY_HAND)
     samples.add_all_causes(2.0, lambda label: BY_RULE)
     samples.add_cause(3.0, "OUT1", BY_HAND)
-    assert [told for told in samples if told[1] == "OUT1.cause"] == [
+    assert [sample for sample in samples if sample[1] == "OUT1.cause"] == [
         (1.0, "OUT1.cause", BY_HAND),
         (2.0, "OUT1.cause", BY_RULE),
         (3.0, "OUT1.cause", BY_HAND),

@@ -172,7 +172,7 @@ def test_a_step_over_many_runs_makes_up_for_one_at_most() -> None:
     assert clock.runs()[1:] == ["Mon 02.06. 13:00:10"]
 
 
-def test_what_ran_does_not_run_again_when_the_clock_is_set_back() -> None:
+def test_past_run_is_not_repeated_when_the_clock_is_set_back() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry())
     clock.pass_time(2 * HOUR)
     clock.set_clock(at("2025-06-02 05:30"))
@@ -180,7 +180,7 @@ def test_what_ran_does_not_run_again_when_the_clock_is_set_back() -> None:
     assert clock.runs() == ["Mon 02.06. 06:00:00", "Tue 03.06. 06:00:00"]
 
 
-def test_what_was_stepped_over_runs_when_the_clock_is_set_back() -> None:
+def test_skipped_entry_runs_when_the_clock_is_set_back() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry())
     clock.set_clock(at("2025-06-02 08:00"))
     clock.set_clock(at("2025-06-02 05:30"))

@@ -85,7 +85,7 @@ def test_a_window_follows_its_entries_when_they_change_and_closes_when_they_go()
         (night(), (replace(OWNER, operator="OR"),)),
     ],
 )
-def test_what_no_rule_of_the_page_made_is_no_window(
+def test_entries_not_made_by_the_page_are_no_window(
     entries: tuple[ScheduleEntry, ...], rules: tuple[Rule | None, ...]
 ) -> None:
     assert windows_of(bench_with(*entries, rules=rules).settings) == {}

@@ -44,7 +44,7 @@ def test_a_value_that_rounds_to_zero_has_no_sign(value: float, shown: str) -> No
 
 
 @for_each("text", ["%", "100 %", "%014", "%9991", "%0971", "%20x", "%abc1", "%%"])
-def test_what_is_no_code_stays_as_it_is(text: str) -> None:
+def test_text_that_is_no_code_stays_unchanged(text: str) -> None:
     assert render(text, VALUES, NEWEST) == text
 
 

@@ -266,8 +266,8 @@ def test_every_secret_is_a_leaf_of_the_tree() -> None:
 
 def test_every_leaf_named_like_a_secret_is_one() -> None:
     tree = with_value(defaults(NEWEST), "access.users.0", ControlUser())
-    telling = ("password", "community", "_key", "apn", "gsm.code")
-    named = {path for path, _ in leaves(tree) if path.endswith(telling)}
+    secret_endings = ("password", "community", "_key", "apn", "gsm.code")
+    named = {path for path, _ in leaves(tree) if path.endswith(secret_endings)}
     assert named == {path for path, _ in leaves(tree) if is_secret(path)}
 
 

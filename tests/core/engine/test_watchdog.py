@@ -367,7 +367,7 @@ def test_a_restart_always_ends_and_never_exceeds_the_limit(
         assert (bench.due_in() is None) == (explained.state == "given up")
 
 
-def test_what_an_entry_sees_is_a_change_that_people_hear_of() -> None:
+def test_change_seen_by_an_entry_is_announced() -> None:
     bench = bench_with(entry())
     versions = []
     for seconds in (5, 0, 10, 2):

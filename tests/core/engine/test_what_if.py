@@ -36,8 +36,8 @@ def lines(result: WhatIf) -> list[str]:
 def test_a_switch_with_a_return_time_is_two_entries_more() -> None:
     result = try_changes(Bench({"outputs.0.return_time": 60}), Switch("OUT0", ON))
     assert lines(result) == ["+0 what-if: OUT0 on", "+60 timer return time: OUT0 off"]
-    told = [one.entry for one in result.differing if one.entry]
-    assert [(one.what, one.which, one.cause) for one in told] == [
+    entries = [one.entry for one in result.differing if one.entry]
+    assert [(one.what, one.which, one.cause) for one in entries] == [
         ("on", "OUT0", "what-if"),
         ("off", "OUT0", "timer"),
     ]
@@ -46,7 +46,7 @@ def test_a_switch_with_a_return_time_is_two_entries_more() -> None:
     assert (result.first, result.last) == (START_WALL, START_WALL + HOUR)
 
 
-def test_what_is_on_already_counts_as_on() -> None:
+def test_output_that_is_already_on_counts_as_on() -> None:
     bench = Bench()
     bench.switch_on("OUT3")
     result = try_changes(bench, set={"outputs__3__return_time": 60})
@@ -74,7 +74,7 @@ def test_recorded_readings_come_again_and_rules_act_on_them() -> None:
     assert not needed & {"DS2", "OUT0", "POWER1"}
 
 
-def test_what_only_the_change_listens_to_is_needed() -> None:
+def test_source_used_only_by_the_change_is_needed() -> None:
     bench = Bench()
     change = TriedChange(with_value(bench.settings, "rules", (HEAT,)))
     assert "DS1" in labels_needed(export_state(bench.engine), change)
@@ -114,7 +114,7 @@ def test_a_pwm_output_heats_a_plant_too() -> None:
     assert ends == [5, 25]
 
 
-def test_messages_pings_restarts_and_the_clock_are_lived_through() -> None:
+def test_trial_includes_messages_pings_restarts_and_the_clock() -> None:
     watched = WatchdogEntry(enabled=True, host="router", interval=10, failures=1, output="OUT5")
     bench = Bench({"watchdog.0": watched, "outputs.1.on_after_start": True})
     result = try_changes(bench, SendTest("email"), Restart(), ChangeClock(int(START_WALL) + 86400))
@@ -132,7 +132,7 @@ def test_the_schedule_runs_on_the_days_to_come() -> None:
     ]
 
 
-def test_what_differs_beyond_a_bound_is_counted() -> None:
+def test_differences_beyond_the_limit_are_counted() -> None:
     settings = {"outputs__0__periodic": True, "outputs__0__on_time": 1, "outputs__0__off_time": 1}
     result = try_changes(Bench(), set=settings, for_s=2 * HOUR)
     assert len(result.differing) == MAX_LISTED

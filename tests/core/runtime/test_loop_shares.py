@@ -51,7 +51,7 @@ class Loop:
         return True
 
 
-def test_who_is_asked_alone_never_waits() -> None:
+def test_lone_user_of_the_loop_never_waits() -> None:
     loop, flooded = Loop(), LoopShare()
     assert all(loop.ask(flooded) for _ in range(10_000))
 
@@ -121,7 +121,7 @@ async def test_those_that_wait_are_answered_in_their_order() -> None:
     assert order == ["0", "1", "2", "3", "4"]
 
 
-async def test_what_takes_the_time_of_the_loop_in_bites_waits_as_requests_do() -> None:
+async def test_work_in_pieces_waits_as_requests_do() -> None:
     shares, flooded = LoopShares(), LoopShare()
     turns = LoopTurns(shares, flooded)
     shares.answer(LoopShare(), ASKED, lambda request: DONE)

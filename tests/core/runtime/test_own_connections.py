@@ -36,7 +36,7 @@ from leverframe.storage.store import MemoryStore
 from tests.cases import for_each
 from tests.core.runtime.test_channels import carry_out, perform
 from tests.core.runtime.test_targets import own_network_addresses
-from tests.fleet.cluster.joined_doors import HOME, joined_nodes
+from tests.fleet.cluster.joined_doors import HOME, join_nodes
 from tests.fleet.http_client import ask, ask_once
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.notify.broker import until
@@ -44,7 +44,7 @@ from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 FIRST, SECOND = "127.0.0.21", "127.0.0.22"
-EVERYBODY = ip_network("0.0.0.0/0"), ip_network("::/0")
+ALL_ADDRESSES = ip_network("0.0.0.0/0"), ip_network("::/0")
 
 
 @asynccontextmanager
@@ -102,10 +102,10 @@ async def test_a_port_is_forgotten_with_its_connection() -> None:
         assert not OWN_CONNECTIONS.have("127.0.0.1", own)
 
 
-def test_what_is_granted_to_addresses_is_not_granted_to_ourselves() -> None:
+def test_rights_of_addresses_are_not_granted_to_own_connections() -> None:
     request = Request("GET", "/", headers={"host": "localhost"}, peer=OWN_PEER)
     assert not OwnNames().is_at_this_machine(request)
-    trusted = TrustedNetworks(EVERYBODY, TRUSTED_ADMINISTRATOR)
+    trusted = TrustedNetworks(ALL_ADDRESSES, TRUSTED_ADMINISTRATOR)
     assert trusted.account_of(request) is ANONYMOUS
     beside = Request("GET", "/", headers={"host": "localhost"}, peer="127.0.0.1")
     assert OwnNames().is_at_this_machine(beside)
@@ -121,7 +121,7 @@ def test_another_node_learns_that_a_client_is_a_controller_of_this_one() -> None
 
 
 async def test_another_node_sees_ours_as_one() -> None:
-    async with joined_nodes() as nodes:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         streams = await asyncio.open_connection(sock=await connect_socket(HOME, nodes["a"].port))
         assert (await ask(streams, "/", "gh-1.localhost")).status == 200

@@ -108,7 +108,7 @@ async def test_the_lines_of_a_controller_and_of_a_tenant_are_bounded() -> None:
     await finish(*workers)
 
 
-async def test_who_leaves_the_line_gives_its_place_to_the_next() -> None:
+async def test_leaving_the_queue_gives_the_place_to_the_next() -> None:
     places = WorkPlaces(2, PATIENCE_S)
     first, second, third = (Worker(places, "a") for _ in range(3))
     await settle()

@@ -72,7 +72,7 @@ async def pieces(count: int) -> AsyncIterator[bytes]:
         yield bytes(MIB)
 
 
-async def test_what_is_fed_arrives_piece_by_piece() -> None:
+async def test_fed_input_arrives_piece_by_piece() -> None:
     found = await run_bounded(functions.count_pieces, "n", budget=USUAL, fed=pieces(5))
     assert found == b"n %d" % (5 * MIB)
 

@@ -78,7 +78,7 @@ def test_calibration_numbers_are_found_in_their_registers(
     assert decode_bme280_calibration(low, high) == Bme280Calibration(t, p, h)
 
 
-def test_what_was_not_measured_is_absent() -> None:
+def test_value_that_was_not_measured_is_absent() -> None:
     found = decode_bme280_measurement(raw_measurement(RAW_TEMPERATURE, 0x80000, 0x8000), EXAMPLE)
     assert found == (25.08, None, None)
     assert decode_bme280_measurement(raw_measurement(0x80000, 0x80000, 0x8000), EXAMPLE) == (

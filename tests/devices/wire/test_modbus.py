@@ -142,7 +142,7 @@ def test_the_peer_understands_our_answers(address: int, bits: list[bool], words:
         ("100000000102", ILLEGAL_VALUE),
     ],
 )
-def test_what_is_not_exactly_a_request_is_refused(pdu: str, code: int) -> None:
+def test_inexact_request_is_refused(pdu: str, code: int) -> None:
     with pytest.raises(ModbusException) as refused:
         request_from(bytes.fromhex(pdu))
     assert refused.value.code == code
@@ -180,21 +180,21 @@ def take_requests(frames: TcpFrames) -> list[TcpRequest]:
     st.integers(1, 30),
 )
 def test_frames_are_found_in_pieces_of_any_size(
-    asked: list[tuple[int, int, int]], piece: int
+    requested: list[tuple[int, int, int]], piece: int
 ) -> None:
     stream = b"".join(
         PEER_AS_CLIENT.buildFrame(
             ReadCoilsRequest(address=address, count=3, dev_id=unit, transaction_id=transaction)
         )
-        for transaction, unit, address in asked
+        for transaction, unit, address in requested
     )
     frames = TcpFrames()
     found = []
     for at in range(0, len(stream), piece):
         frames.feed(stream[at : at + piece])
         found += take_requests(frames)
-    assert [(one.transaction, one.unit) for one in found] == [x[:2] for x in asked]
-    assert [request_from(one.pdu) for one in found] == [Read(1, x[2], 3) for x in asked]
+    assert [(one.transaction, one.unit) for one in found] == [x[:2] for x in requested]
+    assert [request_from(one.pdu) for one in found] == [Read(1, x[2], 3) for x in requested]
     assert not frames.is_within_a_frame
 
 

@@ -69,7 +69,7 @@ def test_a_float_is_the_number_that_the_device_shows(shown: float) -> None:
 
 
 @pytest.mark.parametrize("bits", ["7fc00000", "7f800000", "ff800000"])
-def test_what_is_no_number_is_absent(bits: str) -> None:
+def test_invalid_number_is_absent(bits: str) -> None:
     assert number_in(bytes.fromhex(bits), "float", "none", 1) is None
 
 

@@ -62,7 +62,7 @@ def test_an_answer_is_found_in_pieces_behind_answers_to_earlier_requests(piece: 
     ],
     ids=["exception", "too long", "of another function", "no Modbus", "cut"],
 )
-def test_what_makes_no_sense_is_no_answer(data: bytes, meaning: object) -> None:
+def test_nonsense_is_no_answer(data: bytes, meaning: object) -> None:
     assert TcpAnswerReader(5, 9, ASKED).feed(data) == meaning
 
 

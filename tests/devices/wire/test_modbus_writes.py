@@ -53,7 +53,7 @@ def test_a_value_is_written_by_the_usual_function_and_read_back(
 
 
 @given(st.sampled_from(sorted(RANGES)), st.sampled_from(ENDIANS), st.data())
-def test_what_was_written_is_read_as_the_same_number(
+def test_written_number_is_read_back_unchanged(
     type_name: str, endian: str, data: st.DataObject
 ) -> None:
     effect = to_write(type_name, data.draw(st.integers(*RANGES[type_name])), endian)
@@ -72,6 +72,6 @@ def test_other_bits_of_the_byte_do_not_belong_to_a_coil() -> None:
 @pytest.mark.parametrize(
     ("type_name", "value"), [("int16", 32768), ("uint16", -1), ("float", 1e39)]
 )
-def test_what_a_type_cannot_hold_is_refused(type_name: str, value: float) -> None:
+def test_value_outside_the_type_is_refused(type_name: str, value: float) -> None:
     with pytest.raises(ValueError, match="does not fit"):
         writes_of(to_write(type_name, value))

@@ -56,7 +56,7 @@ def read_back(sender: str, text: str) -> str | None:
 @example(NUMBER, "a" * 152 + "€" + "b" * 20)
 @example(NUMBER, "ż" * 66 + "😀" + "ż" * 20)
 @example(NUMBER, "")
-def test_what_is_written_is_read_again(number: str, text: str) -> None:
+def test_encoded_message_is_decoded_again(number: str, text: str) -> None:
     assert read_back(number, text) == text
 
 

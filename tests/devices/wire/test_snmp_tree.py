@@ -151,7 +151,7 @@ def test_the_mib_file_names_every_object_at_its_place() -> None:
         assert f"{name} OBJECT IDENTIFIER ::= {{ leverframe {number} }}" in text
 
 
-def test_what_can_be_set_is_writable_in_the_mib_file_and_nothing_else() -> None:
+def test_only_settable_objects_are_writable_in_the_mib_file() -> None:
     writable = re.findall(r"^(\w+) OBJECT-TYPE[^}]*?read-write", mib_text(), re.M)
     assert writable == [symbol(scalar.label) for scalar in SCALARS if scalar.command]
 

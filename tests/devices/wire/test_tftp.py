@@ -91,10 +91,10 @@ def test_the_last_block_is_acknowledged_only_when_the_file_was_judged() -> None:
     last = data(1, b"short")
     assert receiver.datagram(last, CLIENT, 0.0) == TransferAnswer(file=b"short")
     assert receiver.datagram(last, CLIENT, 1.0) == TransferAnswer()
-    told = receiver.finish("The image is not signed.")
-    assert told == error_packet(0, "The image is not signed.")
+    error = receiver.finish("The image is not signed.")
+    assert error == error_packet(0, "The image is not signed.")
     # Our answer was lost.
-    assert receiver.datagram(last, CLIENT, 2.0) == TransferAnswer(told)
+    assert receiver.datagram(last, CLIENT, 2.0) == TransferAnswer(error)
 
 
 def test_a_second_client_has_to_wait_until_the_first_is_silent() -> None:
@@ -116,7 +116,7 @@ def test_a_second_client_has_to_wait_until_the_first_is_silent() -> None:
     ],
     ids=["read", "netascii", "torn", "too large", "unknown sender", "empty"],
 )
-def test_what_makes_no_sense_is_answered_with_an_error(packet: bytes, code: int) -> None:
+def test_nonsense_is_answered_with_an_error(packet: bytes, code: int) -> None:
     assert is_error(Receiver(MOST).datagram(packet, CLIENT, 0.0), code)
 
 

@@ -79,7 +79,7 @@ def test_a_shorted_wire_is_no_reading_and_zero_degrees_are() -> None:
 
 
 @pytest.mark.parametrize(("scratchpad", "millidegrees"), [("ff07", 127937), ("8ffc", -55062)])
-def test_what_a_sensor_cannot_measure_is_no_reading(scratchpad: str, millidegrees: int) -> None:
+def test_impossible_value_of_a_sensor_is_no_reading(scratchpad: str, millidegrees: int) -> None:
     with pytest.raises(NoTemperature, match="cannot measure"):
         celsius_from_text(slave_text(f"{scratchpad}4b467fff0110", millidegrees))
 

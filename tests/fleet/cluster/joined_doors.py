@@ -18,7 +18,7 @@ LIMITS = HttpLimits(body_limit=lambda *_: 32 * MIB)
 
 
 class Standing:
-    """Stands behind a door in place of a controller; notes who has asked."""
+    """Stands behind a door in place of a controller, and records its requests."""
 
     def __init__(self, name: str, node: str) -> None:
         self.name = name
@@ -29,7 +29,7 @@ class Standing:
         #: What /stream sends.
         self.sent = 0
         self.stream_ended = asyncio.Event()
-        #: Set when /work was given up, which ends with its client.
+        #: Set when /work was cancelled, which ends with its client.
         self.work_ended = asyncio.Event()
         self.entrance = Entrance(name, self.answer, lambda request: CONTINUE)
 
@@ -101,34 +101,34 @@ class JoinedNodes:
     def __getitem__(self, name: str) -> JoinedNode:
         return self.nodes[name]
 
-    def tell(self, *nodes: str) -> None:
-        """Let the directories of these nodes, or of all, say what holds now."""
+    def publish(self, *nodes: str) -> None:
+        """Update the directories of these nodes, or of all."""
         places = {name: node.place for name, node in self.nodes.items()}
         for name in nodes or self.nodes:
             self.nodes[name].directory.replace(self.owners, places)
 
-    async def put(self, name: str, node: str, *message: str) -> Standing:
-        """Start a controller at a node; these nodes, or all, are told."""
+    async def put(self, name: str, node: str, *publish_to: str) -> Standing:
+        """Start a controller at a node, and publish that to these nodes, or all."""
         self.standing[name] = standing = Standing(name, node)
         await self.nodes[node].door.open(standing.entrance, None, None)
         self.owners[name] = node
-        self.tell(*message)
+        self.publish(*publish_to)
         return standing
 
-    async def take(self, name: str, *message: str) -> None:
+    async def take(self, name: str, *publish_to: str) -> None:
         """Stop a controller where it is."""
         standing = self.standing.pop(name)
         await self.nodes[standing.node].door.close(standing.entrance)
         self.owners[name] = None
-        self.tell(*message)
+        self.publish(*publish_to)
 
 
 @asynccontextmanager
-async def joined_nodes(names: str = "ab", **given: float) -> AsyncIterator[JoinedNodes]:
-    nodes = JoinedNodes(names, hold_s=given.get("hold_s", 5.0))
+async def join_nodes(names: str = "ab", hold_s: float = 5.0) -> AsyncIterator[JoinedNodes]:
+    nodes = JoinedNodes(names, hold_s=hold_s)
     for node in nodes.nodes.values():
         await node.start()
-    nodes.tell()
+    nodes.publish()
     try:
         yield nodes
     finally:
@@ -137,7 +137,7 @@ async def joined_nodes(names: str = "ab", **given: float) -> AsyncIterator[Joine
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for a condition that nobody tells of."""
+    """Wait for a condition that has no event."""
     async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 - told to nobody
+        while not condition():  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0.001)

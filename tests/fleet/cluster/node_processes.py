@@ -1,4 +1,4 @@
-"""Nodes as processes on one database, and what is asked of them over HTTP."""
+"""Nodes as processes on one database, and requests to them over HTTP."""
 
 import json
 import os
@@ -17,12 +17,12 @@ from tests.network_guard import sitecustomize as network_guard
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
-#: Of the program that is tested.
+#: The source of the tested program.
 SOURCE = Path(leverframe.__file__).parent.parent
 
 
 def environment(source: Path) -> dict[str, str]:
-    """Return the environment in which Python finds the program whose source is given."""
+    """Return the environment in which Python finds the program with this source."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(source), network_guard.FOLDER])}
 
 
@@ -30,7 +30,7 @@ def environment(source: Path) -> dict[str, str]:
 def running(
     name: str, database: str, folder: Path, source: Path = SOURCE, domain: str = "localhost"
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Run a node of the program whose source is given, with controllers below a domain; yield its
+    """Run a node of the program with this source, with controllers below a domain; yield its
     process and its port."""
     port = free_port()
     config = folder / f"{name}.toml"
@@ -51,8 +51,8 @@ def running(
             process.terminate()
 
 
-def changed(port: int, name: str, value: int) -> bool:
-    """Set a value of a controller by whichever node; tell whether it was acknowledged."""
+def set_name(port: int, name: str, value: int) -> bool:
+    """Set the name of a controller through any node; return whether that was acknowledged."""
     try:
         answer = httpx.get(
             f"http://127.0.0.1:{port}/stm.cgi?sname={name}v{value}",
@@ -65,26 +65,26 @@ def changed(port: int, name: str, value: int) -> bool:
 
 
 def name_of(port: int, name: str) -> str | None:
-    """Read the value of a controller; None where nobody answers for it."""
+    """Read the name of a controller; None if no node answers for it."""
     try:
-        message: str | None = asked(port, name, "/json/all.json").json().get("sname")
+        value: str | None = ask_controller(port, name, "/json/all.json").json().get("sname")
     except httpx.HTTPError:
         return None
-    return message
+    return value
 
 
-def asked(port: int, name: str, path: str) -> httpx.Response:
+def ask_controller(port: int, name: str, path: str) -> httpx.Response:
     host = {"Host": f"{name}.localhost"}
     return httpx.get(f"http://127.0.0.1:{port}{path}", headers=host, timeout=PATIENCE_S)
 
 
 def counts(port: int) -> list[int]:
-    message = httpx.get(f"http://127.0.0.1:{port}/api/fleet/nodes", timeout=PATIENCE_S).json()
-    return [one["controllers"] for one in message["nodes"]]
+    report = httpx.get(f"http://127.0.0.1:{port}/api/fleet/nodes", timeout=PATIENCE_S).json()
+    return [node["controllers"] for node in report["nodes"]]
 
 
 def add_controllers(port: int, count: int) -> None:
-    """Make controllers c-1, c-2 and so on."""
+    """Add controllers c-1, c-2 and so on."""
     made = httpx.post(
         f"http://127.0.0.1:{port}/api/fleet/add?count={count}&name=c-%7Bn%7D", timeout=PATIENCE_S
     )
@@ -92,6 +92,6 @@ def add_controllers(port: int, count: int) -> None:
 
 
 def share_key(folder: Path, first: str, second: str) -> None:
-    """Copy the key of a node to another one before that starts."""
+    """Copy the key of a node to another node that has not started."""
     (folder / second).mkdir()
     shutil.copy(folder / first / "fleet.key", folder / second)

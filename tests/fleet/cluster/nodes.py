@@ -42,7 +42,7 @@ class Cluster:
         self.members: dict[str, ClusterMember] = {}
         self.nodes: dict[str, FleetNode] = {}
         self._registries: dict[str, ClusterRegistry] = {}
-        #: The same nodes, to be asked as people do.
+        #: The same nodes, for requests to their API.
         self.asked: dict[str, LoopNode] = {}
         self._doors: dict[str, FleetDoor] = {}
 
@@ -53,7 +53,7 @@ class Cluster:
         identity = NodeIdentity(name, PLACE, capacity)
         cluster = await open_cluster(self.database, identity, key_path)
         web = await node_of(
-            # Brokers of tests are at this machine.
+            # Brokers of tests run on this machine.
             Config(port=0, allow_local_targets=True),
             cluster.lane,
             SystemClock(),
@@ -86,7 +86,7 @@ class Cluster:
         await asyncio.to_thread(_declare_dead, self.database, name)
 
     async def kill(self, name: str) -> None:
-        """Let a node do nothing any more, from one moment to the next, and be declared dead."""
+        """Stop a node abruptly, and declare it dead."""
         member = self.members.pop(name)
         web = self.asked.pop(name).web
         for task in (*member._tasks, *(job._task for job in web.jobs.all())):
@@ -94,7 +94,7 @@ class Cluster:
                 task.cancel()
         await self._doors.pop(name).inner.close()
         await self.declare_dead(name)
-        # What is left of it is cleared away: it is fenced, and can write nothing.
+        # The remains are fenced and can write nothing; clear them away.
         await web.jobs.lose_all()
         member.lease.ended = "It is dead."
         await member.leave()
@@ -111,7 +111,7 @@ class Cluster:
         return next(one.members[name] for one in self.nodes.values() if name in one.members)
 
     async def add(self, node: str, *names: str, tags: tuple[str, ...] = ()) -> None:
-        """Make controllers at a node, and wait until they are shared out evenly."""
+        """Add controllers at a node, and wait until they are shared out evenly."""
         await self.nodes[node].add(
             [NewController(MemberRecord(name, tags), Profile()) for name in names]
         )
@@ -126,8 +126,8 @@ class Cluster:
     def counts(self) -> list[int]:
         return [len(node.members) for node in self.nodes.values()]
 
-    async def settled(self, *counts: int) -> None:
-        """Wait until the nodes have so many controllers, in the order in which they joined."""
+    async def wait_for_counts(self, *counts: int) -> None:
+        """Wait until the nodes have these numbers of controllers, in the order of joining."""
         await until(lambda: self.counts() == list(counts))
 
 

@@ -32,7 +32,7 @@ from tests.fleet.loop_node import LoopNode
 from tests.postgres_server import PostgresServer
 
 NAME = "stm.cgi?oname=0Pump"
-#: Old software does not have it yet.
+#: Old software does not have this command.
 NEWER = "stm.cgi?eventname=1Frost"
 NAMES = ("one", "two", "three", "four")
 
@@ -66,9 +66,9 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert [one["name"] for one in await a.get("list", search=other)] == [other]
     assert [one["name"] for one in await a.get("list", health="fault")] == []
     assert (await a.get("show", name=other))["report"]["node"] == "b"
-    message = await a.post("send", command=NAME, tag="all")
-    assert [one["name"] for one in message["results"]] == list(NAMES)
-    assert (message["done"], output_names(cluster)) == (4, ["Pump"] * 4)
+    answer = await a.post("send", command=NAME, tag="all")
+    assert [one["name"] for one in answer["results"]] == list(NAMES)
+    assert (answer["done"], output_names(cluster)) == (4, ["Pump"] * 4)
     changes = await a.get("changes", by="fleet")
     assert sorted(one["name"] for one in changes) == sorted(NAMES)
     assert len(await a.get("changes", by="fleet", count=3)) == 3
@@ -79,17 +79,21 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert exported[0]["settings"]["settings"]["outputs.0.name"] == "Pump"
     report = await a.get("")
     assert (report["controllers"], report["tags"]) == (4, {"all": 4})
-    # What nobody has is refused with the usual words.
-    assert "There is no controller 'five'" in await a.refused(404, "tag", name="five", add="x")
-    message = await a.refused(404, "tag", tag="none", add="x")
-    assert "No controller has the tag 'none'. Allowed: all." in message
-    assert "There is no controller 'five'" in await a.refused(404, "rename", name="five", to="six")
-    assert "No controllers are chosen" in await a.refused(400, "remove")
-    assert "not a backup" in await a.refused(400, "drift", b"{")
-    assert "There is no snapshot" in await a.refused(400, "restore", label="none")
+    # An unknown controller is refused with the usual message.
+    assert "There is no controller 'five'" in await a.expect_refusal(
+        404, "tag", name="five", add="x"
+    )
+    problem = await a.expect_refusal(404, "tag", tag="none", add="x")
+    assert "No controller has the tag 'none'. Allowed: all." in problem
+    assert "There is no controller 'five'" in await a.expect_refusal(
+        404, "rename", name="five", to="six"
+    )
+    assert "No controllers are chosen" in await a.expect_refusal(400, "remove")
+    assert "not a backup" in await a.expect_refusal(400, "drift", b"{")
+    assert "There is no snapshot" in await a.expect_refusal(400, "restore", label="none")
     assert (await a.post("send", command=NAME, search=other))["done"] == 1
-    assert (await a.post("send", command=NAME, search="nobody"))["done"] == 0
-    # Whose life is over is not answered.
+    assert (await a.post("send", command=NAME, search="missing"))["done"] == 0
+    # A node whose life is over gets a refusal.
     answer = await cluster.members["b"].answer(NodeCall("api", "a", 0, b""))
     assert answer.refusal is not None
     assert answer.refusal["detail"] == "The node a was declared dead."
@@ -112,7 +116,7 @@ async def test_call_refused_by_another_node_keeps_its_reason(
     # Names are known by the last look, tags are not.
     monkeypatch.setattr(cluster.members["a"], "locate", away)
     assert [one["name"] for one in await a.get("list")] == list(NAMES)
-    assert "The database is away." in await a.refused(507, "tag", tag="all", add="x")
+    assert "The database is away." in await a.expect_refusal(507, "tag", tag="all", add="x")
     cluster.members["a"].lease.ended = "It must not act."
     with pytest.raises(StoreUnavailable, match="It must not act"):
         await a.web.jobs.executor.findings([1], "")
@@ -144,25 +148,25 @@ async def test_answer_of_another_node_in_doubt_is_marked_stale(
     cluster.members["b"].lease.ended = None
 
 
-async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster) -> None:
+async def test_all_or_none_covers_all_nodes(cluster: Cluster) -> None:
     a, other = cluster.asked["a"], there(cluster)
     tried = await a.post("send", command=NAME, dry_run=1)
     assert (tried["done"], tried["dry_run"]) == (4, True)
     await a.post("add", name="old", hw="3.0", sw="1.18")
-    message = await a.post("send", command=NEWER, all_or_none=1)
-    statuses = {one["name"]: one["status"] for one in message["results"]}
+    answer = await a.post("send", command=NEWER, all_or_none=1)
+    statuses = {one["name"]: one["status"] for one in answer["results"]}
     assert statuses == {**dict.fromkeys(NAMES, 424), "old": 404}
     assert (await a.post("send", command=NAME, all_or_none=1))["done"] == 5
     assert set(output_names(cluster)) == {"Pump"}
-    # Where all of them are here, it is one step.
+    # If this node has all of them, it is one step.
     own = min(cluster.names("a"))
-    message = await a.post("send", command="stm.cgi?oname=0Fan", all_or_none=1, name=own)
-    assert (message["done"], await a.get("rollouts")) == (
+    answer = await a.post("send", command="stm.cgi?oname=0Fan", all_or_none=1, name=own)
+    assert (answer["done"], await a.get("rollouts")) == (
         1,
         await cluster.asked["b"].get("rollouts"),
     )
-    refused = await a.refused(409, "add", name=other, dry_run=1)
-    assert refused == f"Field name: There is a controller {other} already."
+    refused = await a.expect_refusal(409, "add", name=other, dry_run=1)
+    assert refused == f"Field name: A controller named {other} exists already; choose another name."
     made = await a.post("add", name="like", like=other)
     assert made["names"] == ["like"]
     await until(lambda: sum(cluster.counts()) == 6)
@@ -170,12 +174,12 @@ async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster
     assert settings.outputs[0].name == "Pump"
 
 
-async def test_a_controller_of_another_node_is_placed_there_and_who_lost_it_does_not(
+async def test_place_applies_at_the_owner_only(
     cluster: Cluster,
 ) -> None:
     a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
-    message = await a.post("place", name=other, address="127.0.0.61")
-    assert (message["node"], message["address"]) == ("b", "127.0.0.61")
+    answer = await a.post("place", name=other, address="127.0.0.61")
+    assert (answer["node"], answer["address"]) == ("b", "127.0.0.61")
     member = b.members[other]
     await cluster.members["a"].move([other], "a")
     await until(lambda: other in cluster.names("a"))
@@ -201,9 +205,9 @@ async def test_failed_controller_is_reported_with_its_cause_by_every_node(
         rows = {one["name"]: one for one in await asked.get("list")}
         assert (rows[other]["status"], len(rows)) == ("unknown", len(NAMES))
         assert cause in rows[other]["troubles"][0]
-        message = await asked.post("send", command=NAME, tag="all")
-        assert message["done"] == len(NAMES) - 1
-        (refused,) = [one for one in message["results"] if one["status"] != 200]
+        answer = await asked.post("send", command=NAME, tag="all")
+        assert answer["done"] == len(NAMES) - 1
+        (refused,) = [one for one in answer["results"] if one["status"] != 200]
         assert (refused["name"], refused["status"]) == (other, 503)
         assert "Its port is in use." in refused["detail"]
         reply = await asked.ask(f"/api/fleet/show?name={other}", method="GET")
@@ -227,16 +231,16 @@ async def test_failed_controller_is_retried_by_its_node_from_any_node(
         cluster.members["b"]._changed.set()
         await until(lambda: b.roster.knows(other))
         assert (await a.get(""))["can_start"] == [other]
-        # The outcome is that of a new try.
+        # The outcome is that of the new attempt.
         reasons[0] = "It is still broken."
-        message = await a.post("start", name=f"{here},{other}")
-        assert message["results"] == [
+        answer = await a.post("start", name=f"{here},{other}")
+        assert answer["results"] == [
             {"name": here, "status": 200, "detail": f"{here} is already running."},
             {"name": other, "status": 503, "detail": f"{other} failed to start: {reasons[0]}"},
         ]
-    assert "There is no controller 'five'" in await a.refused(404, "start", name="five")
-    message = await a.post("start")
-    assert message["results"] == [
+    assert "There is no controller 'five'" in await a.expect_refusal(404, "start", name="five")
+    answer = await a.post("start")
+    assert answer["results"] == [
         {"name": other, "status": 200, "detail": f"{other} is running now."}
     ]
     assert other in cluster.names("b")
@@ -252,12 +256,12 @@ async def test_start_reports_silent_node_and_retries_the_rest(
         raise SilentNode(node)
 
     monkeypatch.setattr(cluster.members["a"], "ask", silent)
-    message = await a.post("start", name=f"{here},{other}")
-    assert [(one["name"], one["status"]) for one in message["results"]] == [
+    answer = await a.post("start", name=f"{here},{other}")
+    assert [(one["name"], one["status"]) for one in answer["results"]] == [
         (here, 200),
         (other, 503),
     ]
-    assert "The node b does not answer." in message["results"][1]["detail"]
+    assert "Node b does not answer." in answer["results"][1]["detail"]
 
 
 async def test_controller_created_by_another_node_is_no_longer_reported_as_failed(
@@ -273,11 +277,11 @@ async def test_controller_created_by_another_node_is_no_longer_reported_as_faile
 
 async def test_failed_controllers_are_reported_with_their_node(cluster: Cluster) -> None:
     cluster.nodes["b"].roster.note_mistake("table 2", "line 5: x.hwx is unknown.")
-    message = (await cluster.asked["a"].get(""))["not_started"]
-    assert message == ["b: line 5: x.hwx is unknown."]
+    answer = (await cluster.asked["a"].get(""))["not_started"]
+    assert answer == ["b: line 5: x.hwx is unknown."]
 
 
-async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_removed(
+async def test_controllers_of_other_nodes_can_be_changed_and_removed(
     cluster: Cluster,
 ) -> None:
     a, other = cluster.asked["a"], there(cluster)
@@ -287,10 +291,10 @@ async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_remo
     await a.post("send", command=NAME)
     assert (await a.post("restore", label="before"))["done"] == 4
     assert set(output_names(cluster)) == {""}
-    # Taken again of one of them, it is that one's alone.
+    # A snapshot taken again of one controller contains that controller only.
     await a.post("snapshot", label="before", name=other)
-    message = await a.post("restore", label="before")
-    assert sum(one["status"] == 200 for one in message["results"]) == 1
+    answer = await a.post("restore", label="before")
+    assert sum(one["status"] == 200 for one in answer["results"]) == 1
     assert (await a.get(""))["snapshots"] == ["before"]
     assert (await a.post("snapshot", label="after"))["done"] == 4
     kept = [(one["label"], one["controllers"]) for one in await a.get("snapshots")]
@@ -298,17 +302,17 @@ async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_remo
     assert (await a.post("snapshot/remove", label="after"))["controllers"] == 4
     assert (await a.post("snapshot/remove", label="before"))["controllers"] == 1
     assert await cluster.asked["b"].get("snapshots") == []
-    assert "There is no snapshot" in await a.refused(400, "snapshot/remove", label="before")
+    assert "There is no snapshot" in await a.expect_refusal(400, "snapshot/remove", label="before")
     assert (await a.post("fault", fault="none", name=other))["done"] == 1
     assert (await a.post("rename", name=other, to="other"))["name"] == "other"
-    assert "belongs to a controller" in await a.refused(409, "rename", name="other", to="one") or (
-        other == "one"
-    )
+    assert "belongs to a controller" in await a.expect_refusal(
+        409, "rename", name="other", to="one"
+    ) or (other == "one")
     assert (await a.post("fork", name="other", to="copy"))["names"] == ["copy"]
     await until(lambda: sum(cluster.counts()) == 5)
     assert (await a.post("remove", name="other,copy"))["done"] == 2
     assert len(await cluster.asked["b"].get("list")) == 3
-    assert "This node runs in real time" in await a.refused(409, "advance", for_="1h")
+    assert "This node runs in real time" in await a.expect_refusal(409, "advance", for_="1h")
 
 
 async def test_snapshot_with_a_part_on_a_silent_node_is_not_reported_as_removed(
@@ -317,8 +321,8 @@ async def test_snapshot_with_a_part_on_a_silent_node_is_not_reported_as_removed(
     a = cluster.asked["a"]
     await a.post("snapshot", label="before")
     await cluster._doors["b"].inner.close()
-    why = await a.refused(503, "snapshot/remove", label="before")
-    assert why == "The node b does not answer. Nothing was done there."
+    why = await a.expect_refusal(503, "snapshot/remove", label="before")
+    assert why == "Node b does not answer. Nothing was done there."
     assert list(cluster.nodes["a"].registry.snapshots) == []
     assert list(cluster.nodes["b"].registry.snapshots) == ["before"]
 
@@ -335,7 +339,7 @@ async def test_progress_counts_controllers_of_all_nodes(cluster: Cluster) -> Non
         assert under_way.report(None, "export") == ProgressReport(4, 4)
 
 
-async def test_the_page_of_one_node_shows_the_controllers_of_all(
+async def test_page_of_a_node_shows_controllers_of_all_nodes(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.page_view.FLEET_LOOK_S", 0.01)
@@ -344,22 +348,22 @@ async def test_the_page_of_one_node_shows_the_controllers_of_all(
     a, other = cluster.asked["a"], there(cluster)
     by_name = await a.ask("/api/fleet/stream?order=name&first=1&count=2", method="GET")
     assert isinstance(by_name, StreamReply)
-    view = message(await anext(by_name.chunks))
+    view = message_in(await anext(by_name.chunks))
     assert (view["order"], view["matching"]) == (["one", "three"], 4)
     await by_name.chunks.aclose()
     stream = (await a.ask("/api/fleet/stream", method="GET")).chunks  # type: ignore[attr-defined]
-    view = message(await anext(stream))
+    view = message_in(await anext(stream))
     assert (view["order"], view["counts"]["fine"]) == (list(NAMES), 4)
     assert view["node"]["controllers"] == 4
     # A look in between finds nothing new, and says that it is still there.
     while (chunk := await anext(stream)) != b": still here\n\n":
-        # Batches a second go down by themselves.
-        assert message(chunk).keys() == {"cluster"}
+        # The rate of batches falls automatically.
+        assert message_in(chunk).keys() == {"cluster"}
     await a.post("send", command="outs.cgi?out0=1", name=other)
-    change = message(await _not_idle(stream))
+    change = message_in(await _not_idle(stream))
     assert [(row["name"], row["levers"][0]) for row in change["rows"]] == [(other, 1)]
     await cluster._doors["b"].inner.close()
-    change = message(await _not_idle(stream))
+    change = message_in(await _not_idle(stream))
     # Controllers of a node that does not answer stay in view, before all others.
     far = sorted(cluster.names("b"), key=NAMES.index)
     assert (change["counts"]["unknown"], change["counts"]["fine"]) == (2, 2)
@@ -372,19 +376,19 @@ async def test_the_page_of_one_node_shows_the_controllers_of_all(
     for wanted, names in (("health=unknown", far), (f"search={far[1]}", [far[1]]), ("tag=x", [])):
         looked = await a.ask(f"/api/fleet/stream?{wanted}&order=name", method="GET")
         assert isinstance(looked, StreamReply)
-        assert message(await anext(looked.chunks))["order"] == sorted(names)
+        assert message_in(await anext(looked.chunks))["order"] == sorted(names)
         await looked.chunks.aclose()
-    # A node that is asked no more stops looking.
+    # A node without requests stops looking.
     await until(lambda: not cluster.asked["b"].web.index._watching)
 
 
-def message(chunk: bytes) -> Any:
+def message_in(chunk: bytes) -> Any:
     return msgspec.json.decode(chunk.partition(b"data: ")[2])
 
 
 async def _not_idle(stream: AsyncIterator[bytes]) -> bytes:
     async for chunk in stream:
-        if not chunk.startswith(b":") and message(chunk).keys() != {"cluster"}:
+        if not chunk.startswith(b":") and message_in(chunk).keys() != {"cluster"}:
             return chunk
     raise AssertionError("the stream has ended")
 
@@ -394,7 +398,7 @@ async def headers_of(node: LoopNode, what: str) -> dict[str, str]:
 
 
 @pytest.mark.thorough
-async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
+async def test_node_of_an_older_version_is_reported_as_silent(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for purpose in ("read", "change"):
@@ -404,19 +408,19 @@ async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
     cluster._doors["b"].inner.answer = lambda call: answer(replace(call, protocol=PROTOCOL + 1))
     for what in ("list", "changes", ""):
         assert (await headers_of(a, what))[SILENT_NODES] == "b", what
-    older = "The node b runs an older program, which does not understand this. Nothing was done"
+    older = "Node b runs an older version, which does not understand this. Nothing was done"
     found = {one["name"]: one for one in await a.get("list")}
     assert all(found[name]["troubles"][0].startswith(older) for name in far)
-    message = await a.post("tag", tag="all", add="x")
-    refused = {one["name"]: one for one in message["results"] if one["status"] != 200}
+    report = await a.post("tag", tag="all", add="x")
+    refused = {one["name"]: one for one in report["results"] if one["status"] != 200}
     assert refused.keys() == far
     assert all(one["detail"].startswith(older) for one in refused.values())
-    # What is not understood of an answer is not pretended, either.
+    # An answer that is not understood counts as unknown, too.
     cluster._doors["b"].inner.answer = _answer_of_another_program
     assert (await headers_of(a, "list"))[SILENT_NODES] == "b"
-    message = await a.post("tag", tag="all", add="y")
-    (detail,) = {one["detail"] for one in message["results"] if one["status"] != 200}
-    assert "its answer is not understood: look whether it was done there" in detail
+    report = await a.post("tag", tag="all", add="y")
+    (detail,) = {one["detail"] for one in report["results"] if one["status"] != 200}
+    assert "its answer is not understood. Check whether it was done there" in detail
 
 
 async def _answer_of_another_program(call: NodeCall) -> CallAnswer:
@@ -429,15 +433,13 @@ async def test_unknown_call_is_reported_as_version_mismatch(cluster: Cluster) ->
     packed = msgspec.msgpack.encode(ApiCall("/api/fleet/later", {}, b"", THE_OPERATOR, HOME))
     calls = [("later", b""), ("api", b"\x90"), ("api", packed)]
     for what, content in calls:
-        message = await b.answer(NodeCall(what, "a", 9, content, PROTOCOL))
-        assert not message.is_understood
-        assert message.refusal is not None
-        assert message.refusal["detail"].startswith(
-            "The node b runs another version of the program"
-        )
+        answer = await b.answer(NodeCall(what, "a", 9, content, PROTOCOL))
+        assert not answer.is_understood
+        assert answer.refusal is not None
+        assert answer.refusal["detail"].startswith("Node b runs another version")
 
 
-async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
+async def test_silent_node_is_named_and_its_controllers_are_unknown(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for purpose in ("read", "change", "job", "step"):
@@ -447,13 +449,13 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     await cluster._doors["b"].inner.close()
     found = {one["name"]: one for one in await a.get("list")}
     assert {name for name, one in found.items() if one["status"] == "unknown"} == far
-    assert found[min(far)]["troubles"] == ["The node b does not answer. Nothing was done there."]
+    assert found[min(far)]["troubles"] == ["Node b does not answer. Nothing was done there."]
     assert found[min(far)]["time"] is None
     for what in ("list", "list?health=fine", "changes", ""):
         assert (await headers_of(a, what))[SILENT_NODES] == "b", what
     assert "b: It does not answer." in (await a.get(""))["troubles"]
-    message = await a.post("tag", tag="all", add="x")
-    assert {one["name"]: one["status"] for one in message["results"] if one["status"] != 200} == (
+    answer = await a.post("tag", tag="all", add="x")
+    assert {one["name"]: one["status"] for one in answer["results"] if one["status"] != 200} == (
         dict.fromkeys(far, 503)
     )
     drift = await a.post("drift", b'{"hw": "3.9", "sw": "1.75", "settings": {}}')
@@ -465,17 +467,17 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     await a.post("rollout/start", id=id)
     await until(lambda: a.web.jobs.find(id).state.status == "stopped")
     why = (await a.get("rollout", id=id))["why"]
-    assert "could be taken. The node b does not answer. Nothing was done there." in why
+    assert "could be taken. Node b does not answer. Nothing was done there." in why
     number = cluster.member(min(far)).number
     assert await a.web.jobs.executor.findings([number], "") == {number: None}
     await a.post("rollout/remove", id=id)
     for what in ("export", f"show?name={min(far)}", f"rollout?id={job['id']}"):
         assert (await a.ask(f"/api/fleet/{what}", method="GET")).status == 503, what
-    refused = await a.refused(503, "send", command=NAME, search="one")
-    assert refused == "The node b does not answer. Nothing was done there."
+    refused = await a.expect_refusal(503, "send", command=NAME, search="one")
+    assert refused == "Node b does not answer. Nothing was done there."
 
 
-async def test_what_a_node_has_taken_and_not_answered_is_not_known(
+async def test_unanswered_change_is_reported_as_not_known(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(DEADLINES, "change", Deadline(0.05, 3.0))
@@ -486,17 +488,19 @@ async def test_what_a_node_has_taken_and_not_answered_is_not_known(
         return content
 
     monkeypatch.setitem(cluster.nodes["b"].calls, "api", hang)
-    message = await a.post("tag", tag="all", add="x")
-    statuses = {one["name"]: one for one in message["results"]}
+    answer = await a.post("tag", tag="all", add="x")
+    statuses = {one["name"]: one for one in answer["results"]}
     assert {name for name, one in statuses.items() if one["status"] == 504} == far
-    assert "look whether it was done there" in statuses[min(far)]["detail"]
-    assert "has not answered in time" in await a.refused(504, "rename", name=min(far), to="new")
+    assert "Check whether it was done there" in statuses[min(far)]["detail"]
+    assert "has not answered in time" in await a.expect_refusal(
+        504, "rename", name=min(far), to="new"
+    )
 
 
-async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
+async def test_moving_controller_is_renamed_and_tagged_at_its_new_owner(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The node that is asked has let it go, and who has lost it does not write its record."""
+    """The node that gets the request has released it, and must not write its record."""
     a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
     member = b.members[other]
     real = cluster.members["a"].locate
@@ -513,12 +517,12 @@ async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
     assert (await a.post("rename", name=other, to="moved"))["node"] == "a"
     assert looks[1:] == [[member.number]]
     looks.clear()
-    message = await a.post("tag", tag="all", add="x")
-    assert (message["done"], message["refused"]) == (4, 0)
+    answer = await a.post("tag", tag="all", add="x")
+    assert (answer["done"], answer["refused"]) == (4, 0)
     for work in (b.tag([member], ["y"], []), b.rename(member, "new"), b.remove([member])):
         with pytest.raises(Moved):
             await work
-    # Not even where it does not know yet.
+    # Not even before it knows that.
     member.state = member.parts
     for work in (b.tag([member], ["y"], []), b.registry.remove([member.number])):
         with pytest.raises(Moved):
@@ -526,7 +530,7 @@ async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
     assert (await a.get("list", name="moved"))[0]["tags"] == ["all", "x"]
 
 
-async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
+async def test_accounts_of_a_tenant_see_its_controllers_on_all_nodes_only(
     cluster: Cluster,
 ) -> None:
     a, own, other = cluster.asked["a"], min(cluster.names("a")), there(cluster)
@@ -543,15 +547,15 @@ async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
     theirs = {own, other}
     assert {one["name"] for one in await by_eve("list")} == theirs
     assert (await by_eve(""))["controllers"] == 2
-    message = await by_eve(f"send?command={NAME}&id=x", "POST")
-    assert {one["name"] for one in message["results"]} == theirs
+    answer = await by_eve(f"send?command={NAME}&id=x", "POST")
+    assert {one["name"] for one in answer["results"]} == theirs
     assert {one["name"] for one in await by_eve("changes?by=eve")} == theirs
     (foreign, *_) = set(NAMES) - theirs
     assert (await by_eve(f"rename?name={foreign}&to=mine", "POST"))["status"] == 404
     assert (await by_eve(f"show?name={foreign}"))["status"] == 404
     assert (await by_eve("drain?node=b", "POST"))["status"] == 403
     assert (await by_eve("rollout?id=x"))["done"] == 2
-    # Forgotten with the tenant, whichever node goes on with it.
+    # Forgotten with the tenant, whichever node resumes it.
     await cluster.asked["b"].web.jobs.forget_tenant("green")
     assert (await by_eve("rollout?id=x"))["status"] == 404
 
@@ -567,30 +571,30 @@ async def test_commands_list_all_nodes_and_name_silent_ones(
     await door.listen(HOME, 0)
     url = f"http://{HOME}:{door.port}"
 
-    async def said(command: Any, *given: Any, **named: Any) -> str:
+    async def run(command: Any, *arguments: Any, **named: Any) -> str:
         with closing(CommandLineClient(url, None, None)) as client:
-            await asyncio.to_thread(command, client, *given, **named)
+            await asyncio.to_thread(command, client, *arguments, **named)
         return capsys.readouterr().out
 
     try:
-        listed = await said(list_controllers, False, {"name": []})
+        listed = await run(list_controllers, False, {"name": []})
         assert [f" {name} " in listed for name in NAMES] == [True] * 4
         assert "node" in listed
-        assert "b has 2 controllers left" in await said(drain_node, "b", undo=False)
-        assert "runs, drained" in await said(list_nodes, False)
-        assert "b takes its share again" in await said(drain_node, "b", undo=True)
-        await cluster.settled(2, 2)
-        assert "one goes to b." in await said(move_controller, "one", "b")
-        assert "one may run on any node." in await said(move_controller, "one", None)
-        assert '"is_drained":false' in await said(list_nodes, True)
-        with pytest.raises(ErrorForPeople, match="no node 'b' that has ended"):
-            await said(forget_node, "b")
+        assert "b has 2 controllers left" in await run(drain_node, "b", undo=False)
+        assert "runs, drained" in await run(list_nodes, False)
+        assert "b accepts controllers again." in await run(drain_node, "b", undo=True)
+        await cluster.wait_for_counts(2, 2)
+        assert "one moves to b." in await run(move_controller, "one", "b")
+        assert "one may run on any node." in await run(move_controller, "one", None)
+        assert '"is_drained":false' in await run(list_nodes, True)
+        with pytest.raises(ErrorForPeople, match="no stopped node 'b'"):
+            await run(forget_node, "b")
         await cluster._doors["b"].inner.close()
         with closing(CommandLineClient(url, None, None)) as client:
             await asyncio.to_thread(list_controllers, client, False, {"name": []})
-        message = capsys.readouterr()
-        # Once, although the time zone is asked for, too.
-        assert message.err.count("their part is missing, since they do not answer: b") == 1
-        assert "The node b does not answer." in message.out
+        output = capsys.readouterr()
+        # Once, although the time zone is requested, too.
+        assert output.err.count("incomplete result, no answer from: b") == 1
+        assert "Node b does not answer." in output.out
     finally:
         await door.stop(0.1)

@@ -1,4 +1,4 @@
-"""A node with a database that it cannot use: one sentence, and nothing was done anywhere."""
+"""A node with a database that it cannot use: one message, and nothing was done anywhere."""
 
 import asyncio
 import socket
@@ -34,13 +34,13 @@ _ROWS = (
 )
 
 
-def stored(address: str) -> object:
+def read_rows(address: str) -> object:
     with psycopg.connect(address) as connection:
         return connection.execute(_ROWS).fetchone()
 
 
 def refusal(address: str, key_path: Path) -> str:
-    """Open a node that is refused; return the sentence."""
+    """Open a node that is refused; return the message."""
     with pytest.raises(ErrorForPeople) as refused:
         asyncio.run(open_cluster(address, NODE, key_path))
     sentence = str(refused.value)
@@ -89,7 +89,7 @@ _ALL = "SELECT, INSERT, UPDATE, DELETE ON TABLE"
 
 @contextmanager
 def role_with_all_rights(address: str) -> Iterator[psycopg.Connection]:
-    """A role `guest` that may do with the tables what a node does, and who can take it away."""
+    """A role `guest` with the rights of a node, and a connection that can revoke them."""
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS guest")
         connection.execute("CREATE ROLE guest LOGIN")
@@ -125,7 +125,7 @@ def test_role_without_a_right_gets_the_grant_before_any_write(
     taken: str, lacking: str, grant: str, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
-    before = stored(address)
+    before = read_rows(address)
     of_guest = address.replace("user=postgres", "user=guest")
     with role_with_all_rights(address) as connection:
         connection.execute(f"REVOKE {taken} FROM guest".encode())
@@ -133,7 +133,7 @@ def test_role_without_a_right_gets_the_grant_before_any_write(
             f"The database cannot be used: the role guest lacks rights on {lacking}."
             f" Their owner grants them with `GRANT {grant} TO guest`."
         )
-        assert stored(address) == before
+        assert read_rows(address) == before
         assert not key_path.exists()
         connection.execute(f"GRANT {grant} TO guest".encode())
         begin_and_add(of_guest, key_path)
@@ -145,7 +145,7 @@ def test_role_without_schema_access_is_not_advised_to_create_tables(
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
     of_guest = address.replace("user=postgres", "user=guest")
     with role_with_all_rights(address) as connection:
-        # Of others, on whose tables nobody depends.
+        # Of another program; no node needs its tables.
         connection.execute("CREATE SCHEMA closed CREATE TABLE migration (number integer)")
         connection.execute("REVOKE USAGE ON SCHEMA public FROM PUBLIC")
         assert refusal(of_guest, key_path) == (
@@ -183,16 +183,14 @@ def test_role_without_any_right_gets_all_grants(postgres: PostgresServer, tmp_pa
         begin_and_add(of_guest, key_path)
 
 
-def test_a_database_or_a_role_that_is_not_there_is_named(
-    postgres: PostgresServer, tmp_path: Path
-) -> None:
+def test_missing_database_or_role_is_named(postgres: PostgresServer, tmp_path: Path) -> None:
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
     assert 'database "nothing" does not exist' in refusal(f"{address} dbname=nothing", key_path)
     stranger = address.replace("user=postgres", "user=stranger")
     assert 'role "stranger" does not exist' in refusal(stranger, key_path)
 
 
-def test_an_older_server_is_refused_before_anything_is_asked_of_it(
+def test_older_server_is_refused_before_any_query(
     postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = postgres.new_database()
@@ -211,13 +209,13 @@ def test_older_tables_are_reported_with_the_migration_command(
         connection.execute(
             "DELETE FROM migration WHERE number = (SELECT max(number) FROM migration)"
         )
-    before = stored(address)
+    before = read_rows(address)
     assert "bring them up to date with `leverframe fleet migrate`" in refusal(address, key_path)
-    assert stored(address) == before
+    assert read_rows(address) == before
     assert not key_path.exists()
 
 
-async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_come_in(
+async def test_wrong_or_missing_key_or_taken_name_is_refused(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with cluster_on(postgres.new_fleet(), tmp_path) as cluster:
@@ -226,17 +224,17 @@ async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_
         other = tmp_path / "other" / "fleet.key"
         other.parent.mkdir()
 
-        async def refused(identity: NodeIdentity, key_path: Path) -> str:
+        async def refuse(identity: NodeIdentity, key_path: Path) -> str:
             with pytest.raises(ErrorForPeople) as refused:
                 await open_cluster(cluster.database, identity, key_path)
             return str(refused.value)
 
         second = NodeIdentity("b", NODE.place)
-        assert f"There is no {other}" in await refused(second, other)
+        assert f"There is no {other}" in await refuse(second, other)
         assert not other.exists()
         other.write_bytes(bytes(32))
-        assert f"{other} is not the key of this fleet" in await refused(second, other)
-        assert await refused(NODE, tmp_path / "fleet.key") == (
+        assert f"{other} is not the key of this fleet" in await refuse(second, other)
+        assert await refuse(NODE, tmp_path / "fleet.key") == (
             "A node a is already running. Choose another name with --node."
         )
         with psycopg.connect(cluster.database) as connection:
@@ -246,7 +244,7 @@ async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "where"),
+    ("text", "options", "place"),
     [
         ("", {"database": ""}, "--database: "),
         ("cluster = 3\n", {}, "line 1: write cluster as a [cluster] table."),
@@ -254,20 +252,20 @@ async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_
     ],
 )
 def test_mistake_in_the_cluster_table_is_reported_with_its_place(
-    text: str, given: dict[str, str], where: str, tmp_path: Path
+    text: str, options: dict[str, str], place: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "node.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadConfiguration) as refused:
-        read_fleet(Sources(path, {}, {}), given)
-    assert where in str(refused.value)
+        read_fleet(Sources(path, {}, {}), options)
+    assert place in str(refused.value)
 
 
 def test_unusable_inner_address_is_reported_before_registration(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address = postgres.new_fleet()
-    before = stored(address)
+    before = read_rows(address)
     with socket.create_server(("127.0.0.1", 0)) as taken, FleetFolder(tmp_path) as folder:
         for inner, reason in (
             (f"127.0.0.1:{taken.getsockname()[1]}", "Address already in use"),
@@ -279,4 +277,4 @@ def test_unusable_inner_address_is_reported_before_registration(
             assert str(refused.value).startswith(f"The inner address {inner} cannot be used:")
             assert reason in str(refused.value)
             assert str(refused.value).endswith("with --inner.")
-    assert stored(address) == before
+    assert read_rows(address) == before

@@ -18,7 +18,7 @@ def peer(name: str, **more: object) -> PeerReport:
 def test_nodes_are_counted_by_state_and_unknown_metrics_are_omitted() -> None:
     nodes = [peer("a"), peer("b", capacity=0), peer("c", is_alive=False), peer("d")]
     report = ClusterReport(nodes, 2, 1.0, True, 9, DatabaseReport(is_reachable=False))
-    message = prometheus_text(
+    text = prometheus_text(
         cluster_families(report, MemberFigures(takeovers=1), DoorFigures(held=4), 2.5)
     ).decode()
     for line in (
@@ -34,9 +34,9 @@ def test_nodes_are_counted_by_state_and_unknown_metrics_are_omitted() -> None:
         "leverframe_cluster_takeovers_total 1",
         'leverframe_cluster_door_requests_total{outcome="held"} 4',
     ):
-        assert line in message.splitlines()
-    assert "standbys" not in message
-    assert "last_doubt" not in message
+        assert line in text.splitlines()
+    assert "standbys" not in text
+    assert "last_doubt" not in text
 
 
 def test_batch_rate_covers_the_last_seconds_and_restarts_with_the_counter() -> None:

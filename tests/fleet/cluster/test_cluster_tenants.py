@@ -17,7 +17,7 @@ from tests.fleet.tenant_fleet import OPERATOR, TenantFleet
 from tests.fleet.test_tenant_walk import ACME, ZULU, busy, compare
 from tests.postgres_server import PostgresServer
 
-#: When a controller was moved depends on how many there are: its journal and counters tell.
+#: When a controller was moved depends on their number: its journal and counters show it.
 HAPPENED = re.compile(r'"happened":\[[^]]*\]| [\d.e+-]+$', re.MULTILINE)
 ANNA = FleetAccount("anna", "$argon2id$1", "user", "acme")
 
@@ -26,7 +26,7 @@ def of(tenant: str, *names: str) -> list[NewController]:
     return [NewController(MemberRecord(name, tenant=tenant), Profile()) for name in names]
 
 
-async def test_all_nodes_know_tenants_and_accounts_and_takeovers_keep_whose_controllers_are(
+async def test_all_nodes_know_tenants_and_takeovers_keep_owners(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     database = postgres.new_fleet()
@@ -39,9 +39,9 @@ async def test_all_nodes_know_tenants_and_accounts_and_takeovers_keep_whose_cont
         await until(lambda: second.accounts == {"anna": ANNA})
         assert second.tenants == {"acme": TenantRecord("acme", 7)}
         await cluster.nodes["b"].add(of("acme", "one", "two"))
-        await cluster.settled(1, 1)
+        await cluster.wait_for_counts(1, 1)
         assert await first.count_of("acme") == 2
-        # A name is unique over tenants and nodes, and the sentence tells of neither.
+        # A name is unique over tenants and nodes, and the message names neither.
         (there,) = cluster.names("b")
         with pytest.raises(Conflict, match="One of these names belongs to a controller already"):
             await cluster.nodes["a"].add(of("", there))
@@ -50,7 +50,7 @@ async def test_all_nodes_know_tenants_and_accounts_and_takeovers_keep_whose_cont
             connection.execute("UPDATE controller SET record = %s WHERE name = %s",
                                (f'{{"name": "{there}", "tags": ["old"]}}', there))  # fmt: skip
         await cluster.leave("b")
-        await cluster.settled(2)
+        await cluster.wait_for_counts(2)
         member = cluster.nodes["a"].members[there]
         assert (member.record.tenant, member.record.tags) == ("acme", ("old",))
         await cluster.nodes["a"].tag([member], ["new"], [])
@@ -58,7 +58,7 @@ async def test_all_nodes_know_tenants_and_accounts_and_takeovers_keep_whose_cont
         assert await first.count_of("acme") == 1
 
 
-async def test_the_database_refuses_what_another_node_has_made_impossible(
+async def test_database_refuses_changes_that_another_node_made_impossible(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with cluster_on(postgres.new_fleet(), tmp_path) as cluster:
@@ -123,7 +123,7 @@ async def test_tenant_answers_do_not_depend_on_other_tenants_on_several_nodes(
                 await fleet.add_tenant(name, *controllers, tag=tag)
             fleets.append(fleet)
             for controller, node in (("acme-1", "a"), ("acme-2", "b")):
-                await fleet.done(OPERATOR, f"move?name={controller}&node={node}")
+                await fleet.post(OPERATOR, f"move?name={controller}&node={node}")
         alone, shared = fleets
         await busy(shared)
         for cluster, counts in ((first, [2, 2]), (second, [3, 4])):

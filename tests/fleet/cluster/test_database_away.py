@@ -1,4 +1,4 @@
-"""A database that is away for longer than a lease: what is refused, how, and that it goes on."""
+"""A database that is away for longer than a lease: what is refused, how, and that it resumes."""
 
 import asyncio
 import inspect
@@ -26,7 +26,7 @@ SHORT_LEASE_S = 1.0
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """A server that is stopped, which others must not share."""
+    """A server of its own, since the test stops it."""
     with postgres_server() as server:
         yield server
 
@@ -54,7 +54,7 @@ async def goes(server: PostgresServer, cluster: Cluster) -> None:
     give(cluster, SHORT_LEASE_S)
     await asyncio.to_thread(server.stop)
     await until(lambda: all(one.is_in_doubt for one in leases(cluster)))
-    # On a busy machine a short one runs out also while the database is there.
+    # On a busy machine a short lease runs out also while the database is there.
     give(cluster, LEASE_S)
 
 
@@ -67,7 +67,7 @@ def leases(cluster: Cluster) -> list[NodeLease]:
     return [one.lease for one in cluster.members.values()]
 
 
-async def asked(member: Member, target: str) -> Reply:
+async def ask_member(member: Member, target: str) -> Reply:
     path, _, query = target.partition("?")
     request = Request("GET", path, query, {}, b"", "127.0.0.1")
     answer: Any = member.entrance.handler(request)
@@ -75,7 +75,7 @@ async def asked(member: Member, target: str) -> Reply:
     return reply
 
 
-async def test_changes_are_507_and_switching_503_until_the_database_returns(
+async def test_changes_get_507_and_switching_503_until_the_database_returns(
     away: tuple[PostgresServer, Cluster],
 ) -> None:
     server, cluster = away
@@ -83,38 +83,40 @@ async def test_changes_are_507_and_switching_503_until_the_database_returns(
     epochs = [one._claim.epoch for one in cluster.members.values()]
     for member in members:
         for target, status in ((CHANGE, 507), (SWITCH, 503)):
-            refused = await asked(member, target)
+            refused = await ask_member(member, target)
             assert refused.status == status
             assert b"Nothing was changed" in refused.body
-        read = await asked(member, READ)
+        read = await ask_member(member, READ)
         assert (read.status, dict(read.headers)["Warning"][:3]) == (200, "110")
         assert b"<out>000000</out>" in read.body
-    assert "Nothing was changed" in await cluster.asked["a"].refused(
+    assert "Nothing was changed" in await cluster.asked["a"].expect_refusal(
         507, "send", command="stm.cgi?sname=other"
     )
     await asyncio.to_thread(server.start)
     await until(lambda: not any(one.is_in_doubt for one in leases(cluster)))
     for member in members:
         for target in (CHANGE, SWITCH):
-            assert (await asked(member, target)).status == 200
-    # The very same ones: nothing has moved, and nobody was declared dead.
+            assert (await ask_member(member, target)).status == 200
+    # The very same ones: nothing has moved, and no node was declared dead.
     assert [cluster.member(name) for name in ("one", "two")] == members
     assert [one._claim.epoch for one in cluster.members.values()] == epochs
 
 
 @pytest.mark.thorough
-async def test_a_controller_that_cannot_be_removed_now_runs_on_and_is_removed_later(
+async def test_controller_that_cannot_be_removed_keeps_running_until_it_can(
     away: tuple[PostgresServer, Cluster],
 ) -> None:
     server, cluster = away
     member = cluster.member("one")
-    assert "Nothing was changed" in await cluster.asked["a"].refused(507, "remove", name="one")
+    assert "Nothing was changed" in await cluster.asked["a"].expect_refusal(
+        507, "remove", name="one"
+    )
     assert cluster.member("one") is member
     assert not member.has_left
-    assert (await asked(member, READ)).status == 200
+    assert (await ask_member(member, READ)).status == 200
     await asyncio.to_thread(server.start)
     await until(lambda: not any(one.is_in_doubt for one in leases(cluster)))
-    assert (await asked(member, CHANGE)).status == 200
+    assert (await ask_member(member, CHANGE)).status == 200
     assert (await cluster.asked["a"].post("remove", name="one"))["done"] == 1
     assert [one["name"] for one in await cluster.asked["b"].get("list")] == ["two"]
     with connect(cluster.database) as connection:
@@ -125,7 +127,7 @@ async def test_a_controller_that_cannot_be_removed_now_runs_on_and_is_removed_la
 
 
 @pytest.mark.thorough
-async def test_one_that_was_removed_while_its_node_could_not_know_is_stopped(
+async def test_controller_removed_during_an_outage_is_stopped(
     there: tuple[PostgresServer, Cluster], caplog: pytest.LogCaptureFixture
 ) -> None:
     _, cluster = there
@@ -152,12 +154,14 @@ async def test_data_only_in_the_database_is_reported_as_unreadable_now(
     ]
     replies.append(await a.ask(f"{fleet}/drift?tag=none", template))
     member = cluster.member("one")
-    replies += [await asked(member, question) for question in ("/api/audit", "/api/restore-report")]
+    replies += [
+        await ask_member(member, question) for question in ("/api/audit", "/api/restore-report")
+    ]
     for reply in replies:
         assert (reply.status, dict(reply.headers)["Retry-After"]) == (503, "2")
-        printed = msgspec.json.decode(reply.body)
-        assert printed["title"] == "Temporarily unreadable"
-        assert printed["detail"] == (
+        answer = msgspec.json.decode(reply.body)
+        assert answer["title"] == "Temporarily unreadable"
+        assert answer["detail"] == (
             "The database cannot be reached, and this cannot be read until it is back."
         )
 
@@ -201,7 +205,7 @@ async def test_watcher_of_a_controller_is_notified_of_doubt_immediately(
 
 
 async def next_troubles(chunks: AsyncIterator[bytes]) -> list[str]:
-    """Wait for the next message that tells other findings."""
+    """Wait for the next message with other findings."""
     async with asyncio.timeout(PATIENCE_S):
         while (found := troubles_in(await anext(chunks))) is None:
             pass
@@ -210,15 +214,15 @@ async def next_troubles(chunks: AsyncIterator[bytes]) -> list[str]:
 
 def troubles_in(chunk: bytes) -> list[str] | None:
     """Return the findings about parts in a message of a stream; None where it has none at all."""
-    printed = msgspec.json.decode(chunk.partition(b"data: ")[2])
-    findings = printed.get("findings")
+    answer = msgspec.json.decode(chunk.partition(b"data: ")[2])
+    findings = answer.get("findings")
     return findings and [one["text"] for one in findings if one["kind"] == "trouble"]
 
 
 @pytest.mark.thorough
 @pytest.mark.needs_program("mosquitto")
 @pytest.mark.needs_program("mosquitto_sub")
-async def test_commands_by_mqtt_are_answered_with_a_sentence_and_carried_out_when_it_is_back(
+async def test_mqtt_commands_get_the_cause_during_an_outage_and_work_after_it(
     there: tuple[PostgresServer, Cluster], tmp_path: Path
 ) -> None:
     server, cluster = there
@@ -229,7 +233,7 @@ async def test_commands_by_mqtt_are_answered_with_a_sentence_and_carried_out_whe
     try:
         await listener.start()
         link = f"/stm.cgi?mqtt=1*localhost*{broker.port}*{USER}*{PASSWORD}*cellar*0"
-        assert (await asked(member, link)).status == 200
+        assert (await ask_member(member, link)).status == 200
         await listener.until_last("cellar/status", "online")
         await goes(server, cluster)
         for number, command in enumerate(("out0=1", "pwmd=130"), start=1):

@@ -1,4 +1,4 @@
-"""The directory: where a controller is, and waiting until it is somewhere."""
+"""The directory: the node of a controller, and waiting for one."""
 
 import asyncio
 
@@ -7,21 +7,21 @@ from leverframe.fleet.cluster.directory import Directory, Place
 A, B = Place("a", "127.0.0.1", 1), Place("b", "127.0.0.1", 2)
 
 
-def filled() -> Directory:
+def fill_directory() -> Directory:
     directory = Directory("a")
     directory.replace({"gh-1": "a", "gh-2": "b", "gh-3": None, "gh-4": "c"}, {"a": A, "b": B})
     return directory
 
 
 def test_directory_returns_the_place_of_a_controller() -> None:
-    directory = filled()
+    directory = fill_directory()
     assert [directory.place_of(f"gh-{n}") for n in (1, 2, 3, 4, 5)] == [A, B, None, None, None]
     assert [directory.is_mine(f"gh-{n}") for n in (1, 2, 3)] == [True, False, False]
     assert [directory.knows(f"gh-{n}") for n in (3, 5)] == [True, False]
 
 
 async def test_waiter_resumes_as_soon_as_the_place_is_known() -> None:
-    directory = filled()
+    directory = fill_directory()
 
     def is_at_b() -> bool:
         return directory.place_of("gh-3") == B
@@ -36,7 +36,7 @@ async def test_waiter_resumes_as_soon_as_the_place_is_known() -> None:
 
 
 async def test_unchanged_directory_wakes_no_waiter() -> None:
-    directory = filled()
+    directory = fill_directory()
     looked = []
 
     def look() -> bool:

@@ -25,8 +25,8 @@ async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Clu
 
 
 @asynccontextmanager
-async def failed_at_b(cluster: Cluster) -> AsyncIterator[str]:
-    """Have something else use the port of a controller of b, and b start that again."""
+async def fail_at_b(cluster: Cluster) -> AsyncIterator[str]:
+    """Occupy the port of a controller of b, and let b restart that controller."""
     b, name, port = cluster.nodes["b"], min(cluster.names("b")), free_port()
     b.roster.retry_s = 1000.0
     await b.door.listen(HOME, 0)
@@ -41,9 +41,9 @@ async def failed_at_b(cluster: Cluster) -> AsyncIterator[str]:
 
 async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -> None:
     a, here = cluster.asked["a"], min(cluster.names("a"))
-    async with failed_at_b(cluster) as name:
-        message = await a.post("remove", name=f"{here},{name}")
-        assert {(one["name"], one["status"]) for one in message["results"]} == {
+    async with fail_at_b(cluster) as name:
+        answer = await a.post("remove", name=f"{here},{name}")
+        assert {(one["name"], one["status"]) for one in answer["results"]} == {
             (here, 200),
             (name, 200),
         }
@@ -56,32 +56,32 @@ async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -
 
 
 async def test_failed_controller_is_not_removed_by_its_tag(cluster: Cluster) -> None:
-    async with failed_at_b(cluster) as name:
-        message = await cluster.asked["a"].post("remove", tag="all")
-        assert (message["done"], message["refused"]) == (len(NAMES) - 1, 1)
-        (refused,) = [one for one in message["results"] if one["status"] != 200]
+    async with fail_at_b(cluster) as name:
+        answer = await cluster.asked["a"].post("remove", tag="all")
+        assert (answer["done"], answer["refused"]) == (len(NAMES) - 1, 1)
+        (refused,) = [one for one in answer["results"] if one["status"] != 200]
         assert (refused["name"], refused["status"]) == (name, 503)
         assert [one["name"] for one in await cluster.asked["a"].get("list")] == [name]
 
 
 async def test_failed_controller_is_placed_through_any_node(cluster: Cluster) -> None:
-    async with failed_at_b(cluster) as name:
+    async with fail_at_b(cluster) as name:
         port = free_port()
-        message = await cluster.asked["a"].post("place", name=name, port=port)
-        assert (message["node"], message["port"]) == ("b", port)
+        answer = await cluster.asked["a"].post("place", name=name, port=port)
+        assert (answer["node"], answer["port"]) == ("b", port)
         assert cluster.nodes["b"].members[name].record.port == port
         assert (await cluster.asked["a"].get(""))["can_start"] == []
 
 
 async def test_failed_controller_moves_to_another_node(cluster: Cluster) -> None:
-    async with failed_at_b(cluster) as name:
+    async with fail_at_b(cluster) as name:
         await cluster.members["b"].move([name], "a")
         await until(lambda: name in cluster.names("a"))
         assert cluster.nodes["b"].roster.list_failed() == []
 
 
-async def test_drained_node_gives_up_what_failed_to_start_there(cluster: Cluster) -> None:
-    async with failed_at_b(cluster):
+async def test_drained_node_releases_failed_controllers(cluster: Cluster) -> None:
+    async with fail_at_b(cluster):
         await cluster.members["a"].drain("b", undo=False)
         await until(lambda: sorted(cluster.names("a")) == sorted(NAMES))
         assert cluster.nodes["b"].roster.list_failed() == []

@@ -1,4 +1,4 @@
-"""Shares are whole, complete, in proportion, and the same for whoever works them out."""
+"""Shares are whole, complete, in proportion, and the same at every node."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,12 +12,12 @@ def test_equal_nodes_share_equally() -> None:
     assert fair_shares(7, {"a": 1, "b": 1, "c": 1}) == {"a": 3, "b": 2, "c": 2}
 
 
-def test_a_node_that_is_being_emptied_gets_none() -> None:
+def test_drained_node_gets_no_share() -> None:
     assert fair_shares(10, {"a": 1, "b": 0}) == {"a": 10, "b": 0}
 
 
 @given(st.integers(0, 10_000), CAPACITIES)
-def test_all_are_shared_out_in_proportion(count: int, capacities: dict[str, int]) -> None:
+def test_shares_are_whole_and_in_proportion(count: int, capacities: dict[str, int]) -> None:
     shares, total = fair_shares(count, capacities), sum(capacities.values())
     assert shares.keys() == capacities.keys()
     assert sum(shares.values()) == (count if total else 0)

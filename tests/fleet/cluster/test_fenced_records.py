@@ -1,6 +1,6 @@
 """Records, snapshots, jobs and live state of a life that is over, on a real database.
 
-The node of the same name lives again and has the same controllers: the name alone tells nothing.
+The node of the same name lives again and has the same controllers: the name alone proves nothing.
 """
 
 import threading
@@ -78,7 +78,7 @@ WRITES: dict[str, tuple[Write, type[Exception] | None]] = {
 }
 
 
-async def test_a_life_that_is_over_writes_no_records(lives: TwoLives) -> None:
+async def test_ended_life_writes_no_records(lives: TwoLives) -> None:
     lives.begin_again()
     before = lives.rows()
     for name, (write, refusal) in WRITES.items():
@@ -99,16 +99,14 @@ async def test_present_life_writes_records(lives: TwoLives) -> None:
     assert controllers[0][1] == "other"
     assert snapshots == [("new", ONE, 1.0, 8)]
     assert [job[0] for job in jobs] == [6]
-    # What is gone already, as after a connection that broke, is not missed.
+    # What is gone already, as after a broken connection, is ignored.
     await lives.registry.remove_job(5)
     await lives.registry.remove([ONE])
     assert lives.rows()[:2] == [[], []]
     await lives.registry.remove([ONE])
 
 
-async def test_a_life_that_is_over_gives_up_and_erases_nothing(
-    lives: TwoLives, tmp_path: Path
-) -> None:
+async def test_ended_life_releases_and_erases_nothing(lives: TwoLives, tmp_path: Path) -> None:
     lane = PostgresLane(lives.address, lives.former, tmp_path / "fleet.key")
     await lane.store(ONE).commit(Changes({"a": 1}))
     lives.begin_again()
@@ -120,7 +118,7 @@ async def test_a_life_that_is_over_gives_up_and_erases_nothing(
     await lane.close()
 
 
-async def test_a_death_waits_for_a_record_that_is_being_written_and_beats_do_not(
+async def test_death_waits_for_a_record_being_written_and_beats_do_not(
     lives: TwoLives,
 ) -> None:
     with psycopg.connect(lives.address) as writing:
@@ -138,7 +136,7 @@ async def test_a_death_waits_for_a_record_that_is_being_written_and_beats_do_not
         thread.start()
         query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         await until(lambda: lives.database.execute(query).fetchone() != (0,))
-        # Whoever waits to end a life does not hold up that one's beats either.
+        # A node that waits to end a life does not delay the beats of that life either.
         lives.database.execute("SET lock_timeout = 1000")
         assert membership.beat(lives.database, lives.former)
         writing.commit()

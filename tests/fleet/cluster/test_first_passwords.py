@@ -1,4 +1,4 @@
-"""Passwords where nodes share a database: the first ones, and what a node's folder says of them."""
+"""Passwords of nodes that share a database: first passwords, and those set in a folder."""
 
 import asyncio
 import io
@@ -18,21 +18,21 @@ from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 
 
-async def test_who_was_open_gets_a_password_when_strangers_can_reach_a_node_of_several(
+async def test_open_controllers_get_a_password_when_a_node_becomes_reachable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], postgres: PostgresServer
 ) -> None:
     cluster = f'{CELLAR}[cluster]\nlive_state_every = 1\ndatabase = "{postgres.new_fleet()}"\n'
     async with running(tmp_path, capsys, cluster) as node:
-        assert await node.asked(None, "cellar") == 200
+        assert await node.request_status(None, "cellar") == 200
     async with running(tmp_path, capsys, EVERYWHERE + cluster) as node:
         own = node.password("Sign in as admin")
-        assert await node.asked(own) == 200
+        assert await node.request_status(own) == 200
         password = node.password("The administrator of cellar")
-        assert await node.asked(None, "cellar") == 401
-        assert await node.asked(password, "cellar") == 200
+        assert await node.request_status(None, "cellar") == 401
+        assert await node.request_status(password, "cellar") == 200
     async with running(tmp_path, capsys, EVERYWHERE + cluster) as node:
         assert "password" not in node.printed
-        assert await node.asked(password, "cellar") == 200
+        assert await node.request_status(password, "cellar") == 200
 
 
 async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
@@ -41,7 +41,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
     postgres: PostgresServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also at another node, which runs meanwhile."""
+    """Also at another node, which keeps running."""
     database = postgres.new_fleet()
     other = tmp_path / "other"
     other.mkdir()
@@ -57,17 +57,17 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
     shutil.copy(data / "fleet.key", other / "data")
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{NEW}\n"))
     async with running(other, capsys, f"{keys}'south'\n") as south:
-        assert await south.asked(first) == 200
+        assert await south.request_status(first) == 200
         await change_password(Sources(tmp_path / "fleet.toml", {}, {}), None, False, None)
         assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
         async with asyncio.timeout(PATIENCE_S):
             status = 200
             while status == 200:
-                status = await south.asked(first)
-        assert (status, await south.asked(NEW)) == (401, 200)
-        # The folder is another one, the node is not.
+                status = await south.request_status(first)
+        assert (status, await south.request_status(NEW)) == (401, 200)
+        # It is the same node with another folder.
         sources = Sources(None, {}, {"data": str(data)})
-        with pytest.raises(PasswordRefused, match="The node south runs; stop it first"):
+        with pytest.raises(PasswordRefused, match="The node south is running; stop it first"):
             await change_password(sources, None, True, None, database, "south")
         with open_database(database) as connection:
             assert {one.name: one.is_alive for one in read_nodes(connection)} == {
@@ -76,7 +76,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
             }
     async with running(tmp_path, capsys, f"{keys}'north'\n") as node:
         assert "password" not in node.printed
-        assert await node.asked(NEW) == 200
+        assert await node.request_status(NEW) == 200
 
 
 async def test_passwd_reports_what_it_cannot_do_in_a_database(

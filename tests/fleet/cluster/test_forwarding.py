@@ -1,4 +1,4 @@
-"""Doors across nodes: any node answers for any controller, wherever it is and goes."""
+"""Doors across nodes: any node serves any controller, wherever it is and moves."""
 
 import asyncio
 import socket
@@ -20,9 +20,9 @@ from leverframe.server.fair_shares import DescriptorBudget, FairShares
 from leverframe.server.http.limits import MIB
 from leverframe.server.http.messages import CONTINUE, Reply
 from tests.cases import for_each
-from tests.fleet.cluster.joined_doors import HOME, JoinedNode, joined_nodes, until
+from tests.fleet.cluster.joined_doors import HOME, JoinedNode, join_nodes, until
 from tests.fleet.failing import fail
-from tests.fleet.http_client import Streams, ask, ask_once, connected
+from tests.fleet.http_client import Streams, ask, ask_once, connection_to
 from tests.patience import PATIENCE_S
 from tests.stopwatch import within
 
@@ -34,7 +34,7 @@ async def open_to(node: JoinedNode) -> Streams:
 
 
 def is_idle(*nodes: JoinedNode) -> bool:
-    """Tell whether nothing is open, held or counted any more."""
+    """Return whether nothing is open, held or counted any more."""
     return all(
         not node.door.state.connections
         and not node.door.shares.used
@@ -44,13 +44,13 @@ def is_idle(*nodes: JoinedNode) -> bool:
     )
 
 
-async def test_any_node_answers_for_any_controller_on_a_connection_that_is_kept() -> None:
-    async with joined_nodes("abc") as nodes:
+async def test_any_node_serves_any_controller_on_a_kept_connection() -> None:
+    async with join_nodes("abc") as nodes:
         await nodes.put("gh-1", "b")
         await nodes.put("gh-2", "c")
         for name, owner in (("gh-1", "b"), ("gh-2", "c")):
             for node in nodes.nodes.values():
-                async with connected(HOME, node.port) as client:
+                async with connection_to(HOME, node.port) as client:
                     for _ in range(3):
                         answer = await ask(client, "/", f"{name}.localhost")
                         assert (answer.status, answer.body) == (200, f"{name} at {owner}")
@@ -60,25 +60,25 @@ async def test_any_node_answers_for_any_controller_on_a_connection_that_is_kept(
 
 
 async def test_every_node_reports_why_a_controller_failed_immediately() -> None:
-    async with joined_nodes(hold_s=1000.0) as nodes:
+    async with join_nodes(hold_s=1000.0) as nodes:
         roster = nodes["b"].door.roster
         roster.retry_s = 1000.0
         fail(roster, MemberRecord("gh-1"), 7, "gh-1 failed to start: no.")
         nodes.owners["gh-1"] = "b"
-        nodes.tell()
+        nodes.publish()
         for node in nodes.nodes.values():
             answer = await ask_once(HOME, node.port, "/", GH)
             assert answer.status == 503
             assert "gh-1 failed to start: no. The node retries it every few seconds." in answer.body
-        # Of what another node has by now the owner tells nothing any more.
+        # The former owner reports nothing about a controller of another node.
         nodes.owners["gh-1"] = "a"
         await nodes.put("gh-1", "a")
         answer = await ask_once(HOME, nodes["b"].port, "/", GH)
         assert (answer.status, answer.body) == (200, "gh-1 at a")
 
 
-async def test_the_owner_sees_the_address_of_the_client_and_counts_by_it() -> None:
-    async with joined_nodes() as nodes:
+async def test_owner_sees_and_counts_the_address_of_the_client() -> None:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await asyncio.open_connection(
             HOME, nodes["a"].port, local_addr=("127.0.0.77", 0)
@@ -93,7 +93,7 @@ async def test_the_owner_sees_the_address_of_the_client_and_counts_by_it() -> No
 
 
 async def test_split_and_pipelined_requests_are_forwarded_from_their_first_byte() -> None:
-    async with joined_nodes() as nodes:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await open_to(nodes["a"])
         head = f"GET /1 HTTP/1.1\r\nHost: {GH}\r\nX-Long: {'y' * 9000}\r\n\r\n".encode()
@@ -108,8 +108,8 @@ async def test_split_and_pipelined_requests_are_forwarded_from_their_first_byte(
         writer.close()
 
 
-async def test_one_behind_a_request_that_is_answered_here_is_to_be_asked_again() -> None:
-    async with joined_nodes() as nodes:
+async def test_pipelined_request_behind_a_local_answer_must_be_repeated() -> None:
+    async with join_nodes() as nodes:
         await nodes.put("gh-1", "b")
         await nodes.put("gh-2", "a")
         reader, writer = await open_to(nodes["a"])
@@ -124,26 +124,26 @@ async def test_one_behind_a_request_that_is_answered_here_is_to_be_asked_again()
         writer.close()
 
 
-async def test_kept_connection_may_switch_controllers() -> None:
-    async with joined_nodes("abc") as nodes:
+async def test_kept_connection_can_reach_other_controllers() -> None:
+    async with join_nodes("abc") as nodes:
         for name, node in (("gh-1", "a"), ("gh-2", "b"), ("gh-3", "b"), ("gh-4", "c")):
             await nodes.put(name, node)
-        async with connected(HOME, nodes["a"].port) as client:
+        async with connection_to(HOME, nodes["a"].port) as client:
             for number, owner in ((1, "a"), (2, "b"), (3, "b")):
                 answer = await ask(client, "/", f"gh-{number}.localhost")
                 assert answer.body == f"gh-{number} at {owner}"
-            # What names nobody is for the node, not for whom the connection was joined.
+            # A request without a name is for the node, not for the controller of the connection.
             assert (await ask(client, "/", HOME)).status == 503
-            # The node that it is joined to leads to no third one.
+            # The node that it is joined to does not forward to a third node.
             answer = await ask(client, "/", "gh-4.localhost")
             assert answer.status == 421
             assert await client[0].read() == b""
 
 
-async def test_large_bodies_and_answers_go_through_whole() -> None:
-    async with joined_nodes() as nodes:
+async def test_large_bodies_and_answers_are_forwarded_completely() -> None:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
-        async with connected(HOME, nodes["a"].port) as client:
+        async with connection_to(HOME, nodes["a"].port) as client:
             body = bytes(range(256)) * 4096 * 8
             answer = await ask(client, "/", GH, "POST", body)
             assert answer.body == f"gh-1 at b {len(body)}"
@@ -152,10 +152,10 @@ async def test_large_bodies_and_answers_go_through_whole() -> None:
             assert len(large.body) == 8 * MIB
 
 
-async def test_the_go_ahead_for_a_body_comes_from_the_owner() -> None:
-    async with joined_nodes() as nodes:
+async def test_continue_for_a_body_comes_from_the_owner() -> None:
+    async with join_nodes() as nodes:
         await nodes.put("gh-1", "b")
-        async with connected(HOME, nodes["a"].port) as (reader, writer):
+        async with connection_to(HOME, nodes["a"].port) as (reader, writer):
             head = f"POST / HTTP/1.1\r\nHost: {GH}\r\nContent-Length: 3\r\n"
             writer.write(head.encode() + b"Expect: 100-continue\r\n\r\n")
             assert b" 100 " in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE_S)
@@ -169,10 +169,10 @@ async def _next_answer(client: Streams) -> str:
     return (await client[0].readexactly(length)).decode()
 
 
-async def test_a_client_that_does_not_read_is_waited_for_and_then_cut_off(
+async def test_client_that_does_not_read_is_cut_off_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with joined_nodes() as nodes:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await open_to(nodes["a"])
         writer.transport.get_extra_info("socket").setsockopt(  # small, so that it fills up soon
@@ -201,8 +201,8 @@ async def _tunnels(node: JoinedNode) -> list[Any]:
     return list(node.fleet_door.forwarding.tunnels)
 
 
-async def test_a_client_waits_with_its_body_for_an_owner_that_does_not_read() -> None:
-    async with joined_nodes() as nodes:
+async def test_slow_owner_holds_back_the_body_of_the_client() -> None:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         may_continue = asyncio.Event()
 
@@ -223,8 +223,8 @@ async def test_a_client_waits_with_its_body_for_an_owner_that_does_not_read() ->
         writer.close()
 
 
-async def test_a_client_that_sends_no_more_still_gets_its_answer() -> None:
-    async with joined_nodes() as nodes:
+async def test_half_closed_client_still_gets_its_answer() -> None:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await open_to(nodes["a"])
         writer.write(f"GET /wait HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
@@ -236,8 +236,8 @@ async def test_a_client_that_sends_no_more_still_gets_its_answer() -> None:
         writer.close()
 
 
-async def test_a_client_that_leaves_ends_its_stream_at_the_owner() -> None:
-    async with joined_nodes() as nodes:
+async def test_leaving_client_ends_its_stream_at_the_owner() -> None:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await open_to(nodes["a"])
         writer.write(f"GET /stream HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
@@ -247,8 +247,8 @@ async def test_a_client_that_leaves_ends_its_stream_at_the_owner() -> None:
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
 
-async def test_an_end_and_a_reset_by_the_owner_reach_the_client_as_such() -> None:
-    async with joined_nodes() as nodes:
+async def test_end_and_reset_by_the_owner_reach_the_client() -> None:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await open_to(nodes["a"])
         writer.write(f"GET / HTTP/1.1\r\nHost: {GH}\r\nConnection: close\r\n\r\n".encode())
@@ -260,8 +260,8 @@ async def test_an_end_and_a_reset_by_the_owner_reach_the_client_as_such() -> Non
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
 
-async def test_a_body_that_is_refused_is_answered_though_the_client_still_sends() -> None:
-    async with joined_nodes() as nodes:
+async def test_refused_body_is_answered_while_the_client_still_sends() -> None:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         refused = nodes["b"].door.state.problem(403, "No.")
         standing.entrance.admission = lambda request: refused
@@ -275,10 +275,10 @@ async def test_a_body_that_is_refused_is_answered_though_the_client_still_sends(
 # --- moving ---------------------------------------------------------------------------------------
 
 
-async def test_after_a_move_an_idle_connection_to_the_old_owner_leads_to_the_new_one() -> None:
-    async with joined_nodes() as nodes:
+async def test_idle_connection_reaches_the_new_owner_after_a_move() -> None:
+    async with join_nodes() as nodes:
         await nodes.put("gh-1", "a")
-        async with connected(HOME, nodes["a"].port) as client:
+        async with connection_to(HOME, nodes["a"].port) as client:
             assert (await ask(client, "/", GH)).body == "gh-1 at a"
             await nodes.take("gh-1")
             await nodes.put("gh-1", "b")
@@ -291,8 +291,8 @@ async def test_after_a_move_an_idle_connection_to_the_old_owner_leads_to_the_new
 
 
 @pytest.mark.parametrize("door", ["a", "b"], ids=["joined", "direct"])
-async def test_what_runs_during_a_move_is_completed_and_streams_end(door: str) -> None:
-    async with joined_nodes() as nodes:
+async def test_requests_complete_and_streams_end_during_a_move(door: str) -> None:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         waiting = await open_to(nodes[door])
         waiting[1].write(f"GET /wait HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
@@ -309,7 +309,7 @@ async def test_what_runs_during_a_move_is_completed_and_streams_end(door: str) -
 
 
 async def test_upload_to_a_moving_controller_must_be_repeated() -> None:
-    async with joined_nodes() as nodes:
+    async with join_nodes() as nodes:
         await nodes.put("gh-1", "a")
         reader, writer = await open_to(nodes["a"])
         head = f"POST / HTTP/1.1\r\nHost: {GH}\r\nContent-Length: 10000\r\n\r\n"
@@ -324,25 +324,25 @@ async def test_upload_to_a_moving_controller_must_be_repeated() -> None:
         writer.close()
 
 
-async def test_a_door_whose_directory_is_old_asks_again_where_the_controller_is() -> None:
-    async with joined_nodes("abc") as nodes:
+async def test_door_with_an_old_directory_looks_up_the_owner_again() -> None:
+    async with join_nodes("abc") as nodes:
         await nodes.put("gh-1", "b")
         await nodes.take("gh-1", "b", "c")
         await nodes.put("gh-1", "c", "b", "c")
         asking = asyncio.create_task(ask_once(HOME, nodes["a"].port, "/", GH))
         await until(lambda: nodes["a"].directory.awaited["gh-1"])
-        nodes.tell("a")
+        nodes.publish("a")
         assert (await asking).body == "gh-1 at c"
 
 
 async def test_request_is_held_until_a_node_has_the_controller() -> None:
-    async with joined_nodes("ab", hold_s=60.0) as nodes:
+    async with join_nodes("ab", hold_s=60.0) as nodes:
         nodes.owners["gh-1"] = None
-        nodes.tell()
+        nodes.publish()
         body = b"x" * 100_000
         port = nodes["a"].port
-        async with connected(HOME, port) as one, connected(HOME, port) as other:
-            for owner in "ab":  # led to another node, and answered by this one
+        async with connection_to(HOME, port) as one, connection_to(HOME, port) as other:
+            for owner in "ab":  # forwarded to another node, and answered by this node
                 asking = [
                     asyncio.create_task(ask(one, "/", GH)),
                     asyncio.create_task(ask(other, "/", GH, "POST", body)),
@@ -357,22 +357,22 @@ async def test_request_is_held_until_a_node_has_the_controller() -> None:
         assert (figures.held, figures.joined) == (4, 2)
 
 
-async def test_an_owner_that_is_still_starting_the_controller_is_waited_for() -> None:
-    async with joined_nodes() as nodes:
+async def test_door_waits_for_an_owner_that_starts_the_controller() -> None:
+    async with join_nodes() as nodes:
         nodes.owners["gh-1"] = "b"
-        nodes.tell()
+        nodes.publish()
         asking = asyncio.create_task(ask_once(HOME, nodes["a"].port, "/", GH))
         await until(lambda: nodes["b"].directory.awaited["gh-1"])
         await nodes.put("gh-1", "b")
         assert (await asking).body == "gh-1 at b"
 
 
-async def test_after_three_seconds_without_an_owner_the_request_is_refused() -> None:
+async def test_request_without_an_owner_is_refused_after_three_seconds() -> None:
     assert DEADLINES["connection"].hold_s == 3.0
-    async with joined_nodes(hold_s=0.1) as nodes:
+    async with join_nodes(hold_s=0.1) as nodes:
         nodes.owners["gh-1"] = None
-        nodes.tell()
-        async with connected(HOME, nodes["a"].port) as client:
+        nodes.publish()
+        async with connection_to(HOME, nodes["a"].port) as client:
             for _ in range(2):
                 began = time.monotonic()
                 with within(3.0):
@@ -383,11 +383,11 @@ async def test_after_three_seconds_without_an_owner_the_request_is_refused() -> 
                 assert "Nothing was done" in answer.body
             answer = await ask(client, "/", GH, "POST", b"x" * 5000)
             assert answer.status == 503
-        # An owner that does not answer, one that is not there, and one with another key.
+        # An owner that does not answer, a missing owner, and one with another key.
         deaf = socket.create_server((HOME, 0))
         strange = JoinedNode("c", b"another key", 1.0)
         await strange.start()
-        for port in (deaf.getsockname()[1], _closed_port(), strange.fleet_door.inner.port):
+        for port in (deaf.getsockname()[1], _find_closed_port(), strange.fleet_door.inner.port):
             nodes["a"].directory.replace({"gh-1": "c"}, {"c": Place("c", HOME, port)})
             assert (await ask_once(HOME, nodes["a"].port, "/", GH)).status == 503
         deaf.close()
@@ -396,16 +396,16 @@ async def test_after_three_seconds_without_an_owner_the_request_is_refused() -> 
         await until(lambda: is_idle(nodes["a"]))
 
 
-def _closed_port() -> int:
+def _find_closed_port() -> int:
     with socket.create_server((HOME, 0)) as server:
         port: int = server.getsockname()[1]
     return port
 
 
-async def test_a_client_that_leaves_while_it_waits_leaves_nothing_behind() -> None:
-    async with joined_nodes() as nodes:
+async def test_client_that_leaves_while_waiting_leaves_nothing_behind() -> None:
+    async with join_nodes() as nodes:
         nodes.owners["gh-1"] = None
-        nodes.tell()
+        nodes.publish()
         _, writer = await open_to(nodes["a"])
         writer.write(f"GET / HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
         await until(lambda: nodes["a"].directory.awaited["gh-1"])
@@ -414,15 +414,15 @@ async def test_a_client_that_leaves_while_it_waits_leaves_nothing_behind() -> No
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
 
-async def test_an_old_owner_that_does_not_let_go_is_left() -> None:
-    async with joined_nodes("abc") as nodes:
+async def test_door_leaves_an_old_owner_that_does_not_let_go() -> None:
+    async with join_nodes("abc") as nodes:
         await nodes.put("gh-1", "b")
-        async with connected(HOME, nodes["a"].port) as client:
+        async with connection_to(HOME, nodes["a"].port) as client:
             await ask(client, "/", GH)
             (held,) = await _tunnels(nodes["a"])
             # It does not have the controller any more, and its connections stay as they are.
             nodes.owners["gh-1"] = None
-            nodes.tell("a")
+            nodes.publish("a")
             now = nodes["a"].door.state.now
             assert not held.is_overdue(now)
             assert not held.is_overdue(now + tunnel.LET_GO_S - 1)
@@ -431,9 +431,9 @@ async def test_an_old_owner_that_does_not_let_go_is_left() -> None:
 
 
 async def test_clients_of_a_dead_node_are_disconnected_immediately() -> None:
-    async with joined_nodes("ab") as nodes:
+    async with join_nodes("ab") as nodes:
         await nodes.put("gh-1", "b")
-        async with connected(HOME, nodes["a"].port) as client:
+        async with connection_to(HOME, nodes["a"].port) as client:
             await ask(client, "/", GH)
             (held,) = await _tunnels(nodes["a"])
             state, directory = nodes["a"].door.state, nodes["a"].directory
@@ -447,8 +447,8 @@ async def test_clients_of_a_dead_node_are_disconnected_immediately() -> None:
 # --- stopping, sharing ----------------------------------------------------------------------------
 
 
-async def test_a_door_that_stops_lets_answers_end_and_closes_what_is_idle() -> None:
-    async with joined_nodes() as nodes:
+async def test_stopping_door_completes_answers_and_closes_idle_connections() -> None:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         idle = await open_to(nodes["a"])
         await ask(idle, "/", GH)
@@ -473,10 +473,10 @@ async def test_a_door_that_stops_lets_answers_end_and_closes_what_is_idle() -> N
             writer.close()
 
 
-async def test_what_is_held_at_a_stop_is_still_served_within_the_grace() -> None:
-    async with joined_nodes("ab", hold_s=60.0) as nodes:
+async def test_held_requests_are_served_within_the_grace_of_a_stop() -> None:
+    async with join_nodes("ab", hold_s=60.0) as nodes:
         nodes.owners["gh-1"] = None
-        nodes.tell()
+        nodes.publish()
         reader, writer = await open_to(nodes["a"])
         writer.write(f"GET / HTTP/1.1\r\nHost: {GH}\r\n\r\n".encode())
         await until(lambda: nodes["a"].directory.awaited["gh-1"])
@@ -488,11 +488,11 @@ async def test_what_is_held_at_a_stop_is_still_served_within_the_grace() -> None
         writer.close()
 
 
-async def test_a_stop_waits_neither_for_answers_nor_for_owners_beyond_its_grace() -> None:
-    async with joined_nodes("ab", hold_s=60.0) as nodes:
+async def test_stop_waits_no_longer_than_its_grace() -> None:
+    async with join_nodes("ab", hold_s=60.0) as nodes:
         standing = await nodes.put("gh-1", "b")
         nodes.owners["gh-2"] = None
-        nodes.tell()
+        nodes.publish()
         clients = [await open_to(nodes["a"]) for _ in range(2)]
         for (_, writer), name in zip(clients, ("gh-1", "gh-2"), strict=True):
             writer.write(f"GET /wait HTTP/1.1\r\nHost: {name}.localhost\r\n\r\n".encode())
@@ -504,8 +504,8 @@ async def test_a_stop_waits_neither_for_answers_nor_for_owners_beyond_its_grace(
         standing.may_answer.set()
 
 
-async def test_a_flood_at_one_controller_leaves_connections_for_those_of_other_nodes() -> None:
-    async with joined_nodes() as nodes:
+async def test_flooded_controller_leaves_connections_for_other_nodes() -> None:
+    async with join_nodes() as nodes:
         await nodes.put("gh-1", "b")
         await nodes.put("gh-2", "b")
         nodes["a"].door.shares = FairShares(16, 1.0)
@@ -522,12 +522,12 @@ async def test_a_flood_at_one_controller_leaves_connections_for_those_of_other_n
         await until(lambda: is_idle(*nodes.nodes.values()))
 
 
-async def test_who_holds_too_many_connections_is_refused_at_the_door_or_by_the_owner() -> None:
-    async with joined_nodes() as nodes:
+async def test_client_with_too_many_connections_is_refused_at_door_and_owner() -> None:
+    async with join_nodes() as nodes:
         await nodes.put("gh-1", "b")
         full = DescriptorBudget()
         full.clients = FairShares(1, 8.0)
-        full.clients.take("somebody else")
+        full.clients.take("another client")
         for node in "ab":
             usual, nodes[node].door.descriptors = nodes[node].door.descriptors, full
             answer = await ask_once(HOME, nodes["a"].port, "/", GH)
@@ -537,12 +537,12 @@ async def test_who_holds_too_many_connections_is_refused_at_the_door_or_by_the_o
         assert full.refused == {("join", "full"): 1, ("inner", "full"): 1}
 
 
-async def test_by_tls_a_name_of_another_node_is_joined_and_without_it_led_to_https(
+async def test_name_of_another_node_is_joined_by_tls_or_redirected_to_https(
     tmp_path: Path,
 ) -> None:
     certificate = certificate_of(Config(tls=True), tmp_path, "leverframe fleet")
     assert certificate is not None
-    async with joined_nodes() as nodes:
+    async with join_nodes() as nodes:
         await nodes.put("gh-1", "b")
         await nodes["a"].door.stop()
         nodes["a"].door.state.is_stopping = False
@@ -563,8 +563,8 @@ async def test_by_tls_a_name_of_another_node_is_joined_and_without_it_led_to_htt
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
 
-async def test_who_gives_up_while_an_owner_is_asked_leaves_no_connection_to_it() -> None:
-    async with joined_nodes() as nodes:
+async def test_client_that_gives_up_leaves_no_connection_to_the_owner() -> None:
+    async with join_nodes() as nodes:
         came: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
         silent = await asyncio.start_server(lambda *streams: came.put_nowait(streams), HOME, 0)
         port = silent.sockets[0].getsockname()[1]
@@ -582,7 +582,7 @@ async def test_who_gives_up_while_an_owner_is_asked_leaves_no_connection_to_it()
 
 @for_each("is_reset", [False, True])
 async def test_work_at_another_node_ends_with_its_client(is_reset: bool) -> None:
-    async with joined_nodes("ab") as nodes:
+    async with join_nodes("ab") as nodes:
         standing = await nodes.put("gh-1", "b")
         _, writer = await open_to(nodes["a"])
         writer.write(b"GET /work HTTP/1.1\r\nHost: gh-1.localhost\r\n\r\n")

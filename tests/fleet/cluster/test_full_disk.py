@@ -1,4 +1,4 @@
-"""A database whose disk is full: changes are refused in words, and go on when there is room."""
+"""A database whose disk is full: changes are refused with the cause, then resume."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ FULL = "The disk of the database is full. Nothing was changed; try again when it
 
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
-    """A disk of a few megabytes, which takes root and a kernel that lets it mount."""
+    """A disk of a few megabytes, which requires root and a kernel that lets it mount."""
     if os.getuid() != 0:
         pytest.skip("only root can mount a small disk")
     folder = Path(tempfile.mkdtemp(prefix="pgd"))
@@ -54,14 +54,14 @@ def fill(disk: Path) -> Path:
     return filler
 
 
-async def named(cluster: Cluster, name: str) -> MemberResult:
+async def rename_outcome(cluster: Cluster, name: str) -> MemberResult:
     members = list(cluster.nodes["a"].members.values())
     report = await send(members, f"stm.cgi?sname={name}", "", dry_run=False, all_or_none=False)
     return report.results[0]
 
 
-async def held_up(cluster: Cluster, rollout: str) -> dict[str, Any]:
-    """Start a roll-out, and wait until it tells why it does not go on."""
+async def wait_until_held_up(cluster: Cluster, rollout: str) -> dict[str, Any]:
+    """Start a roll-out, and wait until it reports why it waits."""
     await cluster.asked["a"].post("rollout/start", id=rollout)
     return await becomes(cluster, rollout, lambda it: it["why"] is not None)
 
@@ -69,16 +69,16 @@ async def held_up(cluster: Cluster, rollout: str) -> dict[str, Any]:
 async def becomes(
     cluster: Cluster, rollout: str, is_so: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
-    message: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     try:
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                message = await cluster.asked["a"].get("rollout", id=rollout)
-                if is_so(message):
-                    return message
+                report = await cluster.asked["a"].get("rollout", id=rollout)
+                if is_so(report):
+                    return report
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        pytest.fail(f"The roll-out stays like this: {message}")
+        pytest.fail(f"The roll-out stays like this: {report}")
 
 
 async def test_changes_are_refused_while_the_disk_of_the_database_is_full(
@@ -101,23 +101,23 @@ async def test_changes_are_refused_while_the_disk_of_the_database_is_full(
         async with cluster_on(address, tmp_path) as cluster:
             await cluster.join("a")
             await cluster.nodes["a"].add(new("c-1"))
-            assert (await named(cluster, "before")).status == 200
+            assert (await rename_outcome(cluster, "before")).status == 200
             planned = await cluster.asked["a"].post("rollout/plan", command=NEW_NAME, groups="rest")
             filler = fill(small_disk)
-            # The first snapshot of all takes a page that is not there yet.
-            assert await cluster.asked["a"].refused(507, "snapshot", label="full") == FULL
-            rollout = await held_up(cluster, planned["job"]["id"])
+            # The very first snapshot needs a new page.
+            assert await cluster.asked["a"].expect_refusal(507, "snapshot", label="full") == FULL
+            rollout = await wait_until_held_up(cluster, planned["job"]["id"])
             assert (rollout["why"], rollout["done"]) == (FULL, 0)
-            # Pages have room for some changes yet.
+            # Existing pages have room for some changes.
             for number in range(2000):
-                answer = await named(cluster, f"full{number}")
+                answer = await rename_outcome(cluster, f"full{number}")
                 if answer.status != 200:
                     break
             assert answer.status == 507
             assert answer.detail == FULL
             filler.unlink()
-            assert (await named(cluster, "after")).status == 200
-            # It goes on by itself.
+            assert (await rename_outcome(cluster, "after")).status == 200
+            # It resumes automatically.
             rollout = await becomes(cluster, rollout["id"], lambda it: it["status"] == "finished")
             assert (rollout["why"], rollout["done"]) == (None, 1)
             member = cluster.nodes["a"].members["c-1"]

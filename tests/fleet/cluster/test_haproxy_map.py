@@ -1,4 +1,4 @@
-"""`leverframe fleet map`: what it prints, and what it tells a running HAProxy and people."""
+"""`leverframe fleet map`: what it prints, and what it sends to a running HAProxy."""
 
 import asyncio
 import socket
@@ -41,7 +41,7 @@ def haproxy_at(path: Path, *answers: str) -> Iterator[list[str]]:
         thread.join(PATIENCE_S)
 
 
-async def test_the_map_follows_the_directory(
+async def test_map_follows_the_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with loop_node() as node:
@@ -49,7 +49,7 @@ async def test_the_map_follows_the_directory(
         url = f"http://127.0.0.1:{node.node.door.port}"
         words = ["fleet", "map", "--node", url, "--domain", "fleet.example"]
         assert await asyncio.to_thread(carry_out, words) != 0
-        assert "This node is the only one" in capsys.readouterr().err
+        assert "This node shares no database with other nodes" in capsys.readouterr().err
 
         directory = node.node.door.directory = Directory("a")
         directory.replace({"gh-2": "b", "gh-1": "a", "gh-3": None}, {})
@@ -61,7 +61,7 @@ async def test_the_map_follows_the_directory(
         assert await asyncio.to_thread(carry_out, words) != 0
         assert f"{path} does not answer: No such file or directory." in capsys.readouterr().err
 
-        # Again and again: only what is different is told, and a trouble that lasts once.
+        # With --every only changes are sent, and a lasting problem is reported once.
         looks = 0
 
         def sleep(seconds: float) -> None:
@@ -93,9 +93,9 @@ async def test_the_map_follows_the_directory(
             "add map @7 /m <<\ngh-1.fleet.example b\n\n",
             "commit map @7 /m\n",
         ]
-        message = capsys.readouterr()
-        assert message.out.splitlines() == [
+        output = capsys.readouterr()
+        assert output.out.splitlines() == [
             f"{path} routes 2 controllers by /m",
             f"{path} routes 1 controllers by /m",
         ]
-        assert message.err.count("This node is the only one") == 1
+        assert output.err.count("This node shares no database with other nodes") == 1

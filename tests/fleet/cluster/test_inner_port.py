@@ -1,4 +1,4 @@
-"""The inner port: nodes of the fleet are let in, strangers are not, whatever they have heard."""
+"""The inner port: it accepts nodes of the fleet, and rejects strangers with recorded bytes."""
 
 import asyncio
 import hmac
@@ -22,7 +22,7 @@ from leverframe.fleet.cluster.handshake import (
     length_of,
 )
 from tests.cases import for_each
-from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, joined_nodes, until
+from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, join_nodes, until
 from tests.patience import PATIENCE_S
 
 OF_CLIENT = Client("192.0.2.7", 50_000, "192.0.2.1", 80)
@@ -32,17 +32,17 @@ CHALLENGE = bytes(CHALLENGE_BYTES)
 @pytest.mark.parametrize(
     "client", [OF_CLIENT, Client("2001:db8::7", 1, "2001:db8::1", 443)], ids=["IPv4", "IPv6"]
 )
-def test_a_header_brings_addresses_name_and_proof(client: Client) -> None:
+def test_header_carries_addresses_name_and_proof(client: Client) -> None:
     handshake = Handshake(KEY, "b")
     header = handshake.header(CHALLENGE, client, "gh-1", "b")
     assert length_of(header) == len(header) <= MAX_HEADER_BYTES
     read = handshake.read(CHALLENGE, header)
     assert (read.client, read.name) == (client, "gh-1")
-    said = handshake.verdict(Verdict.ACCEPTED, read)
-    assert handshake.read_verdict(said, header)[0] is Verdict.ACCEPTED
+    reply = handshake.verdict(Verdict.ACCEPTED, read)
+    assert handshake.read_verdict(reply, header)[0] is Verdict.ACCEPTED
 
 
-def test_the_interface_of_a_link_local_address_is_left_out() -> None:
+def test_header_omits_the_interface_of_a_link_local_address() -> None:
     handshake = Handshake(KEY, "b")
     client = Client("fe80::7%eth0", 1, "fe80::1%eth0", 2)
     header = handshake.header(CHALLENGE, client, "gh-1", "b")
@@ -59,7 +59,7 @@ def is_taken(handshake: Handshake, header: bytes) -> bool:
     return False
 
 
-def test_nothing_can_be_changed_about_a_header_or_a_verdict() -> None:
+def test_changed_header_or_verdict_is_refused() -> None:
     handshake, stranger = Handshake(KEY, "b"), Handshake(b"another", "b")
     header = handshake.header(CHALLENGE, OF_CLIENT, "gh-1", "b")
     for place, byte in enumerate(header):
@@ -75,7 +75,7 @@ def test_nothing_can_be_changed_about_a_header_or_a_verdict() -> None:
         handshake.read_verdict(bytes((Verdict.ACCEPTED,)) + refused[1:], header)
 
 
-def derived_key() -> bytes:
+def derive_key() -> bytes:
     return hmac.digest(KEY, b"leverframe: connections between nodes", "sha256")
 
 
@@ -85,7 +85,7 @@ def header_of(*fields: tuple[int, bytes]) -> bytes:
     addresses = struct.pack("!4s4sHH", bytes(4), bytes(4), 1, 2)
     length = len(addresses) + len(packed) + 3 + PROOF_BYTES
     proven = SIGNATURE + struct.pack("!BBH", 0x21, 0x11, length) + addresses + packed
-    proof = hmac.digest(derived_key(), CHALLENGE + proven, "sha256")
+    proof = hmac.digest(derive_key(), CHALLENGE + proven, "sha256")
     return proven + struct.pack("!BH", 0xE0, PROOF_BYTES) + proof
 
 
@@ -103,20 +103,20 @@ def test_header_for_another_node_is_refused() -> None:
     "fields",
     [(NAMED, RANDOM, FOR_B, (0xE2, b"x")), (NAMED, RANDOM, (0xE2, b"x")), (NAMED,), (FOR_B, NAMED)],
 )
-def test_header_with_fields_that_this_program_does_not_know_is_refused(
+def test_header_with_unknown_fields_is_refused(
     fields: tuple[tuple[int, bytes], ...],
 ) -> None:
-    with pytest.raises(HandshakeFailed, match="other fields than this program knows"):
+    with pytest.raises(HandshakeFailed, match="fields that this version does not know"):
         Handshake(KEY, "b").read(CHALLENGE, header_of(*fields))
 
 
-def test_header_of_a_program_without_directions_is_answered_as_that_one_expects() -> None:
+def test_header_without_directions_gets_an_answer_without_directions() -> None:
     header = header_of(NAMED, RANDOM)
-    handshake, key = Handshake(KEY, "b"), derived_key()
+    handshake, key = Handshake(KEY, "b"), derive_key()
     hello = handshake.read(CHALLENGE, header)
-    said = handshake.verdict(Verdict.ACCEPTED, hello)
-    assert said[1:] == hmac.digest(key, header[-PROOF_BYTES:] + said[:1], "sha256")
-    # The one that it asks of a newer program gets a verdict that has a direction.
+    reply = handshake.verdict(Verdict.ACCEPTED, hello)
+    assert reply[1:] == hmac.digest(key, header[-PROOF_BYTES:] + reply[:1], "sha256")
+    # A newer program requests a verdict with a direction, and gets it.
     directed = handshake.verdict(
         Verdict.ACCEPTED, handshake.read(CHALLENGE, header_of(NAMED, RANDOM, FOR_B))
     )
@@ -126,13 +126,13 @@ def test_header_of_a_program_without_directions_is_answered_as_that_one_expects(
 
 
 @given(st.binary(max_size=200))
-def test_no_two_kinds_of_messages_share_a_stamp(said: bytes) -> None:
-    stamps = Stamps(derived_key(), bytes(PROOF_BYTES), has_direction=True)
-    kinds = {stamps.of_verdict(said), stamps.of_question(said), stamps.of_answer(said)}
+def test_kinds_of_messages_have_different_stamps(content: bytes) -> None:
+    stamps = Stamps(derive_key(), bytes(PROOF_BYTES), has_direction=True)
+    kinds = {stamps.of_verdict(content), stamps.of_question(content), stamps.of_answer(content)}
     assert len(kinds) == 3
 
 
-async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
+async def exchange_with_b(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
     """Send pieces to the inner port of b, None for a right header; return what follows on it."""
     reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
     challenge = await reader.readexactly(CHALLENGE_BYTES)
@@ -150,11 +150,11 @@ async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
 async def test_stranger_at_the_inner_port_reaches_no_controller_and_learns_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with joined_nodes() as nodes:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         request = b"GET / HTTP/1.1\r\nHost: gh-1.localhost\r\n\r\n"
         foreign = Handshake(b"another", "b").header(CHALLENGE, OF_CLIENT, "gh-1", "b")
-        # One that was heard on the way to the same node: its challenge has gone by.
+        # A header recorded on the way to the same node: its challenge is outdated.
         heard = Handshake(KEY, "b").header(CHALLENGE, OF_CLIENT, "gh-1", "b")
         local = SIGNATURE + b"\x20\0\0\0"
         long = SIGNATURE + b"\x21\x11\xff\xff"
@@ -162,33 +162,33 @@ async def test_stranger_at_the_inner_port_reaches_no_controller_and_learns_nothi
             *((request,), (SIGNATURE, request), (foreign,), (heard,), (heard, request)),
             *((heard + request,), (local,), (long,), (foreign[:20], foreign[20:])),
         ):
-            assert await said_to(nodes, *pieces) == b""
+            assert await exchange_with_b(nodes, *pieces) == b""
         assert standing.requests == []
-        # One line a minute for all of it, without what was sent.
+        # One line a minute for all of them, without the bytes that were sent.
         lines = [record.message for record in caplog.records]
         assert len(lines) == 1
-        assert "to the inner port is refused" in lines[0]
-        assert len(await said_to(nodes, None)) == VERDICT_BYTES
+        assert "rejected a connection from 127.0.0.1 to the inner port" in lines[0]
+        assert len(await exchange_with_b(nodes, None)) == VERDICT_BYTES
         await until(lambda: not nodes["b"].door.descriptors.clients.used)
 
 
-async def test_more_than_a_header_is_not_taken_before_the_verdict() -> None:
-    async with joined_nodes("ab", hold_s=60.0) as nodes:
+async def test_bytes_after_the_header_are_refused_before_the_verdict() -> None:
+    async with join_nodes("ab", hold_s=60.0) as nodes:
         nodes.owners["gh-1"] = "b"
-        nodes.tell()
+        nodes.publish()
         # The controller is still being started: the node is to wait, and does not.
-        assert await said_to(nodes, None, b"GET / HTTP/1.1\r\n\r\n") == b""
+        assert await exchange_with_b(nodes, None, b"GET / HTTP/1.1\r\n\r\n") == b""
         await until(lambda: not nodes["b"].directory.awaited)
 
 
-async def test_who_says_nothing_is_let_go_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_peer_is_dropped_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.cluster.inner_port.HANDSHAKE_WITHIN_S", 0.05)
-    async with joined_nodes() as nodes:
-        assert await said_to(nodes) == b""
+    async with join_nodes() as nodes:
+        assert await exchange_with_b(nodes) == b""
 
 
-async def test_a_node_that_stops_lets_those_go_whose_handshake_is_not_done() -> None:
-    async with joined_nodes() as nodes:
+async def test_stopping_node_drops_unfinished_handshakes() -> None:
+    async with join_nodes() as nodes:
         reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
         await reader.readexactly(CHALLENGE_BYTES)
         await nodes["b"].stop()
@@ -197,7 +197,7 @@ async def test_a_node_that_stops_lets_those_go_whose_handshake_is_not_done() -> 
         writer.close()
 
 
-async def test_a_controller_that_is_not_here_is_not_taken_for_here() -> None:
-    async with joined_nodes() as nodes:
-        said = await said_to(nodes, None)
-        assert said[0] == Verdict.NOT_HERE
+async def test_missing_controller_gets_the_verdict_not_here() -> None:
+    async with join_nodes() as nodes:
+        reply = await exchange_with_b(nodes, None)
+        assert reply[0] == Verdict.NOT_HERE

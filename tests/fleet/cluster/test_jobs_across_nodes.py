@@ -1,4 +1,4 @@
-"""Jobs on controllers of several nodes: done once, gone on with when their node dies."""
+"""Jobs on controllers of several nodes: done once, resumed when their node dies."""
 
 import asyncio
 from collections import Counter
@@ -41,12 +41,12 @@ async def three_nodes(
             [NewController(MemberRecord(name), Profile(), REMEMBERED) for name in names]
         )
         share = len(names) // 3
-        await cluster.settled(share, share, share)
+        await cluster.wait_for_counts(share, share, share)
         yield cluster
 
 
 class MortalNode:
-    """A node that dies at one of the things it does: from then on it does nothing."""
+    """A node that dies at one of its steps, and does nothing from then on."""
 
     def __init__(self, cluster: Cluster, name: str, moment: int, *, is_last_done: bool) -> None:
         self.died = asyncio.Event()
@@ -59,29 +59,29 @@ class MortalNode:
             (node.registry, "put_job"),
             (member, "ask"),
         ):
-            setattr(owner, what, self._counted(getattr(owner, what)))
+            setattr(owner, what, self._count(getattr(owner, what)))
 
-    def _counted(
+    def _count(
         self, work: Callable[..., Coroutine[Any, Any, Any]]
     ) -> Callable[..., Coroutine[Any, Any, Any]]:
-        async def counted(*given: Any) -> Any:
+        async def count(*arguments: Any) -> Any:
             self._left -= 1
             if self._left >= 0 or (self._left == -1 and self._is_last_done):
-                done = await work(*given)
+                done = await work(*arguments)
                 if self._left >= 0:
                     return done
             self.died.set()
             await self._buried.wait()
             raise StoreUnavailable("The node is dead.")
 
-        return counted
+        return count
 
     def bury(self) -> None:
         self._buried.set()
 
 
-async def died_while_sending(cluster: Cluster, mortal: MortalNode, command: str) -> bool:
-    """Send a command by a; tell whether it has died of it, and clear it away."""
+async def dies_while_sending(cluster: Cluster, mortal: MortalNode, command: str) -> bool:
+    """Send a command by a, and clear a away; return whether it has died of it."""
     asking = cluster.asked["a"].ask(f"/api/fleet/send?command={command}&id=once")
     sending = asyncio.ensure_future(asking)
     dying = asyncio.ensure_future(mortal.died.wait())
@@ -105,18 +105,18 @@ async def changes_by_fleet(node: LoopNode) -> Counter[str]:
     return Counter(one["name"] for one in await node.get("changes", by="fleet", count=1000))
 
 
-async def killed_at(
+async def kill_at(
     postgres: PostgresServer, folder: Path, moment: int, *, is_last_done: bool
 ) -> bool:
-    """Kill the node that was asked for a change, ask another one, and look what was done."""
+    """Kill the node that got a change, ask another node, and check what was done."""
     async with three_nodes(postgres, folder) as cluster:
         mortal = MortalNode(cluster, "a", moment, is_last_done=is_last_done)
-        has_died = await died_while_sending(cluster, mortal, TOGGLE)
+        has_died = await dies_while_sending(cluster, mortal, TOGGLE)
         b = cluster.asked["b"]
-        message = await b.post("send", command=TOGGLE, id="once")
-        assert (message["done"], message["refused"]) == (COUNT, 0), moment
-        assert Counter(one["name"] for one in message["results"]) == dict.fromkeys(NAMES, 1), moment
-        await cluster.settled(COUNT // 2, COUNT // 2)
+        answer = await b.post("send", command=TOGGLE, id="once")
+        assert (answer["done"], answer["refused"]) == (COUNT, 0), moment
+        assert Counter(one["name"] for one in answer["results"]) == dict.fromkeys(NAMES, 1), moment
+        await cluster.wait_for_counts(COUNT // 2, COUNT // 2)
         outputs = [cluster.member(name).controller.engine.values["OUT0"] for name in NAMES]
         assert outputs == [1] * COUNT, moment
         assert await changes_by_fleet(b) == dict.fromkeys(NAMES, 1), moment
@@ -144,13 +144,13 @@ MOMENTS = [
     ("moment", "is_last_done"),
     [(1, True), *(pytest.param(*one, marks=pytest.mark.thorough) for one in MOMENTS)],
 )
-async def test_a_change_is_made_once_when_the_node_that_was_asked_is_killed(
+async def test_change_is_made_once_when_its_node_is_killed(
     postgres: PostgresServer, tmp_path: Path, moment: int, is_last_done: bool
 ) -> None:
-    assert await killed_at(postgres, tmp_path, moment, is_last_done=is_last_done)
+    assert await kill_at(postgres, tmp_path, moment, is_last_done=is_last_done)
 
 
-async def test_roll_out_survives_killed_nodes_while_running_stopping_and_undoing(
+async def test_rollout_survives_killed_nodes_while_running_stopping_and_undoing(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with three_nodes(postgres, tmp_path) as cluster:
@@ -159,68 +159,68 @@ async def test_roll_out_survives_killed_nodes_while_running_stopping_and_undoing
         planned = await a.post("rollout/plan", command=NAME, groups="1,3,rest", pause="1h")
         assert (planned["groups"], planned["tried"]["done"]) == ([1, 3, 2], COUNT)
         id = planned["job"]["id"]
-        # Whoever is asked, the node does it that goes on with it.
+        # Whichever node is asked, the node that runs the job does it.
         assert (await b.post("rollout/start", id=id))["status"] in ("running", "waiting")
         await until(lambda: a.web.jobs.find(id).state.status == "waiting")
         assert (await c.get("rollout", id=id))["done"] == 1
         await cluster.kill("a")
-        message = await c.get("rollout", id=id)
-        assert (message["status"], message["group"], message["done"]) == ("waiting", 1, 1)
+        report = await c.get("rollout", id=id)
+        assert (report["status"], report["group"], report["done"]) == ("waiting", 1, 1)
         await b.post("rollout/resume", id=id)
-        message = await _came_to(c, id, "waiting", done=4)
-        assert [group["done"] for group in message["groups"]] == [1, 3, 0]
+        report = await _came_to(c, id, "waiting", done=4)
+        assert [group["done"] for group in report["groups"]] == [1, 3, 0]
         holder = "b" if b.web.jobs.all() else "c"
         left = c if holder == "b" else b
         assert (await left.post("rollout/stop", id=id))["status"] == "stopped"
         await cluster.kill(holder)
         assert (await left.get("rollout", id=id))["status"] == "stopped"
         await left.post("rollout/undo", id=id)
-        message = await _came_to(left, id, "undone")
-        assert (message["undone"], message["why"]) == (4, None)
-        await cluster.settled(COUNT)
+        report = await _came_to(left, id, "undone")
+        assert (report["undone"], report["why"]) == (4, None)
+        await cluster.wait_for_counts(COUNT)
         for name in names:
             assert cluster.member(name).controller.engine.settings.outputs[0].name == ""
         await left.post("rollout/remove", id=id)
         assert await left.get("rollouts") == []
         assert left.node.registry.snapshots == {}
-        assert "There is no job" in await left.refused(404, "rollout/undo", id=id)
+        assert "There is no job" in await left.expect_refusal(404, "rollout/undo", id=id)
 
 
 async def _came_to(node: LoopNode, id: str, status: str, **wanted: int) -> Any:
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            message = await node.get("rollout", id=id)
-            if message["status"] == status and wanted.items() <= message.items():
-                return message
+            answer = await node.get("rollout", id=id)
+            if answer["status"] == status and wanted.items() <= answer.items():
+                return answer
             await asyncio.sleep(0.01)
 
 
-async def test_a_threshold_holds_over_all_nodes_and_those_that_failed_are_tried_again(
+async def test_threshold_covers_all_nodes_and_failed_controllers_are_retried(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with three_nodes(postgres, tmp_path, NAMES[:3]) as cluster:
         a, b = cluster.asked["a"], cluster.asked["b"]
         await a.post("add", name="old-{n}", count=3, hw="3.0", sw="1.18")
-        await cluster.settled(2, 2, 2)
+        await cluster.wait_for_counts(2, 2, 2)
         planned = await a.post("rollout/plan", command=NEWER, groups="4", errors="1")
         id = planned["job"]["id"]
         assert planned["tried"]["refused"] == 3
         await b.post("rollout/start", id=id)
-        message = await _came_to(b, id, "stopped")
-        assert message["why"] == "1 failed; the limit is 1."
-        assert (message["done"], message["failed"], message["group"]) == (3, 1, 0)
+        report = await _came_to(b, id, "stopped")
+        assert report["why"] == "1 failed; the limit is 1."
+        assert (report["done"], report["failed"], report["group"]) == (3, 1, 0)
         await cluster.kill("a")
         await b.post("rollout/retry", id=id)
-        message = await _came_to(b, id, "stopped")
-        assert (message["done"], message["failed"]) == (3, 1)
+        report = await _came_to(b, id, "stopped")
+        assert (report["done"], report["failed"]) == (3, 1)
         assert max((await changes_by_fleet(b)).values()) == 1
 
 
 @pytest.mark.thorough
-async def test_a_controller_that_moves_in_the_middle_of_a_change_does_it_once(
+async def test_controller_that_moves_during_a_change_does_it_once(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
-    """It leaves before it is asked, or after it has done it and before that is told."""
+    """It leaves before it is asked, or after it has done it and before that is reported."""
     async with three_nodes(postgres, tmp_path) as cluster:
         a, (first, second) = cluster.asked["a"], sorted(cluster.names("b"))
         calls = cluster.nodes["b"].calls
@@ -245,15 +245,15 @@ async def test_a_controller_that_moves_in_the_middle_of_a_change_does_it_once(
             return answer
 
         calls["job.send"], cluster.members["a"].ask = leaves_first, leaves_then  # type: ignore[method-assign]
-        message = await a.post("send", command=TOGGLE, id="once")
+        report = await a.post("send", command=TOGGLE, id="once")
         assert moved == [first, second]
-        assert (message["done"], message["refused"]) == (COUNT, 0)
+        assert (report["done"], report["refused"]) == (COUNT, 0)
         # The others make room for the two that are bound to c.
-        await cluster.settled(2, 2, 2)
+        await cluster.wait_for_counts(2, 2, 2)
         outputs = [cluster.member(name).controller.engine.values["OUT0"] for name in NAMES]
         assert outputs == [1] * COUNT
         assert await changes_by_fleet(a) == dict.fromkeys(NAMES, 1)
-        # Renamed meanwhile, a controller is told by its new name; removed, it is gone.
+        # A renamed controller is listed by its new name; a removed one is gone.
         await a.post("rename", name=second, to="renamed")
         (job,) = a.web.jobs.all()
         await until(lambda: "renamed" in [one.name for one in job.results()])
@@ -262,32 +262,32 @@ async def test_a_controller_that_moves_in_the_middle_of_a_change_does_it_once(
 
 
 @pytest.mark.thorough
-async def test_a_node_that_is_declared_dead_by_mistake_leaves_its_jobs_to_others(
+async def test_node_declared_dead_by_mistake_hands_over_its_jobs(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with three_nodes(postgres, tmp_path) as cluster:
         a, b = cluster.asked["a"], cluster.asked["b"]
-        begun, go_on = asyncio.Event(), asyncio.Event()
+        begun, may_continue = asyncio.Event(), asyncio.Event()
         do = cluster.nodes["b"].calls["job.send"]
 
         async def slowly(content: bytes) -> bytes:
             begun.set()
-            await go_on.wait()
+            await may_continue.wait()
             return await do(content)
 
         cluster.nodes["b"].calls["job.send"] = slowly
-        sending = asyncio.ensure_future(a.refused(507, "send", command=TOGGLE, id="once"))
+        sending = asyncio.ensure_future(a.expect_refusal(507, "send", command=TOGGLE, id="once"))
         await begun.wait()
         member = cluster.members["a"]
 
         await cluster.declare_dead("a")
         assert "Another node resumes it; ask again with id=once." in await sending
-        go_on.set()
+        may_continue.set()
         await until(lambda: member._claim.epoch == 3 and not member.lease.is_in_doubt)
-        message = await a.post("send", command=TOGGLE, id="once")
-        assert message["done"] == COUNT
+        answer = await a.post("send", command=TOGGLE, id="once")
+        assert answer["done"] == COUNT
         assert a.web.jobs.all() == []
         assert await changes_by_fleet(b) == dict.fromkeys(NAMES, 1)
-        refused = await a.refused(409, "send", command=NAME, id="once")
+        refused = await a.expect_refusal(409, "send", command=NAME, id="once")
         assert refused == "Field id: This id belongs to another change."
-        await cluster.settled(2, 2, 2)
+        await cluster.wait_for_counts(2, 2, 2)

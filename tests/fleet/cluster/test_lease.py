@@ -1,4 +1,4 @@
-"""What hinders a node, by its lease: that it cannot know, or that it knows it is over."""
+"""What a lease forbids a node: while it is in doubt, and when it is over."""
 
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.host.controller.hooks import Hindrance
@@ -12,7 +12,7 @@ class Hours:
         return self.now_s
 
 
-def test_a_lease_that_runs_out_is_in_doubt_and_one_that_was_ended_is_not() -> None:
+def test_expired_lease_is_in_doubt_and_ended_lease_is_not() -> None:
     time = Hours()
     lease = NodeLease(time.read, 3.0)
     lease.renew(time.now_s)

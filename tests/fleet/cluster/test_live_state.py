@@ -1,4 +1,4 @@
-"""Nodes on a real database: controllers that change hands go on where they were."""
+"""Nodes on a real database: controllers that change hands resume where they were."""
 
 import asyncio
 import logging
@@ -47,7 +47,7 @@ def act(controller: Controller, *actions: Action) -> None:
 
 
 def let_run(controller: Controller) -> None:
-    """Let be on what no start would bring back."""
+    """Switch on what no start would restore."""
     assert controller.board.bench is not None
     controller.board.bench.set_readings({"DS1": 21.5})
     act(controller, Pulse(0, 600), Switch("OUT1", 1), Switch("EVENT1", 1))
@@ -58,7 +58,7 @@ def runs_on(controller: Controller) -> bool:
     return [values[one] for one in ("OUT0", "OUT1", "EVENT1", "DS1")] == [1, 1, 1, 21.5]
 
 
-def left_s(controller: Controller) -> float:
+def remaining_s(controller: Controller) -> float:
     left = controller.engine.outputs.returns_in(0, controller.clock.now())
     assert left is not None
     return left
@@ -78,27 +78,27 @@ async def test_moved_controller_resumes_and_its_live_state_is_deleted(
     first = controller_of(cluster, "a")
     let_run(first)
     began = time.monotonic()
-    left, started = left_s(first), first.engine.machine.started
+    left, started = remaining_s(first), first.engine.machine.started
     await cluster.members["b"].move(["one"], "b")
     await until(lambda: "one" in cluster.names("b"))
     second = controller_of(cluster, "b")
     assert runs_on(second)
-    goes_on_with = left_s(second)
-    assert left - (time.monotonic() - began) - 0.05 <= goes_on_with < left
+    remaining = remaining_s(second)
+    assert left - (time.monotonic() - began) - 0.05 <= remaining < left
     assert second.engine.machine.started == started
     assert second.board.bench is not None
     assert second.board.bench.outputs[:2] == [True, True]
     assert query(cluster, SAVED) == []
 
 
-async def test_a_reading_on_its_way_to_a_controller_that_moves_is_not_taken_for_done(
+async def test_reading_under_way_during_a_move_is_not_acknowledged(
     cluster: Cluster,
 ) -> None:
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
     await cluster.join("b")
     request = Request("GET", "/sim.cgi", "DS1=21.5", {}, b"", HOME)
-    # Whatever is not done at once has its turn after what the node is at.
+    # Work that is not done immediately has its turn after what the node is at.
     on_its_way: Any = cluster.member("one").entrance.handler(request)
     await cluster.members["b"].move(["one"], "b")
     await until(lambda: "one" in cluster.names("b"))
@@ -107,7 +107,7 @@ async def test_a_reading_on_its_way_to_a_controller_that_moves_is_not_taken_for_
     assert answer.status == (200 if is_sensed else 503)
 
 
-async def test_a_node_that_is_updated_alone_finds_its_controllers_as_they_were_or_says_why_not(
+async def test_updated_node_resumes_its_controllers_or_logs_why_not(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.join("a")
@@ -128,7 +128,7 @@ async def test_a_node_that_is_updated_alone_finds_its_controllers_as_they_were_o
 
 
 async def dies(cluster: Cluster, name: str) -> None:
-    """Let a node stand still as if it had been killed, and the others notice."""
+    """Halt a node as if it had been killed, until the others notice."""
     for task in cluster.members[name]._tasks:
         task.cancel()
     with open_database(cluster.database) as connection:
@@ -142,7 +142,7 @@ async def dies(cluster: Cluster, name: str) -> None:
 
 
 @pytest.mark.thorough
-async def test_what_is_saved_every_second_is_there_when_a_node_dies(cluster: Cluster) -> None:
+async def test_state_saved_every_second_survives_a_dead_node(cluster: Cluster) -> None:
     await cluster.join("a", live_state_every=1)
     await cluster.nodes["a"].add(new("one"))
     await cluster.join("b")
@@ -152,7 +152,7 @@ async def test_what_is_saved_every_second_is_there_when_a_node_dies(cluster: Clu
     await dies(cluster, "a")
     await until(lambda: "one" in cluster.names("b"))
     assert runs_on(controller_of(cluster, "b"))
-    left = left_s(controller_of(cluster, "b"))
+    left = remaining_s(controller_of(cluster, "b"))
     assert 599 - (time.monotonic() - began) < left < 600
 
 
@@ -172,15 +172,15 @@ async def test_owner_saves_changed_state_and_the_rest_at_intervals(
     await cluster.nodes["a"].remove([cluster.nodes["a"].members["two"]])
     assert len(query(cluster, SAVED)) == 1
     with open_database(cluster.database) as connection:
-        taken_in_turn(connection, cluster.nodes["a"].members["one"].number)
+        check_live_is_fenced(connection, cluster.nodes["a"].members["one"].number)
     controller_of(cluster, "a").lose_power()
     await saver.save()
     assert query(cluster, SAVED) == []
-    await told_and_tried_again(saver, monkeypatch, caplog)
+    await check_failed_save_is_logged_once(saver, monkeypatch, caplog)
 
 
-def taken_in_turn(connection: Connection, number: int) -> None:
-    """Who does not have a controller any more saves nothing of it, and takes nothing."""
+def check_live_is_fenced(connection: Connection, number: int) -> None:
+    """A node that has lost a controller neither saves nor takes its live state."""
     own = Claim("a", 1)
     assert len(take_live(connection, own, [number])) == 1
     live = {number: SavedLive(b"{}", 2.0, time.monotonic())}
@@ -197,10 +197,10 @@ def taken_in_turn(connection: Connection, number: int) -> None:
     assert take_live(connection, own, [number]) == {}
 
 
-async def told_and_tried_again(
+async def check_failed_save_is_logged_once(
     saver: LiveSaver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A database that is away is told once."""
+    """A database that is away is logged once."""
     tried = 0
 
     async def fails() -> int:
@@ -213,7 +213,10 @@ async def told_and_tried_again(
         task = asyncio.create_task(saver.run(0.01))
         await until(lambda: tried > 3)
         task.cancel()
-    assert caplog.text.count("live state was not saved: no way") == 1
+    assert (
+        caplog.text.count("live state could not be saved; next attempt with the next save: no way")
+        == 1
+    )
 
 
 async def test_controller_that_cannot_be_released_keeps_running(
@@ -222,7 +225,7 @@ async def test_controller_that_cannot_be_released_keeps_running(
     await cluster.join("a")
     (member,) = await cluster.nodes["a"].add(new("one"))
     let_run(controller_of(cluster, "a"))
-    # What gives controllers up also starts them, one after the other: here it is done by hand.
+    # The same task releases and starts controllers: here it is done by hand.
     node = cluster.members["a"]
     await until(lambda: bool(node._placed))
     acting = node._tasks[1]

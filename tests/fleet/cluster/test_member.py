@@ -38,14 +38,14 @@ async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Clu
         yield cluster
 
 
-async def test_controllers_are_shared_out_and_go_where_there_is_room(cluster: Cluster) -> None:
+async def test_controllers_are_distributed_and_move_to_free_nodes(cluster: Cluster) -> None:
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one", "two", "three", "four"))
     await cluster.join("b")
-    await cluster.settled(2, 2)
+    await cluster.wait_for_counts(2, 2)
     assert cluster.names("a") | cluster.names("b") == {"one", "two", "three", "four"}
     await cluster.leave("a")
-    await cluster.settled(4)
+    await cluster.wait_for_counts(4)
     with pytest.raises(NameTaken, match="A node b is already running"):
         await cluster.join("b")
 
@@ -67,50 +67,50 @@ async def test_node_start_survives_a_short_database_outage(
 
     monkeypatch.setattr(PostgresLane, "fetch", stumbling)
     await cluster.join("a")
-    await cluster.settled(1)
+    await cluster.wait_for_counts(1)
     assert asked == 2
 
 
-async def test_a_moved_controller_stays_where_it_is_wanted(cluster: Cluster) -> None:
+async def test_moved_controller_stays_at_the_requested_node(cluster: Cluster) -> None:
     for name in ("a", "b"):
         await cluster.join(name)
     await cluster.nodes["a"].add(new("one", "two"))
-    await cluster.settled(1, 1)
+    await cluster.wait_for_counts(1, 1)
     (there,) = cluster.names("a")
     await cluster.members["b"].move([there], "b")
     await until(lambda: there in cluster.names("b"))
-    await cluster.settled(1, 1)
+    await cluster.wait_for_counts(1, 1)
     assert cluster.names("b") == {there}
 
 
 @pytest.mark.thorough
-async def test_a_drained_node_stays_empty_in_its_next_lives_until_that_is_undone(
+async def test_drained_node_stays_empty_until_undone(
     cluster: Cluster,
 ) -> None:
     for name in ("a", "b"):
         await cluster.join(name, capacity=1 if name == "a" else 3)
     await cluster.nodes["a"].add(new("one", "two", "three", "four"))
-    await cluster.settled(1, 3)
+    await cluster.wait_for_counts(1, 3)
     await cluster.members["a"].drain("b", undo=False)
-    await cluster.settled(4, 0)
+    await cluster.wait_for_counts(4, 0)
     # Declared dead by mistake, it begins another life.
     b = cluster.members["b"]
     await cluster.declare_dead("b")
     await until(lambda: b._claim.epoch == 3 and not b.lease.is_in_doubt)
     await cluster.nodes["a"].add(new("five"))
-    await cluster.settled(5, 0)
+    await cluster.wait_for_counts(5, 0)
     # Stopped and started again.
     await cluster.leave("b")
     await cluster.join("b", capacity=4)
     await until(lambda: any(one.is_drained for one in cluster.members["a"].nodes))
     assert cluster.counts() == [5, 0]
-    (printed,) = [one for one in cluster.members["a"].report().nodes if one.name == "b"]
-    assert (printed.capacity, printed.is_drained) == (0, True)
+    (other,) = [one for one in cluster.members["a"].report().nodes if one.name == "b"]
+    assert (other.capacity, other.is_drained) == (0, True)
     await cluster.members["a"].drain("b", undo=True)
-    await cluster.settled(1, 4)
+    await cluster.wait_for_counts(1, 4)
 
 
-async def test_only_a_node_that_is_known_can_be_drained(cluster: Cluster) -> None:
+async def test_unknown_node_cannot_be_drained(cluster: Cluster) -> None:
     await cluster.join("a")
     for undo in (False, True):
         with pytest.raises(BadValue, match="No node 'c' is running"):
@@ -118,7 +118,7 @@ async def test_only_a_node_that_is_known_can_be_drained(cluster: Cluster) -> Non
 
 
 @pytest.mark.thorough
-async def test_a_node_that_has_ended_is_forgotten_and_comes_back_as_a_new_one(
+async def test_forgotten_node_returns_as_a_new_node(
     cluster: Cluster,
 ) -> None:
     for name in ("a", "b"):
@@ -127,7 +127,7 @@ async def test_a_node_that_has_ended_is_forgotten_and_comes_back_as_a_new_one(
     with pytest.raises(BadValue, match="There is no stopped node 'b'"):
         await a.forget("b")
     await cluster.nodes["a"].add(new("one", "two"))
-    await cluster.settled(1, 1)
+    await cluster.wait_for_counts(1, 1)
     await a.move(["one"], "b")
     await cluster.leave("b")
     await until(lambda: not all(one.is_alive for one in a.nodes))
@@ -135,7 +135,7 @@ async def test_a_node_that_has_ended_is_forgotten_and_comes_back_as_a_new_one(
     await until(lambda: [one.name for one in a.report().nodes] == ["a"])
     assert {one.wanted for one in a._placed} == {None}
     await cluster.join("b")
-    await cluster.settled(1, 1)
+    await cluster.wait_for_counts(1, 1)
     # What its earlier life still sends is void.
     assert cluster.members["b"]._claim.epoch > 1
 
@@ -145,7 +145,7 @@ async def test_request_with_a_broken_connection_is_reported_as_unknown(
 ) -> None:
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
-    await cluster.settled(1)
+    await cluster.wait_for_counts(1)
     broken = "SELECT pg_terminate_backend(pg_backend_pid())"
     monkeypatch.setattr(membership, "want", lambda it, *wish: it.execute(broken))
     with pytest.raises(InDoubt, match="not known yet"):
@@ -157,7 +157,7 @@ async def test_request_without_database_is_refused_without_its_address(
 ) -> None:
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
-    await cluster.settled(1)
+    await cluster.wait_for_counts(1)
     member = cluster.members["a"]
     monkeypatch.setattr(member_module, "PATIENCE_S", 0.0)
     monkeypatch.setattr(member, "_address", "host=/nowhere")
@@ -167,18 +167,18 @@ async def test_request_without_database_is_refused_without_its_address(
     monkeypatch.undo()
 
 
-async def test_request_that_the_database_refuses_is_reported_as_not_done(cluster: Cluster) -> None:
+async def test_request_refused_by_the_database_is_reported_as_not_done(cluster: Cluster) -> None:
     await cluster.join("a")
     with connect(cluster.database) as connection:
         name = connection.info.dbname
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on".encode())
     why = "cannot execute UPDATE in a read-only transaction"
-    assert await cluster.asked["a"].refused(507, "drain", node="a") == (
+    assert await cluster.asked["a"].expect_refusal(507, "drain", node="a") == (
         f"The database rejected the change: {why}. Nothing was changed."
     )
 
 
-async def asked(cluster: Cluster, node: str, path: str, query: str = "") -> bytes:
+async def ask_controller(cluster: Cluster, node: str, path: str, query: str = "") -> bytes:
     """Ask the controller `one` at a node."""
     request = Request("GET", path, query, {}, b"", "127.0.0.1")
     web = cluster.nodes[node].members["one"].built.web
@@ -189,19 +189,19 @@ async def asked(cluster: Cluster, node: str, path: str, query: str = "") -> byte
     return body
 
 
-async def printed(cluster: Cluster, node: str) -> tuple[list[float], list[str], set[str], int]:
-    """Return the course of an output, what the journal, the timeline and the audit trail tell."""
-    chart = msgspec.json.decode(await asked(cluster, node, "/api/history", "labels=OUT0"))
-    journal = msgspec.json.decode(await asked(cluster, node, "/api/journal"))
-    timeline = msgspec.json.decode(await asked(cluster, node, "/api/timeline"))
+async def read_records(cluster: Cluster, node: str) -> tuple[list[float], list[str], set[str], int]:
+    """Return the course of an output, its journal, causes and number of audit entries."""
+    chart = msgspec.json.decode(await ask_controller(cluster, node, "/api/history", "labels=OUT0"))
+    journal = msgspec.json.decode(await ask_controller(cluster, node, "/api/journal"))
+    timeline = msgspec.json.decode(await ask_controller(cluster, node, "/api/timeline"))
     (lane,) = [lane for lane in timeline["lanes"] if lane["label"] == "OUT0"]
     causes = {bar["cause"]["kind"] for bar in lane["bars"] if bar.get("cause")}
-    audit = msgspec.json.decode(await asked(cluster, node, "/api/audit"))
+    audit = msgspec.json.decode(await ask_controller(cluster, node, "/api/audit"))
     values = [value for value in chart["series"]["OUT0"]["values"] if value is not None]
     return values, [one["what"] for one in journal], causes, len(audit)
 
 
-async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
+async def test_moved_controller_shows_its_charts_journal_and_audit(
     cluster: Cluster,
 ) -> None:
     for name in ("a", "b"):
@@ -209,29 +209,29 @@ async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
     await cluster.nodes["a"].add(new("one"))
     await cluster.members["a"].move(["one"], "a")
     await until(lambda: "one" in cluster.names("a"))
-    await asked(cluster, "a", "/outs.cgi", "out0=1")
-    await asked(cluster, "a", "/stm.cgi", "oname=0Pump")
+    await ask_controller(cluster, "a", "/outs.cgi", "out0=1")
+    await ask_controller(cluster, "a", "/stm.cgi", "oname=0Pump")
     async with asyncio.timeout(PATIENCE_S):
-        # A value is recorded by the millisecond, and asked for up to the present one.
-        while (await printed(cluster, "a"))[0][-1] != 1:  # noqa: ASYNC110
+        # Values are recorded by the millisecond, and requested up to the present one.
+        while (await read_records(cluster, "a"))[0][-1] != 1:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
-    values, journal, causes, audit = await printed(cluster, "a")
+    values, journal, causes, audit = await read_records(cluster, "a")
     assert causes
     assert audit
     await cluster.members["a"].move(["one"], "b")
     await until(lambda: "one" in cluster.names("b"))
     async with asyncio.timeout(PATIENCE_S):
         # It is on there, too, and not merely was.
-        while (await printed(cluster, "b"))[0][len(values) :][-1:] != [1]:  # noqa: ASYNC110
+        while (await read_records(cluster, "b"))[0][len(values) :][-1:] != [1]:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
-    moved = await printed(cluster, "b")
+    moved = await read_records(cluster, "b")
     assert moved[0][: len(values)] == values
     assert moved[1][: len(journal)] == journal
     assert moved[2] >= causes
     assert moved[3] == audit
     await cluster.nodes["b"].remove([cluster.nodes["b"].members["one"]])
     with connect(cluster.database) as connection:
-        for table in ("chunk", "entry", "printed", "mark", "last_moments"):
+        for table in ("chunk", "entry", "told", "mark", "last_moments"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
@@ -243,24 +243,24 @@ async def test_failed_start_is_logged_once_and_retried(
     await cluster.join("b")
     cluster.nodes["b"].roster.retry_s = 0.0
     node, tries = cluster.nodes["b"], iter(range(3))
-    go_on = node._start_stored
+    start_stored = node._start_stored
 
     async def fail_twice(*given: Any) -> None:
         if next(tries) < 2:
             raise StoreUnavailable("The database is away.")
-        await go_on(*given)
+        await start_stored(*given)
 
     monkeypatch.setattr(node, "_start_stored", fail_twice)
     await cluster.members["a"].move(["one"], "b")
-    await cluster.settled(0, 1)
-    assert [one.message for one in caplog.records if "does not start" in one.message] == [
+    await cluster.wait_for_counts(0, 1)
+    assert [one.message for one in caplog.records if "failed to start" in one.message] == [
         "one failed to start: The database is away."
     ]
     # It is listed as running a moment before it is noted as such.
     await until(lambda: not node.roster.problems())
 
 
-async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_back(
+async def test_controllers_start_when_the_database_returns(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.join("a")
@@ -268,7 +268,7 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
     await cluster.join("b")
     cluster.nodes["b"].roster.retry_s = 1000.0
     node = cluster.nodes["b"]
-    go_on = node._start_stored
+    start_stored = node._start_stored
 
     async def fail(*given: Any) -> None:
         raise StoreUnavailable("The database is away.")
@@ -276,16 +276,18 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
     monkeypatch.setattr(node, "_start_stored", fail)
     await cluster.members["a"].move(["one"], "b")
     await until(lambda: [one.name for one in node.roster.list_failed()] == ["one"])
-    with pytest.raises(NotRunning, match="one failed to start: The database is away. It is tried"):
+    with pytest.raises(
+        NotRunning, match="one failed to start: The database is away. The node retries it"
+    ):
         node.select(["one"])
-    monkeypatch.setattr(node, "_start_stored", go_on)
+    monkeypatch.setattr(node, "_start_stored", start_stored)
     for one in cluster.members.values():
         # As after an error of its connection.
         one._note_away(StoreUnavailable("The database is away."))
-    await cluster.settled(0, 1)
+    await cluster.wait_for_counts(0, 1)
 
 
-async def test_a_change_by_a_node_that_another_one_has_declared_dead_is_sent_to_the_next(
+async def test_change_at_a_node_declared_dead_is_sent_to_the_next_owner(
     cluster: Cluster,
 ) -> None:
     """It has not heard of it, and its lease still runs: the fence holds the change back."""
@@ -307,7 +309,7 @@ async def test_a_change_by_a_node_that_another_one_has_declared_dead_is_sent_to_
     assert (refused.status, b"another node has taken over" in refused.body) == (421, True)
 
 
-async def test_a_lease_is_kept_while_looking_at_others_waits(cluster: Cluster) -> None:
+async def test_lease_is_renewed_while_looking_at_others_waits(cluster: Cluster) -> None:
     """What claims, reads and accounts wait for does not hold up a beat."""
     member = await cluster.join("a")
     with psycopg.connect(cluster.database) as others, connect(cluster.database) as reading:
@@ -318,7 +320,7 @@ async def test_a_lease_is_kept_while_looking_at_others_waits(cluster: Cluster) -
         await until(lambda: member.lease.age_s < LEASE_S / 2)
 
 
-async def test_a_lease_is_kept_until_a_node_that_leaves_has_given_up_everything(
+async def test_leaving_node_renews_its_lease_until_all_is_released(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others would declare it dead in the middle, and start what it could have handed over."""
@@ -337,16 +339,16 @@ async def test_a_lease_is_kept_until_a_node_that_leaves_has_given_up_everything(
 
 
 async def beats_are_counted(connection: Connection) -> None:
-    def counted() -> int:
+    def count_beats() -> int:
         row = connection.execute("SELECT beat FROM node").fetchone()
         assert row is not None
         return int(row[0])
 
-    from_here = counted()
-    await until(lambda: counted() >= from_here + 5)
+    from_here = count_beats()
+    await until(lambda: count_beats() >= from_here + 5)
 
 
-async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
+async def test_restarted_life_takes_its_share_with_its_lease(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """News that come before the first beat of a life are looked at again after it."""
@@ -355,7 +357,7 @@ async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
     await cluster.nodes["a"].add(new("one"))
     beat, placed, looks = member._heart.beat, membership.read_places, Counter[int]()
 
-    def counted(connection: Connection) -> list[membership.Placed]:
+    def count_looks(connection: Connection) -> list[membership.Placed]:
         looks[member._claim.epoch] += 1
         return placed(connection)
 
@@ -364,14 +366,14 @@ async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
             await until(lambda: looks[3] > 0)
         return await beat(claim, *given)
 
-    monkeypatch.setattr(membership, "read_places", counted)
+    monkeypatch.setattr(membership, "read_places", count_looks)
     monkeypatch.setattr(member._heart, "beat", late)
     await cluster.declare_dead("a")
     await until(lambda: member._claim.epoch == 3)
-    await cluster.settled(1)
+    await cluster.wait_for_counts(1)
 
 
-async def test_a_node_whose_name_another_one_has_taken_stays_out(cluster: Cluster) -> None:
+async def test_node_with_a_taken_name_stays_out(cluster: Cluster) -> None:
     """A machine that was asleep finds its replacement: each would end the life of the other."""
     member = await cluster.join("a")
     with connect(cluster.database) as connection:

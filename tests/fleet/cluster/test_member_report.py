@@ -1,4 +1,4 @@
-"""What a node tells of itself and of the others: to `/api/fleet/nodes`, and as figures."""
+"""What a node reports about itself and the others: in `/api/fleet/nodes`, and as figures."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -28,20 +28,20 @@ async def test_node_reports_all_nodes_the_database_and_its_own_counters(
 ) -> None:
     for name in ("a", "b"):
         member = await cluster.join(name)
-        # What is told of silence is about the nodes, not about how busy the machine is.
+        # Silence is reported about nodes, not about a busy machine.
         member.lease.now = partial(float, member.lease.now())
     await cluster.nodes["a"].add(new("one", "two"))
-    await cluster.settled(1, 1)
+    await cluster.wait_for_counts(1, 1)
     (here,) = cluster.nodes["a"].members.values()
     await here.controller.persistent.persist({"note": 1})
     member = cluster.members["a"]
     await until(lambda: member.report().database.batches_s > 0)
     await until(lambda: [one.controllers for one in member.report().nodes] == [1, 1])
     await until(lambda: all(one.batch and one.version for one in member.report().nodes))
-    message = member.report()
-    assert {one.version for one in message.nodes} == {__version__}
-    assert [one.silent_s for one in message.nodes] == [0, 0]
-    assert (message.database.is_reachable, message.database.standby) == (True, "")
+    report = member.report()
+    assert {one.version for one in report.nodes} == {__version__}
+    assert [one.silent_s for one in report.nodes] == [0, 0]
+    assert (report.database.is_reachable, report.database.standby) == (True, "")
     figures = {family.name: list(family.samples) for family in member.families()}
     assert ({"state": "alive"}, 2) in figures["leverframe_cluster_nodes"]
     assert figures["leverframe_cluster_owned"] == [({}, 1)]
@@ -60,7 +60,7 @@ QUERIED = re.compile(r"\b((?:leverframe|process)_\w+)(?:\{([^}]*)\})?")
 COMPARED = re.compile(r'(\w+)=~?\\?"([^"\\]*)')
 
 
-def queried() -> Iterator[tuple[str, str | None, str]]:
+def list_queries() -> Iterator[tuple[str, str | None, str]]:
     """Name the figures, labels and values that the example dashboard and alarms ask for."""
     for file in ("grafana/leverframe-fleet.json", "prometheus/fleet-rules.yml"):
         text = (PROJECT / "examples" / file).read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def queried() -> Iterator[tuple[str, str | None, str]]:
             for name, labels in QUERIED.findall(query):
                 yield name, None, ""
                 for label, values in COMPARED.findall(labels):
-                    # What a scrape adds is not told by the node.
+                    # The scraper adds these, not the node.
                     if label not in ("instance", "job"):
                         yield from ((name, label, value) for value in values.split("|"))
 
@@ -77,13 +77,13 @@ async def test_node_reports_every_metric_of_the_dashboard_and_alarms(cluster: Cl
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
     node = cluster.asked["a"]
-    # What is told only where there is something to tell of.
+    # These appear only if there is something to report.
     await node.post("rollout/plan", command="stm.cgi?sname=other", id="names")
     node.web.jobs.find("names").state.status = "stopped"
     cluster.members["a"]._lane.figures.last_doubt = 1.0
-    message = (await node.ask("/metrics", method="GET")).body.decode()
-    samples = [one for family in text_string_to_metric_families(message) for one in family.samples]
-    asked = set(queried())
+    answer = (await node.ask("/metrics", method="GET")).body.decode()
+    samples = [one for family in text_string_to_metric_families(answer) for one in family.samples]
+    asked = set(list_queries())
     assert len(asked) > 25
     missing = [
         one

@@ -34,7 +34,7 @@ def owners(database: psycopg.Connection[Any]) -> dict[str, str | None]:
     return {one.name: one.node for one in membership.read_places(database)}
 
 
-def test_free_controllers_are_shared_out(database: psycopg.Connection[Any]) -> None:
+def test_free_controllers_are_distributed(database: psycopg.Connection[Any]) -> None:
     a, b = live(database, "a", "b")
     add(database, 7)
     nodes = membership.read_nodes(database)
@@ -44,7 +44,7 @@ def test_free_controllers_are_shared_out(database: psycopg.Connection[Any]) -> N
     assert None not in owners(database).values()
 
 
-def test_a_dead_node_loses_all_and_its_beats_count_no_more(
+def test_dead_node_loses_all_and_its_beats_are_ignored(
     database: psycopg.Connection[Any],
 ) -> None:
     a, b = live(database, "a", "b")
@@ -61,13 +61,13 @@ def test_a_dead_node_loses_all_and_its_beats_count_no_more(
     assert set(owners(database).values()) == {"b"}
 
 
-def test_a_job_of_a_dead_node_is_taken_by_one_of_those_that_see_it(
+def test_job_of_a_dead_node_is_taken_by_one_node(
     database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = live(database, "a", "b")
     nodes = membership.read_nodes(database)
     database.execute("INSERT INTO job (number, id, node, epoch) VALUES (1, 'once', 'dead', 1)")
-    # Each job that b looks at makes it wait; a takes it meanwhile.
+    # Each job that b looks at makes it wait; a takes it in that time.
     waits = f"{membership._IS_FREE} AND pg_advisory_lock_shared(7) IS NOT NULL"
     monkeypatch.setattr(membership, "_IS_FREE", waits)
     database.execute("SELECT pg_advisory_lock(7)")
@@ -84,7 +84,7 @@ def test_a_job_of_a_dead_node_is_taken_by_one_of_those_that_see_it(
     assert membership.holder_of(database, "once") == "a"
 
 
-def test_what_a_node_takes_in_the_moment_of_its_death_is_free_for_others(
+def test_controller_taken_at_the_moment_of_death_is_free(
     database: psycopg.Connection[Any],
 ) -> None:
     a, b = live(database, "a", "b")
@@ -106,21 +106,21 @@ def test_node_with_a_new_beat_is_not_declared_dead(database: psycopg.Connection[
     assert membership.beat(database, a)
 
 
-def test_a_second_life_of_a_name_ends_the_first(database: psycopg.Connection[Any]) -> None:
+def test_second_life_of_a_name_ends_the_first(database: psycopg.Connection[Any]) -> None:
     first, second = live(database, "a", "a")
     assert (first.epoch, second.epoch) == (1, 2)
     assert not membership.beat(database, first)
     assert membership.beat(database, second)
 
 
-def test_a_released_controller_goes_where_it_is_wanted(database: psycopg.Connection[Any]) -> None:
+def test_released_controller_goes_to_the_requested_node(database: psycopg.Connection[Any]) -> None:
     a, b, c = live(database, "a", "b", "c")
     add(database, 3)
     nodes = membership.read_nodes(database)
     for claim in (a, b, c):
         membership.claim_free(database, claim, nodes)
     moved = next(one for one in membership.read_places(database) if one.node == "a")
-    assert membership.want(database, [moved.name, "nobody"], "c") == "nobody"
+    assert membership.want(database, [moved.name, "missing"], "c") == "missing"
     assert membership.want(database, [moved.name], "b") is None
     membership.release(database, a, [moved.number])
     assert membership.claim_free(database, c, nodes) == []
@@ -145,27 +145,27 @@ def test_resigned_node_differs_from_one_declared_dead(database: psycopg.Connecti
     assert membership.declare_dead(database, seen)
     # Fenced, it can no longer say that it has ended in order.
     membership.resign(database, b)
-    assert told_lives(database) == {"a": (False, True), "b": (False, False), "c": (True, False)}
+    assert read_lives(database) == {"a": (False, True), "b": (False, False), "c": (True, False)}
 
 
-def told_lives(database: psycopg.Connection[Any]) -> dict[str, tuple[bool, bool]]:
+def read_lives(database: psycopg.Connection[Any]) -> dict[str, tuple[bool, bool]]:
     """Return of each node whether it lives, and whether it has ended in order."""
     return {one.name: (one.is_alive, one.has_resigned) for one in membership.read_nodes(database)}
 
 
-def test_who_dies_before_the_first_beat_is_dead_and_not_stopped(
+def test_node_that_dies_before_its_first_beat_is_dead_not_stopped(
     database: psycopg.Connection[Any],
 ) -> None:
     a, _ = live(database, "a", "b")
     for seen in membership.read_nodes(database):
         assert seen.has_session
         assert membership.declare_dead(database, seen)
-    assert told_lives(database) == {"a": (False, False), "b": (False, False)}
+    assert read_lives(database) == {"a": (False, False), "b": (False, False)}
     # It is as any other in its next life, and may end that before a beat in order.
     (a,) = live(database, "a")
     assert next(one for one in membership.read_nodes(database) if one.name == "a").has_session
     membership.resign(database, a)
-    assert told_lives(database) == {"a": (False, True), "b": (False, False)}
+    assert read_lives(database) == {"a": (False, True), "b": (False, False)}
 
 
 def test_report_shows_the_database_and_the_versions(
@@ -177,10 +177,9 @@ def test_report_shows_the_database_and_the_versions(
     (seen,) = membership.read_nodes(database)
     assert (seen.version, seen.batch, seen.has_session) == (__version__, 0, True)
     assert membership.version_in("psql") == ""
-    message = membership.about_database(database)
+    report = membership.about_database(database)
     assert (
-        message.server
-        == f"{database.info.server_version // 10_000}." + message.server.split(".")[1]
+        report.server == f"{database.info.server_version // 10_000}." + report.server.split(".")[1]
     )
-    assert message.schema >= 1
-    assert (message.standby, message.standbys) == ("", 0)
+    assert report.schema >= 1
+    assert (report.standby, report.standbys) == ("", 0)

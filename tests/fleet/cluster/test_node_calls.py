@@ -1,4 +1,4 @@
-"""Calls from node to node: proven on both sides, answered once, and told where they are not."""
+"""Calls from node to node: proven on both sides, answered once, and reported if they are not."""
 
 import asyncio
 import hmac
@@ -31,7 +31,7 @@ from leverframe.fleet.cluster.node_calls import (
 )
 from leverframe.fleet.other_nodes import CallUnanswered, SilentNode
 from leverframe.interface.table.refusals import BadValue, Refusal
-from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, joined_nodes, until
+from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, join_nodes, until
 from tests.patience import PATIENCE_S
 
 CALL = NodeCall("echo", "a", 1, b"x" * 300_000, PROTOCOL)
@@ -56,7 +56,7 @@ class Answering:
 
 @pytest.fixture
 async def nodes() -> AsyncIterator[JoinedNodes]:
-    async with joined_nodes() as nodes:
+    async with join_nodes() as nodes:
         yield nodes
 
 
@@ -70,7 +70,7 @@ async def ask(nodes: JoinedNodes, seconds: float = 10.0) -> bytes:
     return await nodes["a"].fleet_door.caller.ask("b", CALL, seconds)
 
 
-async def test_a_call_is_answered_and_a_refusal_comes_back_as_it_was(nodes: JoinedNodes) -> None:
+async def test_call_returns_the_answer_or_the_refusal(nodes: JoinedNodes) -> None:
     b = answering(nodes)
     assert await ask(nodes) == CALL.content
     assert b.calls == [CALL]
@@ -82,7 +82,7 @@ async def test_a_call_is_answered_and_a_refusal_comes_back_as_it_was(nodes: Join
     await until(lambda: not nodes["b"].door.descriptors.clients.used)
 
 
-async def test_who_is_not_reached_has_done_nothing_and_who_does_not_answer_may_have(
+async def test_unreached_node_did_nothing_and_silent_node_may_have(
     nodes: JoinedNodes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(SilentNode) as raised:
@@ -98,14 +98,14 @@ async def test_who_is_not_reached_has_done_nothing_and_who_does_not_answer_may_h
     with pytest.raises(CallUnanswered):
         await ask(nodes)
     nodes["a"].directory.replace({}, {})
-    with pytest.raises(SilentNode, match="The node b does not answer"):
+    with pytest.raises(SilentNode, match="Node b does not answer"):
         await ask(nodes)
     # One line a minute, besides that of the fault.
-    assert sum("the node b cannot be asked" in one.message for one in caplog.records) == 1
+    assert sum("node b cannot be called" in one.message for one in caplog.records) == 1
 
 
 def says_no_number(one: Any, **changed: Any) -> Any:
-    """Stand in for a program of the first protocol, which tells no number in its answers."""
+    """Stand in for a program of the first protocol, which sends no number in its answers."""
     return one if isinstance(one, CallAnswer) else replace(one, **changed)
 
 
@@ -117,7 +117,7 @@ def says_no_number(one: Any, **changed: Any) -> Any:
         "There is no /api/fleet/list at this node: is it older?",
     ],
 )
-async def test_a_node_of_the_first_protocol_that_does_not_understand_counts_as_silent(
+async def test_first_protocol_node_that_does_not_understand_counts_as_silent(
     nodes: JoinedNodes, monkeypatch: pytest.MonkeyPatch, sentence: str
 ) -> None:
     b = answering(nodes)
@@ -125,7 +125,7 @@ async def test_a_node_of_the_first_protocol_that_does_not_understand_counts_as_s
     b.error = Refusal(sentence)
     with pytest.raises(SilentNode) as raised:
         await ask(nodes)
-    assert raised.value.detail.startswith("The node b runs an older program")
+    assert raised.value.detail.startswith("Node b runs an older version")
     assert not raised.value.has_taken_it
     b.error = BadValue("It is wrong.")
     with pytest.raises(Refusal, match="It is wrong") as refused:
@@ -133,7 +133,7 @@ async def test_a_node_of_the_first_protocol_that_does_not_understand_counts_as_s
     assert not isinstance(refused.value, SilentNode)
 
 
-async def said_to(
+async def exchange_with_b(
     nodes: JoinedNodes, *pieces: bytes | None, is_heard: Callable[[], object] = lambda: True
 ) -> bytes:
     """Shake hands for a call to b and send pieces, None for a right call; return what comes back.
@@ -161,7 +161,7 @@ async def said_to(
         writer.close()
 
 
-async def test_what_no_node_has_said_on_this_connection_is_not_done(
+async def test_call_not_proven_on_its_connection_is_not_done(
     nodes: JoinedNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     b = answering(nodes)
@@ -171,18 +171,18 @@ async def test_what_no_node_has_said_on_this_connection_is_not_done(
     foreign = frame_message(packed, stranger.of_question(packed))
     long = (MAX_CALL_BYTES + 1).to_bytes(4, "big") + bytes(PROOF_BYTES)
     for pieces in ((heard,), (foreign,), (long,), (heard[:10], heard[10:]), (heard + b"x",)):
-        assert await said_to(nodes, *pieces) == b""
+        assert await exchange_with_b(nodes, *pieces) == b""
     assert b.calls == []
-    assert b"This is no call" in await said_to(nodes, b"no call")
+    assert b"This is no call" in await exchange_with_b(nodes, b"no call")
     b.may_answer.clear()
-    assert await said_to(nodes, None, b"more", is_heard=lambda: b.calls) == b""
+    assert await exchange_with_b(nodes, None, b"more", is_heard=lambda: b.calls) == b""
     assert len(b.calls) == 1
     b.may_answer.set()
     monkeypatch.setattr("leverframe.fleet.cluster.node_calls.ARRIVES_WITHIN_S", 0.05)
-    assert await said_to(nodes) == b""
+    assert await exchange_with_b(nodes) == b""
 
 
-async def test_an_answer_that_is_none_of_this_fleet_is_not_believed(
+async def test_answer_from_outside_the_fleet_is_rejected(
     nodes: JoinedNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(nodes)
@@ -191,13 +191,13 @@ async def test_an_answer_that_is_none_of_this_fleet_is_not_believed(
     with pytest.raises(CallUnanswered):
         await ask(nodes)
     monkeypatch.undo()
-    async with relayed(nodes, "b", answer=lambda data: data[:-1] + b"?"):
+    async with relay_calls(nodes, "b", answer=lambda data: data[:-1] + b"?"):
         with pytest.raises(CallUnanswered):
             await ask(nodes)
 
 
 @asynccontextmanager
-async def relayed(
+async def relay_calls(
     nodes: JoinedNodes,
     to: str,
     question: Callable[[bytes], bytes | None] = lambda data: data,
@@ -241,23 +241,23 @@ async def relayed(
         await server.wait_closed()
 
 
-async def test_a_question_that_comes_back_to_its_sender_is_not_answered_by_it(
+async def test_call_reflected_to_its_sender_is_not_answered(
     nodes: JoinedNodes,
 ) -> None:
     a, b = Answering(), answering(nodes)
     nodes["a"].fleet_door.inner.answer = a.answer
-    async with relayed(nodes, "b"):
+    async with relay_calls(nodes, "b"):
         assert await ask(nodes) == CALL.content
     assert len(b.calls) == 1
-    async with relayed(nodes, "a"):
+    async with relay_calls(nodes, "a"):
         with pytest.raises(SilentNode):
             await ask(nodes)
     assert a.calls == []
 
 
-async def test_a_question_is_not_taken_for_its_own_answer(nodes: JoinedNodes) -> None:
+async def test_call_is_not_accepted_as_its_own_answer(nodes: JoinedNodes) -> None:
     b = answering(nodes)
-    async with relayed(nodes, "b", question=lambda data: None):
+    async with relay_calls(nodes, "b", question=lambda data: None):
         with pytest.raises(CallUnanswered):
             await ask(nodes)
     assert b.calls == []
@@ -291,7 +291,7 @@ async def answer_as_before_directions(
     writer.close()
 
 
-async def test_a_node_that_is_not_updated_yet_is_asked_as_it_expects(nodes: JoinedNodes) -> None:
+async def test_older_node_is_called_in_its_protocol(nodes: JoinedNodes) -> None:
     server = await asyncio.start_server(answer_as_before_directions, HOME, 0)
     port = server.sockets[0].getsockname()[1]
     nodes["a"].directory.replace({}, {"b": Place("b", HOME, port)})

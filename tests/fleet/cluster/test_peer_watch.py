@@ -10,13 +10,13 @@ def names(watch: PeerWatch, now: float, *nodes: SeenNode) -> list[str]:
     return [one.name for one in watch.look(nodes, now)]
 
 
-def test_a_node_that_beats_is_alive() -> None:
+def test_beating_node_is_alive() -> None:
     watch = PeerWatch("a")
     for look in range(100):
         assert names(watch, look * BEAT_S, SeenNode("b", 1, look)) == []
 
 
-def test_a_silent_node_is_dead_after_a_lease_and_a_quarter() -> None:
+def test_silent_node_is_dead_after_a_lease_and_a_quarter() -> None:
     watch = PeerWatch("a")
     found = {}
     for look in range(20):
@@ -24,7 +24,7 @@ def test_a_silent_node_is_dead_after_a_lease_and_a_quarter() -> None:
     assert [at for at, dead in found.items() if dead][0] == 4.0
 
 
-def test_a_node_without_a_session_is_dead_after_two_looks() -> None:
+def test_node_without_a_session_is_dead_after_two_looks() -> None:
     watch = PeerWatch("a")
     for look in range(8):
         assert names(watch, look * BEAT_S, SeenNode("b", 1, look)) == []
@@ -54,7 +54,7 @@ def test_returning_watcher_declares_no_node_dead() -> None:
     assert names(watch, 10.5, gone) == []
 
 
-def test_neither_oneself_nor_the_dead_are_judged() -> None:
+def test_watcher_ignores_itself_and_dead_nodes() -> None:
     watch = PeerWatch("a")
     for look in range(20):
         rows = [SeenNode("a", 1, 7), SeenNode("c", 1, 7, is_alive=False)]

@@ -1,4 +1,4 @@
-"""The two ends of a joined connection, by what each is told and when."""
+"""The two ends of a joined connection, by what each receives and when."""
 
 import asyncio
 import socket
@@ -91,7 +91,7 @@ async def pair() -> Pair:
     return Pair()
 
 
-async def test_the_owner_gets_what_came_so_far_and_everything_after_it(pair: Pair) -> None:
+async def test_owner_gets_earlier_and_later_bytes(pair: Pair) -> None:
     pair.begin()
     assert (pair.owner.noted, pair.client.noted) == ([b"GET /"], ["resume"])
     pair.client.protocol.data_received(b" HTTP/1.1")
@@ -99,7 +99,7 @@ async def test_the_owner_gets_what_came_so_far_and_everything_after_it(pair: Pai
     assert (pair.owner.noted[-1], pair.client.noted[-1]) == (b" HTTP/1.1", b"answer")
 
 
-async def test_an_owner_that_is_gone_before_anything_was_sent_takes_the_client_along(
+async def test_owner_that_leaves_first_ends_the_client(
     pair: Pair,
 ) -> None:
     pair.call.is_lost = True
@@ -111,7 +111,7 @@ async def test_an_owner_that_is_gone_before_anything_was_sent_takes_the_client_a
     assert not pair.door.state.connections
 
 
-async def test_who_cannot_take_more_is_not_sent_more(pair: Pair) -> None:
+async def test_full_receiver_is_sent_no_more(pair: Pair) -> None:
     pair.begin(client_is_behind=True)
     assert pair.owner.noted == ["pause", b"GET /"]
     now = pair.door.state.now
@@ -126,7 +126,7 @@ async def test_who_cannot_take_more_is_not_sent_more(pair: Pair) -> None:
     assert pair.client.noted[-2:] == ["pause", "resume"]
 
 
-async def test_nothing_is_asked_of_an_end_that_is_closing(pair: Pair) -> None:
+async def test_closing_end_is_asked_for_nothing(pair: Pair) -> None:
     pair.begin()
     ends: list[ClientEnd | OwnerEnd] = [pair.client.protocol, pair.owner.protocol]
     pair.client.close()
@@ -139,7 +139,7 @@ async def test_nothing_is_asked_of_an_end_that_is_closing(pair: Pair) -> None:
     assert (len(pair.client.noted), len(pair.owner.noted)) == noted
 
 
-async def test_end_of_one_side_is_passed_on_once_and_the_second_closes_both(
+async def test_end_of_a_side_is_forwarded_once_and_the_second_closes_both(
     pair: Pair,
 ) -> None:
     pair.begin()
@@ -152,7 +152,7 @@ async def test_end_of_one_side_is_passed_on_once_and_the_second_closes_both(
     assert (pair.client.noted[-1], pair.owner.noted[-1]) == ("close", "close")
 
 
-async def test_an_owner_that_ends_first_leaves_the_client_its_turn(pair: Pair) -> None:
+async def test_client_may_still_send_after_the_owner_has_ended(pair: Pair) -> None:
     pair.begin()
     assert pair.owner.protocol.eof_received() is True
     assert pair.client.noted[-1] == "end"
@@ -168,7 +168,7 @@ async def test_stopping_door_notifies_the_owner_of_the_end(pair: Pair) -> None:
     assert pair.owner.noted.count("end") == 1
 
 
-async def test_who_is_cut_off_cuts_off_the_other(pair: Pair) -> None:
+async def test_reset_of_one_end_resets_the_other(pair: Pair) -> None:
     pair.begin()
     with socket.socket() as connected:
         pair.client.socket = connected
@@ -182,7 +182,7 @@ async def test_who_is_cut_off_cuts_off_the_other(pair: Pair) -> None:
     assert pair.ended == ["given back"]
 
 
-async def test_what_an_owner_says_is_waited_for_piece_by_piece_until_it_is_gone() -> None:
+async def test_answer_of_an_owner_is_read_piece_by_piece_to_its_end() -> None:
     call = OwnerCall(OWNER, "gh-1")
     call.abort()  # not connected yet: nothing to end
     said = asyncio.create_task(call.receive(4))

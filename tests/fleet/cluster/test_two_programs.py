@@ -1,7 +1,7 @@
 """Nodes of two releases of the program on one database, as while they are updated one by one.
 
 The next release is this program with another version number, one more migration, and, if a test
-says so, a language between nodes that this one does not speak.
+says so, a protocol between nodes that this release does not know.
 """
 
 import shutil
@@ -22,12 +22,12 @@ from leverframe.fleet.owners import DEADLINES
 from tests.fleet.cluster.node_processes import (
     SOURCE,
     add_controllers,
-    asked,
-    changed,
+    ask_controller,
     counts,
     environment,
     name_of,
     running,
+    set_name,
     share_key,
 )
 from tests.patience import PATIENCE_S
@@ -42,7 +42,7 @@ NEXT_VERSION = "99.0.0"
 
 
 def next_release(folder: Path, protocol: int = PROTOCOL) -> Path:
-    """Make the source of the next release."""
+    """Write the source of the next release."""
     package = folder / "leverframe"
     # With what is compiled, which holds for all files but those that are edited here; not with what
     # tools/measure.py has rewritten.
@@ -73,7 +73,7 @@ class UpdatedNodes:
         self.ports: dict[str, int] = {}
 
     def start(self, name: str, source: Path) -> None:
-        """Start a node in the place of what ran by its name."""
+        """Start a node in place of the process with its name."""
         self.stop(name)
         self._lives[name] = ExitStack()
         node = running(name, self._database, self._folder, source)
@@ -84,7 +84,7 @@ class UpdatedNodes:
         if name in self._lives:
             self._lives.pop(name).close()
 
-    def shared_out(self) -> None:
+    def wait_until_shared_out(self) -> None:
         """Wait until each of the two has its part."""
         until = time.monotonic() + PATIENCE_S
         while counts(self.ports["b"]) != [COUNT // 2, COUNT // 2]:
@@ -92,17 +92,17 @@ class UpdatedNodes:
             time.sleep(0.05)
 
     def versions(self) -> list[str]:
-        message = httpx.get(
+        answer = httpx.get(
             f"http://127.0.0.1:{self.ports['a']}/api/fleet/nodes", timeout=PATIENCE_S
         ).json()
-        return [one["version"] for one in message["nodes"]]
+        return [one["version"] for one in answer["nodes"]]
 
-    def send(self, by: str, value: int) -> dict[str, tuple[int, str]]:
-        """Change all controllers at once by a node; return status and detail of each."""
-        address = f"http://127.0.0.1:{self.ports[by]}/api/fleet/send"
+    def send(self, node: str, value: int) -> dict[str, tuple[int, str]]:
+        """Change all controllers together through a node; return status and detail of each."""
+        address = f"http://127.0.0.1:{self.ports[node]}/api/fleet/send"
         query = {"command": f"eeprom.cgi?dword3={value}"}
-        message = httpx.post(address, params=query, timeout=PATIENCE_S).json()
-        return {one["name"]: (one["status"], str(one)) for one in message["results"]}
+        answer = httpx.post(address, params=query, timeout=PATIENCE_S).json()
+        return {one["name"]: (one["status"], str(one)) for one in answer["results"]}
 
 
 class Counting:
@@ -127,14 +127,14 @@ class Counting:
             thread.join()
 
     def _count(self, name: str) -> None:
-        # A connection for each takes more of the processor than what is asked for.
+        # A connection per request needs more of the processor than the request.
         while not self._over.wait(0.2):
             for port in tuple(self._nodes.ports.values()):
                 self.asked[name] += 1
-                if changed(port, name, self.asked[name]):
+                if set_name(port, name, self.asked[name]):
                     self.last[name] = self.asked[name]
 
-    def goes_on(self) -> None:
+    def require_service(self) -> None:
         """Wait until every controller has acknowledged three more changes."""
         goal = {name: last + 3 for name, last in self.last.items()}
         until = time.monotonic() + PATIENCE_S
@@ -152,7 +152,7 @@ def nodes(postgres: PostgresServer, tmp_path: Path) -> Iterator[UpdatedNodes]:
         share_key(tmp_path, "a", "b")
         both.start("b", SOURCE)
         add_controllers(both.ports["a"], COUNT)
-        both.shared_out()
+        both.wait_until_shared_out()
         yield both
     finally:
         both.stop("b")
@@ -167,37 +167,37 @@ def migrate(database: str, source: Path) -> str:
     return done.stdout
 
 
-def test_nodes_are_updated_and_set_back_one_by_one_under_load(
+def test_nodes_are_updated_and_rolled_back_one_by_one_under_load(
     nodes: UpdatedNodes, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     following = next_release(tmp_path / "next")
     for name in NAMES:
-        assert asked(nodes.ports["a"], name, "/outs.cgi?pulse0=600").status_code == 200
+        assert ask_controller(nodes.ports["a"], name, "/outs.cgi?pulse0=600").status_code == 200
     with Counting(nodes) as clients:
-        clients.goes_on()
+        clients.require_service()
         assert "999_next" in migrate(postgres.fleet_of(tmp_path), following)
-        clients.goes_on()
+        clients.require_service()
         for name, source, versions in (
             ("b", following, [leverframe.__version__, NEXT_VERSION]),
             ("a", following, [NEXT_VERSION, NEXT_VERSION]),
             ("b", SOURCE, [NEXT_VERSION, leverframe.__version__]),
         ):
             nodes.start(name, source)
-            nodes.shared_out()
+            nodes.wait_until_shared_out()
             assert nodes.versions() == versions
-            clients.goes_on()
+            clients.require_service()
             for by in nodes.ports:
-                message = nodes.send(by, sum(clients.last.values()))
-                assert {status for status, _ in message.values()} == {200}, message
+                results = nodes.send(by, sum(clients.last.values()))
+                assert {status for status, _ in results.values()} == {200}, results
     for name in NAMES:
         stored = int(str(name_of(nodes.ports["a"], name)).rpartition("v")[2])
         # What was not acknowledged may be stored, too.
         assert clients.last[name] <= stored <= clients.asked[name]
-        # They have gone from node to node five times, and have never been started again.
-        assert "<out>100000</out>" in asked(nodes.ports["b"], name, "/outs.cgi").text
+        # They have moved between nodes five times, and were never restarted.
+        assert "<out>100000</out>" in ask_controller(nodes.ports["b"], name, "/outs.cgi").text
 
 
-def test_a_release_whose_tables_are_not_there_yet_says_how_to_make_them(
+def test_release_with_missing_tables_prints_how_to_create_them(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     following = next_release(tmp_path / "next")
@@ -213,21 +213,21 @@ def test_a_release_whose_tables_are_not_there_yet_says_how_to_make_them(
     assert "Traceback" not in done.stderr
 
 
-def test_a_node_that_does_not_speak_the_next_language_is_named(
+def test_node_without_the_new_protocol_is_named(
     nodes: UpdatedNodes, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     following = next_release(tmp_path / "next", PROTOCOL + 1)
     migrate(postgres.fleet_of(tmp_path), following)
     nodes.start("b", following)
-    nodes.shared_out()
-    # Requests of clients are led to the owner as before.
+    nodes.wait_until_shared_out()
+    # Requests of clients reach the owner as before.
     for value, port in enumerate(nodes.ports.values(), 1):
-        assert all(changed(port, name, value) for name in NAMES)
-    # What the older one asks the newer one understands.
+        assert all(set_name(port, name, value) for name in NAMES)
+    # The newer node understands the older one.
     assert {status for status, _ in nodes.send("a", 1).values()} == {200}
     with within(DEADLINES["step"].hold_s):
-        message = nodes.send("b", 2)
-    done = {name for name, (status, _) in message.items() if status == 200}
+        results = nodes.send("b", 2)
+    done = {name for name, (status, _) in results.items() if status == 200}
     assert len(done) == COUNT // 2
-    for name in message.keys() - done:
-        assert "older" in message[name][1]
+    for name in results.keys() - done:
+        assert "older" in results[name][1]

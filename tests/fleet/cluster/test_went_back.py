@@ -1,4 +1,4 @@
-"""A database that is set back under running nodes: they notice, tell, and begin nothing anew."""
+"""A database that is rolled back under running nodes: they report it, and start nothing again."""
 
 import inspect
 from collections.abc import AsyncIterator
@@ -21,11 +21,11 @@ from tests.devices.waiting import until
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.postgres_server import PostgresServer
 
-TOLD = "database went back"
+PROBLEM = "database went back"
 
 
 class Backup:
-    """A dump of a database, as an operator takes and restores it."""
+    """A dump of a database, as an operator creates and restores it."""
 
     def __init__(self, server: PostgresServer, address: str) -> None:
         self._server = server
@@ -52,8 +52,8 @@ async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Clu
 
 async def notices(cluster: Cluster, name: str) -> None:
     node, member = cluster.nodes[name], cluster.members[name]
-    await until(lambda: TOLD in node.troubles)
-    assert "was rolled back" in node.troubles[TOLD]
+    await until(lambda: PROBLEM in node.troubles)
+    assert "was rolled back" in node.troubles[PROBLEM]
     assert "was rolled back" in (member.why_not() or "")
     assert member.figures.fenced == 0
 
@@ -71,13 +71,13 @@ async def test_restored_backup_from_before_the_present_life_is_reported(
     backup = Backup(postgres, cluster.database)
     # Of this node the backup knows nothing; of the other one an earlier beat, and no later change.
     await cluster.join("b")
-    await cluster.settled(1, 0)
+    await cluster.wait_for_counts(1, 0)
     backup.restore()
     for name in ("a", "b"):
         await notices(cluster, name)
-    # Nobody has begun another life, which would have hidden it.
+    # No node has begun another life, which would have hidden it.
     assert epochs(cluster) == {"a": 1}
-    # Started again, as the sentence says, a node accepts what is there.
+    # Restarted, as the message says, a node accepts the present state.
     await cluster.leave("b")
     await cluster.join("b")
     assert cluster.members["b"].why_not() is None
@@ -98,7 +98,7 @@ async def test_restored_backup_of_an_earlier_life_is_reported(
     assert epochs(cluster) == {"a": 1}
 
 
-# --- what tells the one from the other ------------------------------------------------------------
+# --- what distinguishes the two cases -------------------------------------------------------------
 
 
 async def beat(heart: Heartbeat, claim: membership.Claim, batch: int = 0) -> BeatResult:
@@ -122,7 +122,7 @@ async def test_counters_distinguish_a_death_from_a_restored_database(
         assert membership.declare_dead(database, seen)
         assert await beat(heart, claim) is BeatResult.LIFE_IS_OVER
         assert lease.is_in_doubt
-        # Somebody has declared dead what the restored database had of it.
+        # Another node has declared dead what the restored database had of it.
         assert await beat(heart, claim, batch=1) is BeatResult.WENT_BACK
         database.execute("UPDATE node SET beat = beat - 3")
         assert await beat(heart, claim) is BeatResult.WENT_BACK
@@ -160,7 +160,7 @@ async def test_lane_distinguishes_a_death_from_a_restored_database(
             await lane.close()
 
 
-async def test_the_change_that_notices_it_is_refused_as_all_after_it(
+async def test_change_that_notices_the_rollback_is_refused(
     cluster: Cluster,
 ) -> None:
     member = await cluster.join("a")
@@ -172,14 +172,14 @@ async def test_the_change_that_notices_it_is_refused_as_all_after_it(
     assert (await change(handler, "first")).status == 200
     with connect(cluster.database) as database:
         database.execute("UPDATE lane SET batch = batch - 1")
-    message = []
+    refusals = []
     for name in ("second", "third"):
         refused = await change(handler, name)
-        message.append((refused.status, refused.body))
-        await until(lambda: TOLD in cluster.nodes["a"].troubles)
-    assert message[0][0] == 503
-    assert b"was rolled back" in message[0][1]
-    assert message[0] == message[1]
+        refusals.append((refused.status, refused.body))
+        await until(lambda: PROBLEM in cluster.nodes["a"].troubles)
+    assert refusals[0][0] == 503
+    assert b"was rolled back" in refusals[0][1]
+    assert refusals[0] == refusals[1]
 
 
 async def change(handler: Any, name: str) -> Reply:

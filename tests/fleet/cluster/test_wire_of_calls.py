@@ -1,4 +1,4 @@
-"""What nodes say to each other, byte by byte: programs of two versions run side by side."""
+"""Calls between nodes, byte by byte: nodes of two versions run side by side."""
 
 import json
 from contextlib import suppress
@@ -11,13 +11,13 @@ import pytest
 from leverframe.fleet.bulk import BulkReport, MemberResult
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
 from leverframe.fleet.jobs.executor import Findings, FindingsCall, SnapshotCall, StepsCall, UndoCall
-from leverframe.fleet.jobs.jobs import NoSuchJob, TellCall
+from leverframe.fleet.jobs.jobs import NoSuchJob, ReportCall
 from leverframe.fleet.page_view import FleetRow, KeysCall, KeysPart
 from leverframe.fleet.scopes import ApiAnswer, ApiCall
 from tests.fleet.loop_node import loop_node
 
 NOTED = Path(__file__).parents[2] / "fixtures" / "node_calls.json"
-#: What is asked and answered by each name of a call.
+#: Question and answer of each call, by its name.
 CALLS: dict[str, tuple[Any, Any]] = {
     "api": (ApiCall, ApiAnswer),
     "job.findings": (FindingsCall, dict[int, Findings]),
@@ -25,7 +25,7 @@ CALLS: dict[str, tuple[Any, Any]] = {
     "job.forget_tenant": (str, None),
     "job.keep": (SnapshotCall, list[int]),
     "job.send": (StepsCall, dict[int, MemberResult]),
-    "job.told": (TellCall, BulkReport),
+    "job.told": (ReportCall, BulkReport),
     "job.undo": (UndoCall, dict[int, MemberResult]),
     "view.keys": (KeysCall, KeysPart),
     "view.rows": (list[int], dict[int, FleetRow]),
@@ -61,8 +61,8 @@ WHAT_TO_DO = (
 )
 
 
-def described() -> dict[str, Any]:
-    """Describe all calls and answers, without the texts for people."""
+def describe_calls() -> dict[str, Any]:
+    """Describe all calls and answers, without the texts for users."""
     envelope = {"call": NodeCall, "answer": CallAnswer}
     names = [*envelope, *(f"{what} {part}" for what in CALLS for part in ("call", "answer"))]
     types = [*envelope.values(), *(one for both in CALLS.values() for one in both)]
@@ -85,16 +85,16 @@ def _without_texts(schema: Any) -> Any:
     }
 
 
-def test_what_nodes_say_to_each_other_is_what_was_noted() -> None:
-    assert described() == json.loads(NOTED.read_text("utf-8")), WHAT_TO_DO
+def test_calls_between_nodes_match_the_fixture() -> None:
+    assert describe_calls() == json.loads(NOTED.read_text("utf-8")), WHAT_TO_DO
 
 
-async def test_each_call_that_a_node_takes_is_noted_and_understood_as_it_is_asked() -> None:
+async def test_each_call_of_a_node_is_in_the_fixture_and_is_understood() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         assert set(node.node.calls) == set(CALLS) == set(ASKED)
         for what, asked in ASKED.items():
-            # Of this job there is nothing to tell.
+            # This job has nothing to report.
             with suppress(NoSuchJob):
                 answer = await node.node.calls[what](msgspec.msgpack.encode(asked))
                 if answer:
@@ -110,4 +110,4 @@ def test_message_without_a_number_uses_the_first_protocol() -> None:
 
 
 if __name__ == "__main__":
-    NOTED.write_text(json.dumps(described(), indent=1, sort_keys=True) + "\n", "utf-8")
+    NOTED.write_text(json.dumps(describe_calls(), indent=1, sort_keys=True) + "\n", "utf-8")

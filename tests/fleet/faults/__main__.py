@@ -1,4 +1,4 @@
-"""Runs faults many times and prints the table: `python -m tests.fleet.faults --fault all`."""
+"""Inflict faults many times and print the table: `python -m tests.fleet.faults --fault all`."""
 
 import argparse
 import asyncio
@@ -14,20 +14,24 @@ from pathlib import Path
 
 from tests.fleet.faults.judging import Verdict
 from tests.fleet.faults.kinds import KINDS, Fault
-from tests.fleet.faults.promotion import promoted, promoted_behind
+from tests.fleet.faults.promotion import promote_standby, promote_standby_behind
 from tests.fleet.faults.scene import FaultScene, Size, fault_scene
 from tests.postgres_server import PostgresServer, postgres_server
 from tests.postgres_standby import standby_of
 from tests.soak.ledger import Ledger
 
 SYNCHRONOUS, ASYNCHRONOUS = "standby", "standby-behind"
-FAULTS: dict[str, Fault] = {**KINDS, SYNCHRONOUS: promoted, ASYNCHRONOUS: promoted_behind}
-#: How often each is inflicted unless told; what a standby behind has lost is lost only once.
+FAULTS: dict[str, Fault] = {
+    **KINDS,
+    SYNCHRONOUS: promote_standby,
+    ASYNCHRONOUS: promote_standby_behind,
+}
+#: How often each is inflicted by default; what a standby behind has lost is lost only once.
 ROUNDS = {"kill": 10, ASYNCHRONOUS: 1}
 ROUNDS_OF_OTHERS = 2
-#: Between two faults everything is well for so long.
+#: The pause between two faults.
 CALM_S = 1.0
-#: So soon a change is acknowledged again that was asked for after the fault.
+#: The longest time until a change after the fault is acknowledged.
 SERVED_WITHIN_S = {"kill": 2.5}
 
 
@@ -79,7 +83,7 @@ def row(kind: str, rounds: int, scene: FaultScene, verdict: Verdict) -> str:
     counts = scene.ledger.counts
     extra = [
         f"{counts[what]} {what}"
-        for what in ("direct requests", "direct requests led to the owner", "answered 507")
+        for what in ("direct requests", "direct requests forwarded to the owner", "answered 507")
         if counts[what]
     ]
     return (

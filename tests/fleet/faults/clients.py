@@ -1,7 +1,7 @@
-"""Clients of the controllers of a fleet, which note what they were told about every change.
+"""Clients of the controllers of a fleet, which note the answer to every change.
 
-A client asks by any open door. What it was told is one of three: done; refused, which says that
-nothing was changed; or not known, where it was told so, or was told nothing.
+A client asks by any open door. The answer is one of three: done; refused, which says that nothing
+was changed; or not known, where it says so, or where there is no answer.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class DoorAnswer(Struct, frozen=True):
 
 
 class GivenUp(Struct, frozen=True):
-    """A change that nobody answered: the door it was asked of, and when, by the machine's clock."""
+    """A change without an answer: the door it was sent to, and when, by the machine's clock."""
 
     port: int
     asked_at: float
@@ -42,19 +42,19 @@ class GivenUp(Struct, frozen=True):
 
 
 class Promise(Struct, frozen=True):
-    """A message that must be stored, and when its client was at it, by the machine's clock."""
+    """A message that must be stored, and when its client was sending it, by the machine's clock."""
 
     since: float
     until: float
 
 
-class Told(Struct):
-    """What was told about one number of a controller."""
+class CountedChanges(Struct):
+    """The answers to changes of one number of a controller."""
 
     last: int = 0
     acknowledged: set[int] = field(default_factory=set)
     doubtful: set[int] = field(default_factory=set)
-    #: Those of them that nobody answered: they may still be on their way.
+    #: Those of them without an answer: they may still be on their way.
     unanswered: dict[int, GivenUp] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)
     #: When the newest acknowledged change was asked for.
@@ -74,7 +74,7 @@ class Told(Struct):
 
 
 class DoorClient:
-    """One connection by whichever door is open, or by one door alone.
+    """One connection through any open door, or through one door alone.
 
     Without the name of a controller it asks a node itself.
     """
@@ -111,7 +111,7 @@ class DoorClient:
                 await asyncio.sleep(0.05)
 
     async def ask(self, target: str, method: str = "GET", body: bytes = b"") -> DoorAnswer:
-        """Raise Gone where there is no answer: it may have been done."""
+        """Raise Gone if there is no answer: it may have been done."""
         await self.connect()
         assert self._streams is not None
         reader, writer = self._streams
@@ -144,36 +144,36 @@ class CountingClient:
     def __init__(self, fleet: FaultedFleet, name: str, ledger: Ledger, seed: int) -> None:
         self.name = name
         self.ledger = ledger
-        self.told = tuple(Told() for _ in range(4))
+        self.changes = tuple(CountedChanges() for _ in range(4))
         #: Messages that must arrive, by number.
         self.promised: dict[int, Promise] = {}
-        #: Those whose readings nobody answered: they may still be on their way.
+        #: Those whose readings have no answer: they may still be on their way.
         self.unanswered_readings: set[int] = set()
         self._fired = 0
         self.client = DoorClient(fleet, name, Random(f"{seed} {name}"))
-        #: Who changes many settings at once has the controller for itself meanwhile.
+        #: A change of many settings has the controller for itself.
         self.lock = asyncio.Lock()
 
     @property
     def last_asked(self) -> float:
         """When the newest acknowledged change was asked for."""
-        return self.told[CHANGES].newest_at
+        return self.changes[CHANGES].newest_at
 
     async def count(self, place: int, client: DoorClient | None = None) -> bool:
         """Count a number up; return whether that is acknowledged."""
         client = client or self.client
         await client.connect()
-        printed = self.told[place]
-        printed.last += 1
-        number, asked_at, clock_at = printed.last, time.monotonic(), time.time()
+        changes = self.changes[place]
+        changes.last += 1
+        number, asked_at, clock_at = changes.last, time.monotonic(), time.time()
         try:
             answer = await client.ask(f"/eeprom.cgi?dword{place}={number}")
         except Gone:
-            printed.doubtful.add(number)
-            printed.unanswered[number] = GivenUp(client.port, clock_at, time.time())
+            changes.doubtful.add(number)
+            changes.unanswered[number] = GivenUp(client.port, clock_at, time.time())
             return False
         self._judge_status(answer)
-        return printed.note(number, asked_at, answer)
+        return changes.note(number, asked_at, answer)
 
     def _judge_status(self, answer: DoorAnswer) -> None:
         self.ledger.counts[f"answered {answer.status}"] += 1
@@ -181,7 +181,7 @@ class CountingClient:
             self.ledger.violation(f"{self.name} answered {answer.status}: {answer.body[:200]!r}")
 
     async def send_message(self) -> None:
-        """Let a rule send a numbered message; it is promised if all went on undisturbed."""
+        """Let a rule send a numbered message; it is promised if nothing interfered."""
         since, state = time.time(), await self.client.json("/api/state")
         started = time.monotonic() - state["uptime"]
         self._fired += 1

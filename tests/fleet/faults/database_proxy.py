@@ -1,19 +1,19 @@
-"""A way to the database that can be cut: what a node sends meanwhile arrives when it is mended."""
+"""A way to the database that can be cut: what a node sends arrives when it is restored."""
 
 import asyncio
 
 from tests.ports import free_port
 from tests.postgres_server import PostgresServer
 
-_AT_ONCE = 1 << 16
+_CHUNK_BYTES = 1 << 16
 
 
 class DatabaseProxy:
-    """Listens on loopback and leads to the socket of a server."""
+    """Listens on loopback and forwards to the socket of a server."""
 
     def __init__(self, server: PostgresServer) -> None:
         self.port = free_port()
-        #: Where new connections lead to.
+        #: The server of new connections.
         self.server = server
         #: Of the connections from now on; those that were broken off have one of their own.
         self._whole = asyncio.Event()
@@ -21,7 +21,7 @@ class DatabaseProxy:
         self._late: list[asyncio.Event] = []
         #: Bytes that are held at present.
         self.held = 0
-        #: Are new connections ended at once?
+        #: Are new connections ended immediately?
         self.is_refusing = False
         self._clients: set[asyncio.StreamWriter] = set()
         self._broken_off: set[asyncio.StreamWriter] = set()
@@ -29,7 +29,7 @@ class DatabaseProxy:
         self._server: asyncio.Server | None = None
 
     def address(self, database: str) -> str:
-        """Lead an address that names the socket through here."""
+        """Return an address of the server that leads through this proxy."""
         words = [word for word in database.split() if not word.startswith("host=")]
         return " ".join([f"host=127.0.0.1 port={self.port}", *words])
 
@@ -40,8 +40,8 @@ class DatabaseProxy:
         """Let nothing through; both ends believe that the other one is only slow."""
         self._whole.clear()
 
-    def mend(self) -> None:
-        """Deliver what was held, also of connections that have ended meanwhile."""
+    def restore(self) -> None:
+        """Deliver what was held, also of connections that have ended since."""
         for whole in (self._whole, *self._late):
             whole.set()
 
@@ -113,6 +113,6 @@ class DatabaseProxy:
 
 async def _read(reader: asyncio.StreamReader) -> bytes:
     try:
-        return await reader.read(_AT_ONCE)
+        return await reader.read(_CHUNK_BYTES)
     except OSError:
         return b""

@@ -1,4 +1,4 @@
-"""The comparison of what clients were told with what the database has seen."""
+"""The comparison of the answers to clients with what the database has seen."""
 
 import re
 from collections import Counter
@@ -15,22 +15,22 @@ from tests.soak.ledger import Ledger
 
 _NUMBER = re.compile(r"n=-?(\d+)")
 _PLACES = {CHANGES: "changes", MESSAGES: "beside messages", BULK: "bulk", DIRECT: "direct"}
-#: A door and the owner hold a request for so long each while nobody has the controller; and on a
-#: busy machine they are not at it at once.
+#: A door and the owner each hold a request for so long while no node has the controller; and a
+#: busy machine delays both.
 UNDER_WAY_S = 2 * DEADLINES["connection"].hold_s + 2.0
-#: How many examples of the same kind are told.
-_TOLD = 3
+#: The number of examples of the same kind that are shown.
+_EXAMPLES = 3
 
 
 class Verdict(Struct):
-    """Figures of a run; what must not be is in the ledger."""
+    """Figures of a run; violations are in the ledger."""
 
     acknowledged: int = 0
     lost: int = 0
     doubtful: int = 0
     #: Doubtful ones that were stored after all.
     doubtful_stored: int = 0
-    #: Changes that nobody had waited for and that came after a later one.
+    #: Changes that no client had waited for and that came after a later one.
     late: int = 0
     messages: int = 0
     messages_lost: int = 0
@@ -45,16 +45,16 @@ def judge(
     *,
     may_lose: bool = False,
 ) -> Verdict:
-    """Compare everything; where the database has lost its newest state only that is counted."""
+    """Compare everything; if the database may lose its newest state, count what is lost."""
     witness, verdict = Witness(fleet), Verdict()
     hangs = {node.port: node.hangs for node in fleet.nodes.values()}
     for place in _PLACES:
-        stored, audited = witness.stored(place), witness.audited(place)
+        stored, audited = witness.values_in_settings(place), witness.values_in_audit(place)
         for name, client in clients.items():
             rows, noted = stored.get(name, []), audited.get(name, set())
             _judge_numbers(client, place, rows, noted, hangs, verdict, ledger, may_lose)
     _judge_messages(witness, clients, arrived, verdict, ledger, may_lose)
-    _require_none(ledger, "written by who did not have it", witness.written_by_strangers())
+    _require_none(ledger, "written by a node that did not have it", witness.list_strange_writes())
     _require_none(ledger, "stored unlike the audit trail", witness.unlike_audit())
     _require_none(ledger, "batches out of order", witness.wrong_batches())
     _require_none(ledger, "audit entries out of order", witness.wrong_audit())
@@ -62,7 +62,7 @@ def judge(
 
 
 def _require_none(ledger: Ledger, what: str, found: Sequence[object]) -> None:
-    ledger.require(not found, f"{what}: {len(found)}, such as {list(found[:_TOLD])}")
+    ledger.require(not found, f"{what}: {len(found)}, such as {list(found[:_EXAMPLES])}")
 
 
 def _judge_numbers(
@@ -76,32 +76,32 @@ def _judge_numbers(
     may_lose: bool,
 ) -> None:
     stored = [row.number for row in rows]
-    printed, seen = client.told[place], set(stored)
+    changes, seen = client.changes[place], set(stored)
     what = f"{client.name}, {_PLACES[place]}"
     # One that came late may have set it back in the same batch: then only the audit trail shows it.
-    lost = sorted(printed.acknowledged - seen - set(audited))
-    verdict.acknowledged += len(printed.acknowledged)
+    lost = sorted(changes.acknowledged - seen - set(audited))
+    verdict.acknowledged += len(changes.acknowledged)
     verdict.lost += len(lost)
-    verdict.doubtful += len(printed.doubtful)
-    verdict.doubtful_stored += len(printed.doubtful & seen)
+    verdict.doubtful += len(changes.doubtful)
+    verdict.doubtful_stored += len(changes.doubtful & seen)
     if not may_lose:
         _require_none(ledger, f"{what}: acknowledged and not stored", lost)
-    _require_none(ledger, f"{what}: refused and stored", sorted(printed.refused & seen))
+    _require_none(ledger, f"{what}: refused and stored", sorted(changes.refused & seen))
     _require_none(
         ledger,
-        f"{what}: stored, but nobody asked for it",
-        sorted(seen - printed.acknowledged - printed.doubtful - printed.refused - {0}),
+        f"{what}: stored, but not asked for",
+        sorted(seen - changes.acknowledged - changes.doubtful - changes.refused - {0}),
     )
     again = [number for number, times in Counter(stored).items() if number and times > 1]
     _require_none(ledger, f"{what}: done more than once", again)
     if place != BULK:
-        # A bulk change that is gone on with may come after a later one. All else is in order, but
+        # A bulk change that is resumed may come after a later one. All else is in order, but
         # for single changes that `overtaken` allows.
-        late = overtaken(rows, printed.unanswered, hangs)
+        late = overtaken(rows, changes.unanswered, hangs)
         ordered = [number for number in stored if number not in late]
         ledger.require(ordered == sorted(ordered), f"{what}: out of order: {_disorder(ordered)}")
         verdict.late += len(late)
-        newest = max(printed.acknowledged, default=0)
+        newest = max(changes.acknowledged, default=0)
         if not may_lose and ordered:
             ledger.require(ordered[-1] >= newest, f"{what}: {ordered[-1]} is left of {newest}")
 
@@ -113,13 +113,13 @@ def overtaken(
 ) -> set[int]:
     """Return the changes that came after later ones and were allowed to.
 
-    Who gives a request up and asks elsewhere cannot take back the bytes: they are in the buffers of
-    the door, which may hang, or of the owner. That the client has closed its end does not make them
-    void, since HTTP allows to close it behind a request and to wait for the answer. So a request
-    without any answer may be carried out as long as it is under way, and no longer: until the door
-    has woken, and then until door and owner have given up looking for the controller. One that was
-    answered, with whatever, is never carried out later: an owner that has lost the controller
-    refuses it, and a batch in doubt is made void before the next one is written.
+    A client that gives up a request and asks elsewhere cannot take back the bytes: they are in the
+    buffers of the door, which may hang, or of the owner. A client that has closed its end does not
+    cancel them: HTTP allows closing it behind a request and waiting for the answer. So a request
+    without any answer may be carried out while it is under way, and no longer: until the door has
+    resumed, and then until door and owner have given up looking for the controller. An answered
+    request is never carried out later: an owner that has lost the controller refuses it, and a
+    batch in doubt is cancelled before the next one is written.
     """
     late: set[int] = set()
     newest = 0
@@ -144,7 +144,7 @@ def _under_way_until(request: GivenUp, hangs: Mapping[int, Sequence[Hang]]) -> f
 
 def _disorder(numbers: Sequence[int]) -> list[tuple[int, int]]:
     pairs = zip(numbers, numbers[1:], strict=False)
-    return [(one, other) for one, other in pairs if other < one][:_TOLD]
+    return [(one, other) for one, other in pairs if other < one][:_EXAMPLES]
 
 
 def _judge_messages(
@@ -174,10 +174,10 @@ def _judge_messages(
 def is_anticipated(
     client: CountingClient, number: int, durable: Mapping[tuple[str, int], float]
 ) -> bool:
-    """Tell whether a reading that came late has fired the rule in place of a promised one.
+    """Return whether a late reading has fired the rule in place of a promised one.
 
-    A client that got no answer looks at the reading anew and chooses one that fires. Where the one
-    that nobody answered comes between the two after all, it fires, and the next changes nothing.
+    A client that got no answer reads again and chooses a reading that fires. Where the one
+    without an answer comes between the two after all, it fires, and the next changes nothing.
     Its own message says so: it is stored while the client was at the promised one.
     """
     promise = client.promised[number]

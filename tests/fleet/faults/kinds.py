@@ -1,4 +1,4 @@
-"""The faults: each is inflicted once, waited out, and what must hold meanwhile is looked at."""
+"""The faults: each is inflicted once, waited out, and what must hold is checked."""
 
 import asyncio
 import time
@@ -10,12 +10,12 @@ from leverframe.fleet.cluster.lease import BEAT_S, LEASE_S
 from tests.fleet.faults.clients import DIRECT, DoorClient
 from tests.fleet.faults.processes import NodeProcess
 from tests.fleet.faults.scene import FaultScene
-from tests.fleet.faults.witness import changed_hands
+from tests.fleet.faults.witness import list_moved
 from tests.soak.controller import Gone
 from tests.stopwatch import delay_s
 
 DATABASE, NODE = "database", "node"
-#: How long things stay away, by the clock of a cluster whose times are not shortened.
+#: How long faults last, by the clock of a cluster whose times are not shortened.
 FROZEN_NODE_S, CUT_OFF_S, AWAY_S = 10.0, 12.0, 9.0
 #: Direct requests to a node that wakes up are tried for so long.
 DIRECT_S = 2.0
@@ -29,7 +29,7 @@ def _seconds(scene: FaultScene, seconds: float) -> float:
     return seconds * scene.size.shorten
 
 
-async def killed(scene: FaultScene) -> None:
+async def kill_node(scene: FaultScene) -> None:
     """`kill -9` of a node; it is started again when the others have its controllers."""
     node = scene.chance.choice(list(scene.fleet.nodes.values()))
     names = scene.names_of(node)
@@ -37,12 +37,12 @@ async def killed(scene: FaultScene) -> None:
         since = time.monotonic()
         await node.kill()
         scene.fleet.close_door(node)
-        scene.measured["served again"].append(await scene.served_again(names, since))
+        scene.measured["served again"].append(await scene.wait_until_served(names, since))
         await node.start()
-        await scene.shared_out()
+        await scene.wait_until_shared_out()
 
 
-async def stopped_in_order(scene: FaultScene) -> None:
+async def stop_in_order(scene: FaultScene) -> None:
     """A node that is stopped as for an update, and started again."""
     node = scene.chance.choice(list(scene.fleet.nodes.values()))
     names = scene.names_of(node)
@@ -50,12 +50,12 @@ async def stopped_in_order(scene: FaultScene) -> None:
     scene.fleet.close_door(node)
     status = await node.stop()
     scene.ledger.require(status == 0, f"{node.name} ended with status {status}")
-    scene.measured["served again"].append(await scene.served_again(names, since))
+    scene.measured["served again"].append(await scene.wait_until_served(names, since))
     await node.start()
-    await scene.shared_out()
+    await scene.wait_until_shared_out()
 
 
-async def frozen_node(scene: FaultScene) -> None:
+async def freeze_node(scene: FaultScene) -> None:
     """SIGSTOP of a node, which wakes when others have its controllers."""
     node = scene.chance.choice(list(scene.fleet.nodes.values()))
     names = scene.names_of(node)
@@ -63,31 +63,31 @@ async def frozen_node(scene: FaultScene) -> None:
         since = time.monotonic()
         node.freeze()
         scene.fleet.close_door(node)
-        scene.measured["served again"].append(await scene.served_again(names, since))
+        scene.measured["served again"].append(await scene.wait_until_served(names, since))
         await asyncio.sleep(since + _seconds(scene, FROZEN_NODE_S) - time.monotonic())
         node.wake()
         await _ask_directly(scene, node, names, DIRECT_S)
-        await scene.shared_out()
+        await scene.wait_until_shared_out()
 
 
-async def cut_off(scene: FaultScene) -> None:
-    """A node that does not reach the database; what it sent meanwhile arrives late."""
+async def cut_node_off(scene: FaultScene) -> None:
+    """A node that does not reach the database; what it sent arrives late."""
     node = scene.proxied
     names = scene.names_of(node)
     with scene.ledger.fault(NODE):
         since = time.monotonic()
         scene.proxy.cut()
         scene.fleet.close_door(node)
-        served = asyncio.create_task(scene.served_again(names, since))
+        served = asyncio.create_task(scene.wait_until_served(names, since))
         # It may act until the end of its lease; from then on it must not.
         await asyncio.sleep(_seconds(scene, LEASE_S + BEAT_S))
         await _refuses_and_reads(scene, node, names)
         scene.measured["served again"].append(await served)
         await asyncio.sleep(since + _seconds(scene, CUT_OFF_S) - time.monotonic())
-        scene.proxy.mend()
+        scene.proxy.restore()
         node.is_open = True
         await _ask_directly(scene, node, names, DIRECT_S)
-        await scene.shared_out()
+        await scene.wait_until_shared_out()
 
 
 async def _refuses_and_reads(scene: FaultScene, node: NodeProcess, names: Collection[str]) -> None:
@@ -121,7 +121,7 @@ async def _refuses_and_reads(scene: FaultScene, node: NodeProcess, names: Collec
 async def _ask_directly(
     scene: FaultScene, node: NodeProcess, names: Collection[str], seconds: float
 ) -> None:
-    """Ask a node that has lost controllers for them: it leads to who has them, or refuses."""
+    """Ask a node that has lost controllers for them: it forwards to their owners, or refuses."""
     tagged = [name for name in names if name not in scene.untagged]
     until = time.monotonic() + _seconds(scene, seconds)
     while time.monotonic() < until:
@@ -142,7 +142,7 @@ async def _ask_once(scene: FaultScene, node: NodeProcess, name: str) -> None:
         answer = await direct.ask("/outs.cgi?out3=1")
         state = await other.json("/api/state")
         if answer.status == 200 and state["uptime"] > before:
-            scene.ledger.counts["direct requests led to the owner"] += 1
+            scene.ledger.counts["direct requests forwarded to the owner"] += 1
             scene.ledger.require(state["OUT3"] == 1, f"{node.name} switched {name} itself")
     except Gone:
         pass
@@ -158,19 +158,19 @@ def _another_door(scene: FaultScene, node: NodeProcess) -> int:
 # --- the database -----------------------------------------------------------------------------
 
 
-async def restarted(scene: FaultScene) -> None:
+async def restart_database(scene: FaultScene) -> None:
     await _database_away(scene, "fast", 0)
 
 
-async def crashed(scene: FaultScene) -> None:
+async def crash_database(scene: FaultScene) -> None:
     await _database_away(scene, "immediate", 0)
 
 
-async def away(scene: FaultScene) -> None:
+async def stop_database_for_long(scene: FaultScene) -> None:
     await _database_away(scene, "fast", AWAY_S)
 
 
-async def frozen_database(scene: FaultScene) -> None:
+async def freeze_database(scene: FaultScene) -> None:
     """All its processes are stopped for a while: what was sent to it may be stored later."""
     before = await _before(scene)
     with scene.ledger.fault(DATABASE):
@@ -204,7 +204,7 @@ async def _before(scene: FaultScene) -> Before:
 
 async def _without_database(scene: FaultScene, before: Before, seconds: float) -> dict[str, float]:
     """Look for so long how regularly outputs are switched; return the longest gaps, less the time
-    in which nodes, or who looks, were kept from running.
+    in which nodes, or this process, were kept from running.
 
     When the leases have run out every node is asked for what it then refuses.
     """
@@ -223,36 +223,36 @@ async def _without_database(scene: FaultScene, before: Before, seconds: float) -
 
 
 async def _back(scene: FaultScene, before: Before, gaps: dict[str, float]) -> None:
-    """Wait until all take changes again; they have stayed where they were, and went on switching.
+    """Wait until all take changes again; they have stayed where they were, and kept switching.
 
     One that was on its way when the database went stood still, of course: its former node has
     stopped it, and the next one cannot read it. It did not answer just before, or changed hands
-    since: nobody starts again what may have been given up already.
+    since: no node starts again what may have been given up already.
     """
     owners = before.owners
     since = time.monotonic()
-    scene.measured["served again"].append(await scene.served_again(scene.clients, since))
+    scene.measured["served again"].append(await scene.wait_until_served(scene.clients, since))
     still = scene.fleet.owners()
     moved = [name for name, node in owners.items() if node != still[name] or node is None]
     scene.ledger.counts["moved by a fault of the database"] += len(moved)
     if scene.size.shorten == 1.0 and not scene.is_moving:
         scene.ledger.require(not moved, f"controllers have moved: {sorted(moved)[:5]}")
-    stayed = before.running - await asyncio.to_thread(changed_hands, scene.fleet, before.at)
+    stayed = before.running - await asyncio.to_thread(list_moved, scene.fleet, before.at)
     scene.ledger.counts["on their way when the database went"] += len(gaps.keys() - stayed)
     for name in gaps.keys() & stayed:
         scene.ledger.note("s between switches without a database", gaps[name])
         scene.ledger.require(
             gaps[name] < 1 + LATE_S, f"{name} was not switched for {gaps[name]:.1f} s"
         )
-    await scene.shared_out()
+    await scene.wait_until_shared_out()
 
 
 KINDS: dict[str, Fault] = {
-    "kill": killed,
-    "stop": frozen_node,
-    "cut": cut_off,
-    "restart": restarted,
-    "crash": crashed,
-    "away": away,
-    "freeze": frozen_database,
+    "kill": kill_node,
+    "stop": freeze_node,
+    "cut": cut_node_off,
+    "restart": restart_database,
+    "crash": crash_database,
+    "away": stop_database_for_long,
+    "freeze": freeze_database,
 }

@@ -38,7 +38,7 @@ class NodeProcess:
         self.port = free_port()
         self.data = folder / name
         self.log = folder / f"{name}.log"
-        #: Is it worth asking? Not one that was killed or frozen.
+        #: Whether clients should use it: not if it was killed or frozen.
         self.is_open = False
         self.hangs: list[Hang] = []
         config = folder / f"{name}.toml"
@@ -60,7 +60,7 @@ class NodeProcess:
         async with asyncio.timeout(START_S):
             line = await self._process.stdout.readline()
         if b'"ready"' not in line:
-            raise AssertionError(f"{self.name} did not start: {line!r} {self.last_words()}")
+            raise AssertionError(f"{self.name} failed to start: {line!r} {self.last_words()}")
         self.is_open = True
 
     @property
@@ -77,7 +77,7 @@ class NodeProcess:
             await self._process.wait()
 
     async def stop(self) -> int:
-        """End it in order; return its status."""
+        """Stop it in order; return its exit status."""
         self.is_open = False
         assert self._process is not None
         self._process.terminate()
@@ -90,7 +90,7 @@ class NodeProcess:
         self._signal(signal.SIGSTOP)
 
     def wake(self) -> None:
-        """Let it go on; who asks it from now on is at its door."""
+        """Let it continue, and open its door to clients."""
         self.hangs[-1].until = time.time()
         self._signal(signal.SIGCONT)
         self.is_open = True
@@ -102,7 +102,7 @@ class NodeProcess:
 
 class LeavingClient(Protocol):
     def leave(self, port: int) -> None:
-        """Give a connection up that was made there."""
+        """Close the connection to that door."""
 
 
 class FaultedFleet:
@@ -113,7 +113,7 @@ class FaultedFleet:
         self.shorten = shorten
         self.nodes: dict[str, NodeProcess] = {}
         self._folder = folder
-        #: Those who are told of a door that has closed.
+        #: Those that leave a door that has closed.
         self.clients: WeakSet[LeavingClient] = WeakSet()
 
     async def add_node(self, name: str, database: str | None = None) -> NodeProcess:
@@ -147,7 +147,7 @@ class FaultedFleet:
         return dict(self.ask("SELECT name, node FROM controller"))
 
     def is_shared_out(self) -> bool:
-        """Has every node its part, and nobody more than one controller above another?"""
+        """Has every node its part, and no node more than one controller above another?"""
         owners = list(self.owners().values())
         counts = [owners.count(name) for name, node in self.nodes.items() if node.runs]
         return None not in owners and max(counts) - min(counts) <= 1

@@ -14,42 +14,42 @@ from tests.soak.controller import Gone
 _WENT_BACK = "was rolled back"
 
 
-async def promoted(scene: FaultScene) -> None:
+async def promote_standby(scene: FaultScene) -> None:
     """Kill the primary for good; the synchronous standby has everything that was acknowledged.
 
-    The place of the one that is gone is for the next standby.
+    The former primary becomes the next standby.
     """
     with scene.ledger.fault(DATABASE):
         await asyncio.to_thread(scene.server.stop, "immediate")
         await asyncio.to_thread(promote, scene.standby)
         scene.change_servers()
         since = time.monotonic()
-        scene.measured["served again"].append(await scene.served_again(scene.clients, since))
+        scene.measured["served again"].append(await scene.wait_until_served(scene.clients, since))
         await asyncio.to_thread(follow, scene.standby, scene.server, synchronous=True)
-    await scene.shared_out()
+    await scene.wait_until_shared_out()
 
 
-async def promoted_behind(scene: FaultScene) -> None:
-    """Promote a standby that has not heard the last of it: every node notices, tells and refuses.
+async def promote_standby_behind(scene: FaultScene) -> None:
+    """Promote a standby that lacks the newest changes: every node notices, reports and refuses.
 
-    Started again, as the sentence says, they accept what is there.
+    Restarted, as the message says, they accept the present state.
     """
     with scene.ledger.fault(DATABASE):
         await asyncio.to_thread(scene.standby.stop)
-        # What is acknowledged from now on the standby will not have heard of.
-        await scene.served_again(scene.clients, time.monotonic())
+        # The standby does not have what is acknowledged from now on.
+        await scene.wait_until_served(scene.clients, time.monotonic())
         await asyncio.to_thread(scene.server.stop, "immediate")
         await asyncio.to_thread(scene.standby.start)
         await asyncio.to_thread(promote, scene.standby)
         scene.change_servers()
         since = time.monotonic()
         for node in scene.fleet.nodes.values():
-            await _tells(scene, node, since)
-        # One door leads to the other, so both must know.
+            await _wait_until_noticed(scene, node, since)
+        # A door forwards to the other, so both must know.
         for node in scene.fleet.nodes.values():
-            await _refuses(scene, node)
+            await _require_refusals(scene, node)
         await asyncio.gather(*(_start_again(scene, one) for one in scene.fleet.nodes.values()))
-        await scene.served_again(scene.clients, time.monotonic())
+        await scene.wait_until_served(scene.clients, time.monotonic())
 
 
 async def _start_again(scene: FaultScene, node: NodeProcess) -> None:
@@ -58,10 +58,10 @@ async def _start_again(scene: FaultScene, node: NodeProcess) -> None:
     await node.start()
 
 
-async def _tells(scene: FaultScene, node: NodeProcess, since: float) -> None:
+async def _wait_until_noticed(scene: FaultScene, node: NodeProcess, since: float) -> None:
     """Wait until a node has noticed that the database has gone back.
 
-    Each tells for the others too, by name: what another one noticed says nothing of this one.
+    Each reports for the others too, by name; what another node noticed proves nothing here.
     """
     client = DoorClient(scene.fleet, "", scene.dice, node.port)
     until = since + PATIENCE_S
@@ -80,8 +80,8 @@ async def _tells(scene: FaultScene, node: NodeProcess, since: float) -> None:
     client.close()
 
 
-async def _refuses(scene: FaultScene, node: NodeProcess) -> None:
-    """Look that a node does nothing for its controllers, and says why."""
+async def _require_refusals(scene: FaultScene, node: NodeProcess) -> None:
+    """Check that a node refuses requests for its controllers, with the reason."""
     for name in scene.names_of(node):
         asking = DoorClient(scene.fleet, name, scene.dice, node.port)
         answer = await asking.ask("/outs.cgi?out4=1")

@@ -1,4 +1,4 @@
-"""`leverframe` with the times of a cluster made shorter, so that a fault takes a test less long.
+"""`leverframe` with shorter times of a cluster, so that tests of faults are faster.
 
 python -m tests.fleet.faults.quick_node 0.33 fleet run ...
 """
@@ -10,11 +10,11 @@ from leverframe.storage.lanes import postgres_connection
 
 
 def shorten(factor: float) -> None:
-    """Make leases, beats and patience shorter; before anything else has taken them over."""
+    """Shorten leases, beats and patience before any other module imports them."""
     lease.LEASE_S *= factor
     lease.BEAT_S *= factor
     postgres_connection.PATIENCE_S *= factor
-    # The default was taken over where the class was made.
+    # The class has taken the default over already.
     setattr(lease.PeerWatch.__init__, "__defaults__", (lease.LEASE_S,))  # noqa: B010
 
 

@@ -1,4 +1,4 @@
-"""A fleet under load: nodes, their database, clients that count, and who receives the messages."""
+"""A fleet under load: nodes, their database, clients that count, and the receiver of messages."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ _TARGET = "/stm.cgi?http1=127.0.0.1:{port}/in/{name}?n=%250590"
 TAG = "counted"
 PATIENCE_S = 60.0
 LOOK_S = 0.02
-#: Less than a request is held for a controller that nobody has.
+#: Less than a request is held for a controller that no node has.
 RUNNING_WITHIN_S = 2.0
 
 
@@ -48,7 +48,7 @@ class Size(Struct, frozen=True):
 
     nodes: int = 3
     controllers: int = 30
-    #: So many of them, the last ones, are left alone by bulk changes.
+    #: The number of controllers, the last ones, without bulk changes.
     untagged: int = 0
     #: Between two changes of the same controller.
     pause_s: float = 0.1
@@ -76,13 +76,13 @@ class FaultScene:
         self.ledger = ledger
         self.size = size
         self.seed = seed
-        #: For what is inflicted, and for whatever else is left to chance.
+        #: Random numbers for the faults, and for everything else.
         self.chance, self.dice = Random(seed), Random(seed + 1)
         self.clients: dict[str, CountingClient] = {}
         self.untagged: list[str] = []
-        #: Does somebody move controllers now and then?
+        #: Are controllers moved now and then?
         self.is_moving = False
-        #: Times that were measured, by what they are.
+        #: Measured times, by their name.
         self.measured: defaultdict[str, list[float]] = defaultdict(list)
         #: Messages by controller and number.
         self.arrived: Counter[tuple[str, int]] = Counter()
@@ -109,7 +109,7 @@ class FaultScene:
         return self._standby
 
     def change_servers(self) -> None:
-        """Take the standby for the primary from now on, and the other way round."""
+        """Swap the standby and the primary from now on."""
         self.server, self._standby = self.standby, self.server
         self.proxy.server = self.server
 
@@ -125,7 +125,7 @@ class FaultScene:
         if untagged:
             first = count - untagged + 1
             await self._add(f"count={untagged}&first={first}&name=c-%7Bn%7D")
-        await self.shared_out()
+        await self.wait_until_shared_out()
         names = [f"c-{number}" for number in range(1, count + 1)]
         self.untagged = names[count - untagged :]
         for name in names:
@@ -137,7 +137,7 @@ class FaultScene:
             )
             for one in self.clients.values()
         ]
-        await self.served_again(self.clients, time.monotonic())
+        await self.wait_until_served(self.clients, time.monotonic())
 
     async def _add(self, query: str) -> None:
         async with asyncio.timeout(PATIENCE_S):
@@ -162,14 +162,14 @@ class FaultScene:
 
     async def post(self, what: str) -> dict[str, object]:
         """Ask a node for something that concerns many controllers; raise Gone without an answer,
-        or with one that says why not."""
+        or with a refusal."""
         client = DoorClient(self.fleet, "", self.dice)
         try:
             answer = await client.ask(f"/api/fleet/{what}", "POST")
             if answer.status != 200:
                 raise Refused(answer.body.decode()[:300])
-            printed: dict[str, object] = json.loads(answer.body)
-            return printed
+            report: dict[str, object] = json.loads(answer.body)
+            return report
         finally:
             client.close()
 
@@ -188,7 +188,7 @@ class FaultScene:
             await asyncio.sleep(LOOK_S)
         return time.monotonic() - began
 
-    async def served_again(self, names: Iterable[str], since: float) -> float:
+    async def wait_until_served(self, names: Iterable[str], since: float) -> float:
         """Wait until a change of each was acknowledged that was asked for since; return how long
         that took."""
         waiting = set(names)
@@ -202,7 +202,7 @@ class FaultScene:
         await self.until(all_served, f"changes of {sorted(waiting)[:3]} are acknowledged")
         return time.monotonic() - since
 
-    async def shared_out(self) -> None:
+    async def wait_until_shared_out(self) -> None:
         """Wait until every node has its part."""
         until = time.monotonic() + PATIENCE_S
         while not await asyncio.to_thread(self.fleet.is_shared_out):
@@ -212,7 +212,7 @@ class FaultScene:
             await asyncio.sleep(0.1)
 
     async def running(self) -> set[str]:
-        """Return the controllers that answer at once, which those on their way do not."""
+        """Return the controllers that answer soon, which those on their way do not."""
         found = set()
 
         async def look(name: str) -> None:
@@ -230,7 +230,7 @@ class FaultScene:
         return found
 
     async def switch_times(self, names: Collection[str], over: asyncio.Event) -> dict[str, float]:
-        """Look at controllers until it is over; return the longest time between two switches."""
+        """Watch controllers until it is over; return the longest time between two switches."""
         times: dict[str, set[float]] = {name: set() for name in names}
 
         async def look(name: str) -> None:
@@ -248,23 +248,23 @@ class FaultScene:
         return {name: _longest_gap(seen) for name, seen in times.items()}
 
     async def bulk_change(self, number: int) -> None:
-        """Set a number of many controllers at once, and note what was told of each."""
+        """Set a number of many controllers together, and note each answer."""
         asked_at = time.monotonic()
         for name, client in self.clients.items():
             if name not in self.untagged:
-                client.told[BULK].doubtful.add(number)
+                client.changes[BULK].doubtful.add(number)
         try:
-            printed = await self.post(f"send?command=eeprom.cgi%3Fdword{BULK}%3D{number}&tag={TAG}")
+            report = await self.post(f"send?command=eeprom.cgi%3Fdword{BULK}%3D{number}&tag={TAG}")
         except Gone:
             return
-        results = printed["results"]
+        results = report["results"]
         assert isinstance(results, list)
         for one in results:
             if one["status"] == 200:
-                told_of = self.clients[one["name"]].told[BULK]
-                told_of.doubtful.discard(number)
-                told_of.acknowledged.add(number)
-                told_of.newest_at = asked_at
+                changes = self.clients[one["name"]].changes[BULK]
+                changes.doubtful.discard(number)
+                changes.acknowledged.add(number)
+                changes.newest_at = asked_at
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -312,6 +312,6 @@ async def fault_scene(
             yield scene
         finally:
             scene.over.set()
-            proxy.mend()
+            proxy.restore()
             await fleet.close()
             await proxy.close()

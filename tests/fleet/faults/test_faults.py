@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.faults.promotion import promoted_behind
+from tests.fleet.faults.promotion import promote_standby_behind
 from tests.fleet.faults.scene import Size, fault_scene
 from tests.postgres_server import postgres_server
 from tests.postgres_standby import standby_of
@@ -15,7 +15,7 @@ from tests.soak.ledger import Ledger
 SHORT = Size(nodes=2, controllers=8, untagged=2, pause_s=0.05, message_every=4, shorten=1 / 3)
 
 
-#: On a machine that is too busy for leases of a second a test fails before the whole run is ended.
+#: On a machine too busy for leases of a second, a test fails before the whole run is ended.
 LONGEST_S = 100.0
 OF_DATABASE = {"restart", "crash", "away", "freeze", "promote"}
 OF_WAY = {"cut", "break off"}
@@ -25,7 +25,7 @@ PARTS = {"nodes": FAULTS.keys() - OF_DATABASE - OF_WAY, "way": OF_WAY, "database
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kinds", PARTS.values(), ids=PARTS.keys())
-async def test_nothing_acknowledged_is_lost_through_faults(kinds: set[str], tmp_path: Path) -> None:
+async def test_faults_lose_no_acknowledged_change(kinds: set[str], tmp_path: Path) -> None:
     async with asyncio.timeout(LONGEST_S), short_fleet_story(tmp_path, SHORT, kinds) as story:
         await story.run(0)
     ledger = story.ledger
@@ -42,7 +42,7 @@ async def test_changes_missing_on_a_promoted_standby_are_reported(tmp_path: Path
             asyncio.timeout(LONGEST_S),
             fault_scene(server, tmp_path, ledger, SHORT, 1, standby) as scene,
         ):
-            await promoted_behind(scene)
+            await promote_standby_behind(scene)
             verdict = await scene.end(may_lose=True)
     assert ledger.violations == []
     assert verdict.lost > 0

@@ -1,4 +1,4 @@
-"""The checker of the faults itself: which order of changes it takes, and which not."""
+"""The checker of the faults itself: which orders of changes it accepts, and which not."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ GIVEN_UP = {2: GivenUp(80, 10.0, 12.0)}
 HANGS = {80: [Hang(9.0, 30.0)]}
 
 
-def stored(*numbers: int, last_at: float) -> list[StoredNumber]:
+def store_numbers(*numbers: int, last_at: float) -> list[StoredNumber]:
     return [StoredNumber(number, last_at) for number in numbers]
 
 
@@ -29,16 +29,16 @@ def stored(*numbers: int, last_at: float) -> list[StoredNumber]:
         ((1, 3, 2), 30.5, {}, set()),
         ((1, 3, 2), 30.5, {80: [Hang(13.0, 30.0)]}, set()),
         ((1, 3, 2), 30.5, {81: [Hang(9.0, 30.0)]}, set()),
-        # Somebody has answered it.
+        # It has an answer.
         ((1, 4, 3), 30.5, HANGS, set()),
-        # It came in time, though nobody answered.
+        # It came in time, though without an answer.
         ((1, 2, 3), 30.5, HANGS, set()),
     ],
 )
-def test_only_unanswered_changes_arrive_late_while_under_way(
+def test_unanswered_changes_may_arrive_late_while_under_way(
     numbers: tuple[int, ...], at: float, hangs: dict[int, list[Hang]], allowed: set[int]
 ) -> None:
-    assert overtaken(stored(*numbers, last_at=at), GIVEN_UP, hangs) == allowed
+    assert overtaken(store_numbers(*numbers, last_at=at), GIVEN_UP, hangs) == allowed
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_only_unanswered_changes_arrive_late_while_under_way(
         ({7}, 9.9, False),
         ({7}, 11.1, False),
         ({7}, None, False),
-        # Somebody has answered it.
+        # It has an answer.
         (set(), 10.5, False),
     ],
 )
-def test_a_promised_message_is_missing_only_where_a_late_reading_has_fired_its_rule(
+def test_promised_message_is_missing_only_if_a_late_reading_fired_its_rule(
     unanswered: set[int], late_at: float | None, allowed: bool, tmp_path: Path
 ) -> None:
     client = CountingClient(FaultedFleet("", tmp_path, 1.0), "c-1", Ledger("test"), 1)

@@ -97,7 +97,7 @@ class SeenRow(Struct, frozen=True):
 
     @property
     def audited_numbers(self) -> list[int] | None:
-        """Return what an entry of the audit trail says the numbers became, if it does."""
+        """Return the new numbers by an entry of the audit trail, if it has them."""
         assert self.value is not None
         entry = json.decode(json.decode(self.value, type=str), type=AuditEntry)
         return next((change.new for change in entry.changes if change.path == _NUMBERS), None)
@@ -112,7 +112,7 @@ def install(fleet: FaultedFleet) -> None:
     fleet.ask(TABLES)
 
 
-def _opened(fleet: FaultedFleet, rows: list[SeenRow]) -> list[SeenRow]:
+def _open_messages(fleet: FaultedFleet, rows: list[SeenRow]) -> list[SeenRow]:
     """Open messages, which nodes seal with the key of the fleet."""
     key_file = KeyFile(next(iter(fleet.nodes.values())).data / "fleet.key")
     numbers = dict(fleet.ask("SELECT name, number FROM controller"))
@@ -130,25 +130,25 @@ class StoredNumber(NamedTuple):
     at: float
 
 
-def changed_hands(fleet: FaultedFleet, since: float) -> set[str]:
-    """Return the controllers that somebody has taken or given up since then."""
+def list_moved(fleet: FaultedFleet, since: float) -> set[str]:
+    """Return the controllers that a node has taken or given up since then."""
     query = "SELECT name FROM witness.placement WHERE at >= to_timestamp(%s)"
     return {name for (name,) in fleet.ask(query, since)}
 
 
 class Witness:
-    """All that was seen, read at the end."""
+    """All rows of the witness, read at the end."""
 
     def __init__(self, fleet: FaultedFleet) -> None:
         self.numbers = _rows(fleet, "number")
         self.audit = _rows(fleet, "audit")
-        self.messages = _opened(fleet, _rows(fleet, "message"))
+        self.messages = _open_messages(fleet, _rows(fleet, "message"))
         self.batches: list[tuple[Any, ...]] = fleet.ask(
             "SELECT node, epoch, batch FROM witness.batch ORDER BY seen"
         )
 
-    def written_by_strangers(self) -> list[str]:
-        """Tell of rows that somebody wrote who did not have the controller."""
+    def list_strange_writes(self) -> list[str]:
+        """List the rows that a node wrote without having the controller."""
         return [
             f"{row.node} (epoch {row.epoch}) wrote {row.key} of {row.name}, which {row.owner} had"
             for row in (*self.numbers, *self.audit, *self.messages)
@@ -156,7 +156,7 @@ class Witness:
         ]
 
     def wrong_batches(self) -> list[str]:
-        """Tell of batches of a node that do not follow the one before, or fall back in epoch."""
+        """List the batches of a node that do not follow the one before, or fall back in epoch."""
         wrong = []
         last: dict[str, tuple[int, int]] = {}
         for node, epoch, batch in self.batches:
@@ -167,7 +167,7 @@ class Witness:
         return wrong
 
     def wrong_audit(self) -> list[str]:
-        """Tell of entries whose number was there already, or is not above the one before."""
+        """List the entries whose number was there already, or is not above the one before."""
         wrong = []
         last: dict[str, str] = {}
         for row in self.audit:
@@ -177,7 +177,7 @@ class Witness:
         return wrong
 
     def unlike_audit(self) -> list[str]:
-        """Tell of numbers that are not what the newest entry of the same batch says."""
+        """List the numbers that are not what the newest entry of the same batch says."""
         newest = {
             row.written_in: numbers
             for row in self.audit
@@ -189,7 +189,7 @@ class Witness:
             if (said := newest.get(row.written_in, row.numbers)) != row.numbers
         ]
 
-    def audited(self, place: int) -> dict[str, set[int]]:
+    def values_in_audit(self, place: int) -> dict[str, set[int]]:
         """Return the values that one number of each controller was ever set to.
 
         Of several changes in one batch the settings show the last one only.
@@ -200,7 +200,7 @@ class Witness:
                 found.setdefault(row.name, set()).add(numbers[place])
         return found
 
-    def stored(self, place: int) -> dict[str, list[StoredNumber]]:
+    def values_in_settings(self, place: int) -> dict[str, list[StoredNumber]]:
         """Return the values that one number of each controller has had, in order."""
         found: dict[str, list[StoredNumber]] = {}
         for row in self.numbers:

@@ -10,7 +10,7 @@ import pytest
 
 from leverframe.__main__ import main
 
-#: A folder in which nobody, not even the administrator of the machine, can make files.
+#: A folder in which not even the administrator of the machine can create files.
 FORBIDDEN = "/sys"
 
 
@@ -20,7 +20,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> str:
+def read_error(capsys: pytest.CaptureFixture[str]) -> str:
     """The one line that was printed."""
     output, errors = capsys.readouterr()
     assert output == ""
@@ -64,7 +64,7 @@ def test_a_command_line_that_is_not_understood(
     with pytest.raises(SystemExit) as left:
         main(arguments.split())
     assert left.value.code == 2
-    assert words in told(capsys)
+    assert words in read_error(capsys)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_a_command_line_that_is_not_understood(
         (["remove-snapshot", ""], "LABEL"),
     ],
 )
-def test_an_empty_word_chooses_nobody_instead_of_all(
+def test_empty_value_is_refused_instead_of_selecting_all(
     arguments: list[str], shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
         main(["fleet", *arguments])
-    assert f"argument {shown}: the value is empty" in told(capsys)
+    assert f"argument {shown}: the value is empty" in read_error(capsys)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_an_empty_word_chooses_nobody_instead_of_all(
         (f"run --data {FORBIDDEN}/leverframe", "choose another folder with --data"),
         (f"run --data {FORBIDDEN}/leverframe/deep", "choose another folder with --data"),
         ("run --syslog /nowhere", "use /dev/log, HOST or HOST:PORT"),
-        ("run --tls-certificate a --tls-key b", "certificate a and its key b cannot be used"),
+        ("run --tls-certificate a --tls-key b", "certificate a or its key b cannot be used"),
         ("run --data d --firmware-key none.pub", "--firmware-key: "),
         ("run --data d --ca-file none.pem", "--ca-file: "),
         ("commands --hw 9", "3.0, 3.5"),
@@ -114,7 +114,7 @@ def test_an_empty_word_chooses_nobody_instead_of_all(
         ("firmware build a.img --hw 3.9 --sw 9.99", "newest version for it is 1.75"),
         ("config check --config none.toml", "none.toml cannot be read"),
         ("board check --config none.toml", "none.toml cannot be read"),
-        ("passwd nobody --generate --data .", "nobody"),
+        ("passwd stranger --generate --data .", "stranger"),
         ("simulate none.toml", "none.toml"),
         ("site build none", "none: No such file or directory; check the name"),
         ("site reset --config none.toml", "none.toml cannot be read"),
@@ -123,11 +123,11 @@ def test_an_empty_word_chooses_nobody_instead_of_all(
         ("firmware build a.img --hw 3.9 --sw 7", "1.36"),
     ],
 )
-def test_what_cannot_be_done(
+def test_impossible_command_is_refused_in_one_line(
     arguments: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments.split()) == 2
-    assert words in told(capsys)
+    assert words in read_error(capsys)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_mistake_is_never_taken_for_the_answer_no(
     arguments: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments.split()) == 2
-    told(capsys)
+    read_error(capsys)
 
 
 @pytest.mark.parametrize("package", ["msgspec", "rich"])
@@ -165,14 +165,14 @@ def run_program(arguments: str, output: int | IO[bytes]) -> tuple[int, str]:
 @pytest.mark.parametrize(
     "arguments", ["config example", "commands", "firmware show a.img", "site build pages"]
 )
-def test_a_full_disk_behind_the_output_is_told(here: Path, arguments: str) -> None:
+def test_full_disk_behind_the_output_is_reported(here: Path, arguments: str) -> None:
     main(["firmware", "build", "a.img", "--hw", "3.9", "--sw", "1.75"])
     (here / "pages").mkdir()
     (here / "pages" / "index.html").write_text("front", encoding="utf-8")
     with open("/dev/full", "wb") as full:
-        code, told = run_program(arguments, full)
+        code, error = run_program(arguments, full)
     assert code == 2
-    assert told == (
+    assert error == (
         "leverframe: Writing failed: No space left on device; free some space there,"
         " or choose another path.\n"
     )
@@ -187,14 +187,14 @@ def test_a_reader_who_has_seen_enough_is_no_mistake() -> None:
         os.close(writing)
 
 
-def test_links_in_a_circle_and_folders_for_files_are_told(
+def test_link_loops_and_folders_for_files_are_reported(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "circle").symlink_to("circle")
     assert main(["firmware", "show", "circle"]) == 2
-    assert "the symbolic links form a loop" in told(capsys)
+    assert "the symbolic links form a loop" in read_error(capsys)
     assert main(["firmware", "show", "."]) == 2
-    assert "Is a directory; use the path of a file." in told(capsys)
+    assert "Is a directory; use the path of a file." in read_error(capsys)
 
 
 def test_a_fault_of_the_program_is_not_hidden() -> None:

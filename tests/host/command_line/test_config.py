@@ -29,12 +29,12 @@ def test_the_check_says_where_every_value_comes_from(
     monkeypatch.setenv("LEVERFRAME_PORT", "2")
     monkeypatch.setenv("LEVERFRAME_TLS", "false")
     assert main(["config", "check", "--config", str(path), "--port", "3"]) == 0
-    told = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines()}
-    assert told["host"] == ["host", '"::1"', f"{path},", "line", "1"]
-    assert told["port"] == ["port", "3", "--port"]
-    assert told["tls"] == ["tls", "false", "LEVERFRAME_TLS"]
-    assert told["timezone"] == ["timezone", '"UTC"', "default"]
-    assert told["board.outputs.OUT0"][-3:] == [f"{path},", "line", "7"]
+    lines = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines()}
+    assert lines["host"] == ["host", '"::1"', f"{path},", "line", "1"]
+    assert lines["port"] == ["port", "3", "--port"]
+    assert lines["tls"] == ["tls", "false", "LEVERFRAME_TLS"]
+    assert lines["timezone"] == ["timezone", '"UTC"', "default"]
+    assert lines["board.outputs.OUT0"][-3:] == [f"{path},", "line", "7"]
 
 
 def test_the_check_of_a_wrong_file_ends_with_a_line_for_each_mistake(
@@ -43,9 +43,9 @@ def test_the_check_of_a_wrong_file_ends_with_a_line_for_each_mistake(
     path = tmp_path / "cellar.toml"
     path.write_text("prot = 1\ntls = 2\n")
     assert main(["config", "check", "--config", str(path)]) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.splitlines() == [
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.splitlines() == [
         f"leverframe: {path}, line 1: Unknown key prot. Did you mean port?",
         f"leverframe: {path}, line 2: tls must be true or false, not 2.",
     ]
@@ -57,6 +57,6 @@ def test_other_variables_are_not_printed(
     monkeypatch.setenv("SMTP_PASSWORD", "hunter2")
     monkeypatch.setenv("LEVERFRAME_SECRET", "hunter2")
     assert main(["config", "check"]) == 1
-    told = capsys.readouterr()
-    assert "LEVERFRAME_SECRET" in told.err
-    assert "hunter2" not in told.out + told.err
+    output = capsys.readouterr()
+    assert "LEVERFRAME_SECRET" in output.err
+    assert "hunter2" not in output.out + output.err

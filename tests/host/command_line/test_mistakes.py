@@ -117,14 +117,14 @@ MISTAKES = [
         "unknown hardware version",
         "run --hw 4.0",
         2,
-        "leverframe: --hw: Hardware '4.0' is unknown. Choose one of 3.0, 3.5, 3.6, 3.7, 3.8, 3.9.",
+        "leverframe: --hw: Unknown hardware '4.0'. Choose one of 3.0, 3.5, 3.6, 3.7, 3.8, 3.9.",
     ),
     (
         "software version of other hardware",
         "run --hw 3.0 --sw 1.75",
         2,
-        "leverframe: --hw: HW 3.0 never had software 1.75. The nearest that it had is "
-        "1.58a, its newest.",
+        "leverframe: --hw: Software 1.75 does not exist for HW 3.0. The newest version "
+        "for it is 1.58a.",
     ),
     (
         "unknown time zone",
@@ -231,7 +231,7 @@ MISTAKES = [
         "missing data folder",
         "what-if --data none --commands commands.txt",
         2,
-        "leverframe: There is no store in none; name the data folder of a controller.",
+        "leverframe: The folder none does not exist. Specify the data folder of a controller.",
     ),
     (
         "URL with a wrong scheme",
@@ -256,7 +256,8 @@ MISTAKES = [
         "bad tolerance",
         "replay session.jsonl --against http://127.0.0.1:9 --tolerance much",
         2,
-        "leverframe: 'much' is not a tolerance; write it like 0.5 or 2%.",
+        "leverframe: 'much' is not a tolerance; write a number such as 0.5 or a "
+        "percentage such as 2%.",
     ),
     (
         "unit that is off",
@@ -368,8 +369,8 @@ MISTAKES = [
         "unknown version in a unit file",
         "unit check version.toml",
         1,
-        "version.toml, line 2: HW 3.9 never had software 9.99. The nearest that it had "
-        "is 1.75, its newest.",
+        "version.toml, line 2: Software 9.99 does not exist for HW 3.9. The newest "
+        "version for it is 1.75.",
     ),
     (
         "wrong value in a unit file",
@@ -388,7 +389,7 @@ MISTAKES = [
         "file that is not a backup",
         "backup show text.bin",
         2,
-        "leverframe: text.bin: The file is not a settings backup: it does not begin like one.",
+        "leverframe: text.bin: The file is not a settings backup: its header is wrong.",
     ),
     (
         "missing backup",
@@ -400,7 +401,7 @@ MISTAKES = [
         "unknown backup format",
         "backup create x.txt",
         2,
-        "leverframe: There is no store in data; name the data folder of a controller.",
+        "leverframe: The folder data does not exist. Specify the data folder of a controller.",
     ),
     (
         "unknown label",
@@ -412,7 +413,7 @@ MISTAKES = [
         "missing data folder to check",
         "data check --data none",
         2,
-        "leverframe: There is no store in none; name the data folder of a controller.",
+        "leverframe: The folder none does not exist. Specify the data folder of a controller.",
     ),
     (
         "missing folder of pages",
@@ -424,7 +425,7 @@ MISTAKES = [
         "unknown firmware version",
         "firmware build a.img --hw 3.9 --sw 9.99",
         2,
-        "leverframe: HW 3.9 never had software 9.99. The nearest that it had is 1.75, its newest.",
+        "leverframe: Software 9.99 does not exist for HW 3.9. The newest version for it is 1.75.",
     ),
     (
         "existing key",
@@ -436,7 +437,7 @@ MISTAKES = [
         "file that is not firmware",
         "firmware show text.bin",
         2,
-        "leverframe: This is no firmware image; make one with `leverframe firmware build`.",
+        "leverframe: This is not a firmware image; create one with `leverframe firmware build`.",
     ),
     (
         "unknown shell",
@@ -449,20 +450,20 @@ MISTAKES = [
         "unknown hardware",
         "commands --hw 9",
         2,
-        "leverframe: Hardware '9' is unknown. Choose one of 3.0, 3.5, 3.6, 3.7, 3.8, 3.9.",
+        "leverframe: Unknown hardware '9'. Choose one of 3.0, 3.5, 3.6, 3.7, 3.8, 3.9.",
     ),
     (
         "no node",
         "fleet list --node http://127.0.0.1:9",
         2,
-        "leverframe: http://127.0.0.1:9 does not answer: Connection refused. "
-        "`leverframe fleet run` starts a node, and --node says where one is.",
+        "leverframe: http://127.0.0.1:9 does not answer: Connection refused. Start a "
+        "node with `leverframe fleet run`, or set its address with --node.",
     ),
     (
         "bad URL of a node",
         "fleet list --node ftp://x",
         2,
-        "leverframe: 'ftp://x' is no address of a node; write it like http://127.0.0.1:8080.",
+        "leverframe: 'ftp://x' is not the address of a node. Write it like http://127.0.0.1:8080.",
     ),
     (
         "missing name",

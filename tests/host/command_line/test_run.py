@@ -57,7 +57,7 @@ def complaint(*arguments: str) -> str:
 
 
 @pytest.mark.thorough
-def test_the_address_that_is_told_can_be_opened_with_ipv6_too(tmp_path: Path) -> None:
+def test_printed_ipv6_address_can_be_opened(tmp_path: Path) -> None:
     with running("--data", str(tmp_path), "--host", "::1") as address:
         assert address.startswith("http://[::1]:")
         assert b'"status"' in fetch(f"{address}/health")
@@ -76,7 +76,7 @@ def test_a_controller_runs_and_remembers(tmp_path: Path) -> None:
     assert b'"hw":"3.5","sw":"1.49"' in status
 
 
-def test_a_second_process_on_the_same_folder_is_told_who_has_it(tmp_path: Path) -> None:
+def test_second_process_on_a_folder_is_refused_with_the_first_one(tmp_path: Path) -> None:
     with running("--data", str(tmp_path)):
         text = complaint("run", "--port", "0", "--data", str(tmp_path))
     assert "in use" in text

@@ -51,7 +51,7 @@ def requests_of_commands() -> Iterator[tuple[str, str]]:
                     yield method.upper(), f"{PATHS}/{name}".rstrip("/")
 
 
-def test_what_the_commands_ask_a_node_is_declared_as_they_ask_it() -> None:
+def test_requests_of_commands_to_a_node_are_declared_as_sent() -> None:
     asked = set(requests_of_commands())
     assert ("GET", f"{PATHS}/list") in asked
     assert asked <= {(one.methods[0], one.path) for one in OPERATIONS}
@@ -120,7 +120,7 @@ def test_help_is_a_command_and_an_option(words: str, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("flag", ["-V", "--version"])
-def test_both_flags_tell_the_version(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_flags_print_the_version(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert help_of([flag], capsys) == f"leverframe {__version__}\n"
 
 

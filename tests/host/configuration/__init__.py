@@ -1,1 +1,1 @@
-"""What the process is told to be: by file, environment and flags."""
+"""The configuration of the process: by file, environment and flags."""

@@ -14,7 +14,7 @@ def test_a_configured_version_is_taken_and_then_kept() -> None:
     assert Config().version.profile("3.5", "1.49", "1.49") == Profile("3.5", "1.49")
     assert Config().version.profile(None, None, None) == Profile()
     assert Config(hw="3.0").version.profile(None, None, None) == Profile("3.0", "1.58a")
-    # A data folder that is one already goes on.
+    # A data folder of this version keeps it.
     assert Config(hw="3.0").version.profile("3.0", "1.75", None) == Profile("3.0", "1.75")
     with pytest.raises(BadConfiguration, match=r"newest version for it is 1\.58a"):
         Config(hw="3.0", sw="1.75").version.profile(None, None, None)
@@ -22,11 +22,11 @@ def test_a_configured_version_is_taken_and_then_kept() -> None:
 
 def test_firmware_counts_for_more_than_the_configuration_it_came_after() -> None:
     assert Config(sw="1.49").version.profile("3.9", "1.60a", "1.49") == Profile("3.9", "1.60a")
-    # Asked for anew, another version is taken.
+    # A newly requested version replaces that of the folder.
     assert Config(sw="1.57").version.profile("3.9", "1.60a", "1.49") == Profile("3.9", "1.57")
 
 
-def test_a_key_that_cannot_be_used_is_told_before_the_start(tmp_path: Path) -> None:
+def test_unusable_key_is_reported_before_the_start(tmp_path: Path) -> None:
     private, public = new_key_pair()
     key = tmp_path / "owner.pub"
     with pytest.raises(BadConfiguration, match="--firmware-key: .* cannot be read"):

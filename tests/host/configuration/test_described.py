@@ -36,9 +36,9 @@ def test_every_field_is_a_key_or_a_table_of_keys() -> None:
     assert places == set(Config.__struct_fields__)
 
 
-@pytest.mark.parametrize("said", ["name", "variable", "flag"])
-def test_no_two_keys_are_called_the_same(said: str) -> None:
-    counted = Counter(getattr(key, said) for key in keys())
+@pytest.mark.parametrize("attribute", ["name", "variable", "flag"])
+def test_no_two_keys_are_called_the_same(attribute: str) -> None:
+    counted = Counter(getattr(key, attribute) for key in keys())
     assert [name for name, times in counted.items() if times > 1] == []
 
 
@@ -62,7 +62,7 @@ def test_names_follow_the_place_of_a_key() -> None:
         ("board.i2c.bus", "a whole number of at least 0"),
     ],
 )
-def test_what_is_allowed_is_said_in_words(name: str, words: str) -> None:
+def test_allowed_values_are_described_in_words(name: str, words: str) -> None:
     (key,) = (key for key in keys() if key.name == name)
     assert describe_type(key.hint) == words
 

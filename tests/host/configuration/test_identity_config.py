@@ -15,7 +15,7 @@ def test_an_address_is_taken_as_people_write_it(written: str) -> None:
     "written",
     ["", "D8:80:39", "D8:80-39:12:34:56", "G8:80:39:12:34:56", "01:00:5e:00:00:01", "0" * 12],
 )
-def test_what_is_no_address_of_one_device_is_refused(written: str) -> None:
+def test_address_of_no_single_device_is_refused(written: str) -> None:
     with pytest.raises(BadConfiguration, match="D8:80:39:12:34:56"):
         read_config(None, {"mac": written})
 

@@ -19,7 +19,7 @@ def test_addresses_and_networks_may_be_listed() -> None:
 
 
 @for_each("writer", ["192.168.1.7/24", "my-plc", "", "300.1.1.1"])
-def test_what_is_no_address_is_refused(writer: str) -> None:
+def test_invalid_address_is_refused(writer: str) -> None:
     with pytest.raises(BadConfiguration, match=r"--modbus-writers: .*192\.168\.1\.0/24"):
         read_config(None, {"modbus_writers": [writer]})
 

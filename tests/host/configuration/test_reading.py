@@ -124,53 +124,55 @@ def test_variables_of_others_are_nobodys_business() -> None:
         ("[board.pwm]\nPWM0 = {chip = 0, channel = 0}\n", 1, 'set kind = "linux"'),
     ],
 )
-def test_a_mistake_in_the_file_is_told_with_its_line(
+def test_mistake_in_the_file_is_reported_with_its_line(
     file: Path, text: str, line: int, words: str
 ) -> None:
     file.write_text(text)
-    (told,) = complaints(file, {})
-    assert told.startswith(f"{file}, line {line}: ")
-    assert words in told
+    (complaint,) = complaints(file, {})
+    assert complaint.startswith(f"{file}, line {line}: ")
+    assert words in complaint
 
 
-def test_a_mistake_in_the_environment_is_told_with_its_variable() -> None:
+def test_mistake_in_the_environment_is_reported_with_its_variable() -> None:
     assert complaints(None, {}, LEVERFRAME_PORT="x") == [
         "LEVERFRAME_PORT: port must be a whole number from 0 to 65535, not 'x'."
     ]
-    (told,) = complaints(None, {}, LEVERFRAME_BOARD_KIND="arduino")
-    assert told.startswith("LEVERFRAME_BOARD_KIND: board.kind must be one of simulated, linux, not")
+    (complaint,) = complaints(None, {}, LEVERFRAME_BOARD_KIND="arduino")
+    assert complaint.startswith(
+        "LEVERFRAME_BOARD_KIND: board.kind must be one of simulated, linux, not"
+    )
 
 
-def test_a_mistake_in_a_flag_is_told_with_the_flag(file: Path) -> None:
+def test_mistake_in_a_flag_is_reported_with_the_flag(file: Path) -> None:
     file.write_text("port = 1\n")
-    (told,) = complaints(file, {"port": "-1"}, LEVERFRAME_PORT="2")
-    assert told == "--port: port must be a whole number from 0 to 65535, not -1."
+    (complaint,) = complaints(file, {"port": "-1"}, LEVERFRAME_PORT="2")
+    assert complaint == "--port: port must be a whole number from 0 to 65535, not -1."
 
 
-def test_an_unknown_variable_is_told_without_what_it_holds() -> None:
-    (told,) = complaints(None, {}, LEVERFRAME_PROT="hunter2")
-    assert "Did you mean LEVERFRAME_PORT?" in told
+def test_unknown_variable_is_reported_without_its_value() -> None:
+    (complaint,) = complaints(None, {}, LEVERFRAME_PROT="hunter2")
+    assert "Did you mean LEVERFRAME_PORT?" in complaint
     (other,) = complaints(None, {}, LEVERFRAME_ZEBRA_PASSWORD="hunter2")
-    assert "hunter2" not in told + other
+    assert "hunter2" not in complaint + other
 
 
-def test_all_mistakes_are_told_at_once_one_line_each(file: Path) -> None:
+def test_all_mistakes_are_reported_together_one_line_each(file: Path) -> None:
     file.write_text("prot = 1\ntls = 3\ntimezone = 'Mars'\n[board.outputs]\nOUT0 = 3\n")
-    told = complaints(file, {"modbus_port": "70000"}, LEVERFRAME_X="1")
-    assert [line.partition(": ")[0].removeprefix(f"{file}, ") for line in told] == [
+    complaint = complaints(file, {"modbus_port": "70000"}, LEVERFRAME_X="1")
+    assert [line.partition(": ")[0].removeprefix(f"{file}, ") for line in complaint] == [
         "LEVERFRAME_X",
         *("line 1", "line 2", "line 5", "--modbus-port", "line 3"),
     ]
 
 
 @pytest.mark.parametrize("content", [b"port =\n", b"a = 1\na = 2\n"])
-def test_what_is_no_toml_is_told_with_the_file(file: Path, content: bytes) -> None:
+def test_invalid_toml_is_reported_with_the_file(file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    (told,) = complaints(file, {})
-    assert told.startswith((f"{file}, line 1 is not valid", f"{file}, line 2 is not valid"))
+    (complaint,) = complaints(file, {})
+    assert complaint.startswith((f"{file}, line 1 is not valid", f"{file}, line 2 is not valid"))
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     assert complaints(tmp_path / "none.toml", {})[0].endswith("directory; check the path.")
 
 
@@ -185,10 +187,10 @@ JSON_LIKE = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["port", "tls", "hosts", "log_level"]), JSON_LIKE))
-def test_whatever_is_given_is_taken_or_told_with_its_flag(flags: dict[str, Any]) -> None:
-    told = ""
+def test_any_value_is_accepted_or_reported_with_its_flag(flags: dict[str, Any]) -> None:
+    complaint = ""
     try:
         read_config(None, flags)
     except BadConfiguration as error:
-        told = str(error)
-    assert [line for line in told.splitlines() if not line.startswith("--")] == []
+        complaint = str(error)
+    assert [line for line in complaint.splitlines() if not line.startswith("--")] == []

@@ -48,18 +48,18 @@ def test_the_check_finds_a_port_that_is_there(
 ) -> None:
     config = config_file(tmp_path, f'serial_port = "{terminal}"\n')
     assert main(["board", "check", "--config", str(config)]) == 0
-    told = capsys.readouterr().out
-    assert 'simulated; set [board] kind = "linux"' in told
-    assert "All 1 devices work" in told
+    output = capsys.readouterr().out
+    assert 'simulated; set [board] kind = "linux"' in output
+    assert "All 1 devices work" in output
 
 
-def test_the_check_tells_of_ports_that_are_missing_or_none(
+def test_check_reports_missing_and_wrong_ports(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     text = f'serial_port = "/dev/ttyUSB99"\nserial_modbus = "{tmp_path}"\n'
     assert main(["board", "check", "--config", str(config_file(tmp_path, text))]) == 1
-    told = capsys.readouterr().out
-    assert "/dev/ttyUSB99 is missing" in told
-    assert "is not connected to a serial port" in told
-    assert "2 of 2 devices do not work" in told
+    output = capsys.readouterr().out
+    assert "/dev/ttyUSB99 is missing" in output
+    assert "is not connected to a serial port" in output
+    assert "2 of 2 devices do not work" in output

@@ -1,4 +1,4 @@
-"""Files that editors and mistakes make: read where they can be, and told in one sentence if not."""
+"""Files as editors and mistakes leave them: read if possible, else refused in one sentence."""
 
 from pathlib import Path
 
@@ -37,14 +37,14 @@ def test_a_mark_at_the_start_and_either_line_end_are_fine(
         (b"a = " + b"[" * 100_000, "{} is not valid TOML: brackets are nested too deeply."),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(file: Path, content: bytes, sentence: str) -> None:
+def test_mistake_is_reported_with_its_line(file: Path, content: bytes, sentence: str) -> None:
     file.write_bytes(content)
-    with pytest.raises(Refused) as told:
+    with pytest.raises(Refused) as refusal:
         read_toml(file, Refused)
-    assert str(told.value).startswith(sentence.format(file))
+    assert str(refusal.value).startswith(sentence.format(file))
 
 
-def test_links_in_a_circle_are_told(file: Path) -> None:
+def test_link_loop_is_reported(file: Path) -> None:
     file.symlink_to(file.name)
     with pytest.raises(Refused, match="cannot be read: Too many levels of symbolic links"):
         read_toml(file, Refused)

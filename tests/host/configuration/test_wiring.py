@@ -60,14 +60,14 @@ def test_without_a_table_the_board_is_simulated() -> None:
         (f"[board.onewire]\nextra = {[SENSOR] * 4}", "there are 3 slots"),
     ],
 )
-def test_a_wrong_entry_is_told(tmp_path: Path, text: str, complaint: str) -> None:
+def test_wrong_entry_is_reported(tmp_path: Path, text: str, complaint: str) -> None:
     kind = "" if text.startswith("kind") else 'kind = "linux"\n'
     with pytest.raises(BadConfiguration) as failure:
         read_config(config_file(tmp_path, f"[board]\n{kind}{text}\n"), {})
     assert complaint in str(failure.value)
 
 
-def test_wired_devices_of_a_simulated_board_are_told(tmp_path: Path) -> None:
+def test_wired_devices_of_a_simulated_board_are_reported(tmp_path: Path) -> None:
     path = config_file(tmp_path, "[board.i2c]\nbus = 1\n")
     with pytest.raises(BadConfiguration, match='set kind = "linux"'):
         read_config(path, {})

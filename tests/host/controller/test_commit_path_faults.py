@@ -163,7 +163,7 @@ def out_of_files() -> OSError:
     ids=["a secret", "switching too"],
 )
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-async def test_what_is_answered_with_200_is_on_disk_whatever_fails_once(
+async def test_change_answered_with_200_is_on_disk_after_any_single_fault(
     tmp_path: Path,
     fault: Callable[[], BaseException],
     target: str,

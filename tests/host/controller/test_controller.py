@@ -183,21 +183,21 @@ async def test_a_watcher_that_fails_is_not_the_fault_of_a_change_nor_of_other_wa
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     twin = await LoopTwin.start()
-    told: list[None] = []
-    twin.controller.watchers |= {lambda: 1 // 0, lambda: told.append(None)}
+    calls: list[None] = []
+    twin.controller.watchers |= {lambda: 1 // 0, lambda: calls.append(None)}
     await twin.ok("/stm.cgi?oname=0Pump")
     assert twin.controller.engine.settings.outputs[0].name == "Pump"
-    assert told
+    assert calls
     assert "a part could not follow the state" in caplog.text
 
 
 async def test_watchers_are_notified_of_every_restart() -> None:
     twin = await LoopTwin.start()
-    told: list[None] = []
-    twin.controller.watchers.add(lambda: told.append(None))
+    calls: list[None] = []
+    twin.controller.watchers.add(lambda: calls.append(None))
     await twin.ok("/outs.cgi?oafs=01")
     for _ in range(2):
-        told.clear()
+        calls.clear()
         await twin.ok("/stm.cgi?devrestart=1")
         await asyncio.sleep(0)
-        assert told
+        assert calls

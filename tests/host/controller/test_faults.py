@@ -272,8 +272,8 @@ async def test_a_reboot_ends_automatically_on_real_time() -> None:
 
 
 async def test_being_off_is_not_waiting_for_firmware(twin: LoopTwin) -> None:
-    told: list[bool] = []
-    twin.controller.bootloader_watchers.append(told.append)
+    changes: list[bool] = []
+    twin.controller.bootloader_watchers.append(changes.append)
     add(twin, faults.reboot(takes="10s"))
     off = await take_snapshot(twin.controller)
     await advance(twin, 20)
@@ -282,7 +282,7 @@ async def test_being_off_is_not_waiting_for_firmware(twin: LoopTwin) -> None:
     assert twin.controller.bootloader_until is not None
     await advance(twin, 20)
     assert twin.controller.bootloader_until is None
-    assert told == []
+    assert changes == []
 
 
 async def test_a_brown_out_comes_again_and_again(twin: LoopTwin) -> None:
@@ -402,9 +402,9 @@ async def test_there_is_a_bound(twin: LoopTwin) -> None:
     ],
 )
 def test_an_impossible_fault_is_refused_at_the_call(make: Any, reason: str) -> None:
-    with pytest.raises(BadFault) as told:
+    with pytest.raises(BadFault) as refusal:
         make()
-    assert reason in str(told.value)
+    assert reason in str(refusal.value)
 
 
 @for_each("kind", FAULTS)
@@ -432,6 +432,6 @@ EVERY = (
 
 
 @for_each("fault", EVERY, ids=lambda fault: fault.text)
-def test_what_a_fault_is_written_as_is_the_same_fault(fault: Fault) -> None:
+def test_written_fault_is_read_as_the_same_fault(fault: Fault) -> None:
     again = fault_from_text(fault.text)
     assert (again.kind, again.fields) == (fault.kind, fault.fields)

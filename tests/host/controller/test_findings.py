@@ -250,8 +250,8 @@ async def test_a_trouble_is_pushed_immediately_and_so_is_its_end() -> None:
         stream = await open_stream(twin)
         await anext(stream)
         twin.controller.troubles["MQTT broker"] = "It refuses."
-        told = content(await anext(stream), "change")["findings"]
-        assert [one["id"] for one in told] == ["trouble.MQTT broker"]
+        findings = content(await anext(stream), "change")["findings"]
+        assert [one["id"] for one in findings] == ["trouble.MQTT broker"]
         del twin.controller.troubles["MQTT broker"]
         assert content(await anext(stream), "change")["findings"] == []
 
@@ -312,8 +312,10 @@ async def test_a_part_in_trouble_leads_to_the_page_that_sets_it_up() -> None:
     async with await LoopTwin.start() as twin:
         for part in PAGES_OF_PARTS:
             twin.controller.troubles[part] = "It refuses."
-        told = await findings_by_id(twin)
-        assert {part: told[f"trouble.{part}"]["page"] for part in PAGES_OF_PARTS} == PAGES_OF_PARTS
+        findings = await findings_by_id(twin)
+        assert {
+            part: findings[f"trouble.{part}"]["page"] for part in PAGES_OF_PARTS
+        } == PAGES_OF_PARTS
 
 
 async def test_a_trouble_begins_with_what_people_call_its_part() -> None:
@@ -332,11 +334,11 @@ async def test_a_trouble_begins_with_what_people_call_its_part() -> None:
         await twin.ok("/stm.cgi?oname=0Pump")
         for part in called:
             twin.controller.troubles[part] = "It refuses."
-        told = await findings_by_id(twin)
-        texts = {part: told[f"trouble.{part}"]["text"] for part in called}
+        findings = await findings_by_id(twin)
+        texts = {part: findings[f"trouble.{part}"]["text"] for part in called}
         assert texts == {part: f"{name}: It refuses." for part, name in called.items()}
         # The pages name a thing by its label, in their language.
-        assert told["trouble.OUT0"]["figures"]["part"] == "OUT0"
+        assert findings["trouble.OUT0"]["figures"]["part"] == "OUT0"
 
 
 @for_each("mode", [0, 1, 2])
@@ -350,11 +352,11 @@ async def test_nothing_is_sent_of_what_is_found_to_have_no_text(
     wanted = rule(source="INPD1", reference=1.0, action=action, mode=mode)
     async with await LoopTwin.start() as twin:
         await does(twin, [said, PHONE, f"/stm.cgi?gsmsms1={texts}", set_rule(1, wanted)])
-        told = set(await findings_by_id(twin))
+        findings = set(await findings_by_id(twin))
         await does(twin, ["/sim.cgi?INPD1=1&advance=2", "/sim.cgi?INPD1=0&advance=2"])
         outbox = await twin.json("/api/outbox")
         channel = "sms" if action == "SMS1" else "email"
-        assert told == (set() if outbox["captured"] else {f"{channel}_without_text.1"})
+        assert findings == (set() if outbox["captured"] else {f"{channel}_without_text.1"})
 
 
 async def test_a_mail_of_the_watchdog_needs_the_text_for_its_beginning() -> None:
@@ -436,8 +438,8 @@ async def test_names_that_people_gave_stand_in_the_sentence() -> None:
         await does(twin, ["/stm.cgi?oname=0Pump", "/sim.cgi?INPD1=1&advance=1"])
         await does(twin, [set_rule(1, LIT), "/inpa.cgi?rulename=0*Watering", "/outs.cgi?out0=0"])
         finding = (await findings_by_id(twin))["rule_held.1.OUT0"]
-        assert finding["text"] == "Pump was switched by hand, against rule Watering, which is met."
-        assert finding["figures"] == {"rule": "Watering"}
+        assert finding["text"] == "Pump is off by hand although rule Watering is met."
+        assert finding["figures"] == {"rule": "Watering", "state": "off"}
 
 
 async def test_a_sensor_removed_from_the_settings_is_no_finding() -> None:
@@ -462,8 +464,8 @@ async def test_a_weak_password_is_a_finding_for_the_administrator_alone(
     async with await LoopTwin.start() as twin:
         fields = "*".join(map(base64, ("admin", password, "user", "another garden")))
         await twin.ok(f"/stm.cgi?auth=11{fields}")
-        told = twin.controller.findings.report()
-        assert [one.id for one in told] == (["password_weak.admin"] if is_weak else [])
+        findings = twin.controller.findings.report()
+        assert [one.id for one in findings] == (["password_weak.admin"] if is_weak else [])
         user = f"Basic {base64('user:another garden')}"
         state = await twin.ask("/api/state", Authorization=user, authorization=user)
         assert b"password_weak" not in state.body
@@ -489,7 +491,7 @@ def read_by(look: Callable[[Any], Any], *rules: Rule) -> set[str]:
     return noted.read
 
 
-def test_what_settings_alone_show_depends_on_the_settings_that_are_watched() -> None:
+def test_findings_of_settings_depend_only_on_watched_settings() -> None:
     # Each source, in two rules that want the same output different; and each kind of message.
     fighting = [[rule(source=one, value=value) for value in (0, 1)] for one in LABELS]
     sending = [[rule(action=one)] for one in actuator.MESSAGES]

@@ -39,7 +39,7 @@ from leverframe.testing import LoopTwin
 ROOM = "room*heater:PWM1*reading:DS1*outside:5*power:30*time_constant:1h*start:18"
 TANK = "tank*pump:OUT3*reading:INPA1*switch:INPD2*height:1000*fill:20*drain:5"
 #: The format of live state, and what it was when the number was raised last.
-NOTED = (2, "9834a209bc3fa0a0")
+NOTED = (2, "c16666c489853c67")
 OLDER = "It starts as after a power cut."
 
 
@@ -128,7 +128,7 @@ async def test_a_pulse_has_left_what_was_left_minus_the_time_of_the_move() -> No
     assert (await moving.twin.outputs())[0] == "0"
 
 
-async def test_who_has_handed_over_does_nothing_any_more() -> None:
+async def test_controller_that_handed_over_does_nothing() -> None:
     moving = await Moving().begin()
     twin = moving.twin
     await twin.ok("/outs.cgi?pulse0=10")
@@ -191,7 +191,7 @@ async def test_a_controller_without_power_has_nothing_to_hand_over() -> None:
     await twin.close()
 
 
-async def test_what_was_remembered_after_the_last_save_counts() -> None:
+async def test_state_remembered_after_the_last_save_counts() -> None:
     moving = await Moving().begin()
     controller = moving.twin.controller
     await moving.twin.ok("/outs.cgi?roafs=11")
@@ -220,16 +220,16 @@ async def start_as_after_power_cut(
         await moving.arrive(saved, **changed)
     assert (await moving.twin.outputs())[0] == "0"
     assert moving.twin.controller.engine.next_deadline() is None
-    (told,) = [one.getMessage() for one in caplog.records if OLDER in one.getMessage()]
-    return told
+    (message,) = [one.getMessage() for one in caplog.records if OLDER in one.getMessage()]
+    return message
 
 
 async def test_other_settings_and_damage_are_logged_and_the_controller_starts(caplog: Any) -> None:
     moving = await Moving().begin()
     await moving.twin.ok("/outs.cgi?pulse0=900")
     saved = await moving.leave()
-    (told,) = (await start_as_after_power_cut(moving, saved, caplog, settings="another"),)
-    assert told == f"Its settings were changed after its live state was saved. {OLDER}"
+    (message,) = (await start_as_after_power_cut(moving, saved, caplog, settings="another"),)
+    assert message == f"Its settings were changed after its live state was saved. {OLDER}"
     live = open_live(saved, Profile())
     engine = replace(live.engine, guards=live.engine.guards[1:])
     assert "damaged" in await start_as_after_power_cut(moving, saved, caplog, engine=engine)
@@ -264,7 +264,7 @@ def with_header(saved: SavedLive, **changed: Any) -> SavedLive:
     return replace(saved, data=zlib.compress(msgspec.json.encode(plain)))
 
 
-async def test_what_another_program_or_version_saved_is_refused_in_words() -> None:
+async def test_state_saved_by_another_program_or_version_is_refused_in_words() -> None:
     moving = await Moving().begin()
     saved = await moving.leave()
     with pytest.raises(UnfitState, match=f"format 99, of another program version; .* {FORMAT}"):

@@ -93,5 +93,5 @@ async def test_a_message_is_answered_with_the_same_sentence() -> None:
         await twin.ok("/stm.cgi?gsmcode=1234")
         twin.controller.why_refused = lambda: AWAY
         for command in ("out1=1", "pwmd=130"):
-            told = await SmsCommands(twin.controller).take("+48501234567", f"1234:{command}")
-            assert told == f"Refused: {AWAY.reason}"
+            response = await SmsCommands(twin.controller).take("+48501234567", f"1234:{command}")
+            assert response == f"Refused: {AWAY.reason}"

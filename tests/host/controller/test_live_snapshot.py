@@ -94,7 +94,7 @@ async def test_another_controller_resumes_a_snapshot_independently(twin: LoopTwi
     assert twin.controller.engine.settings.outputs[4].name != "Only"
 
 
-async def test_what_is_remembered_is_what_a_restart_after_going_back_finds(twin: LoopTwin) -> None:
+async def test_restart_after_a_restore_finds_the_remembered_state(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?roafs=01&out0=1")
     snapshot = await take_snapshot(twin.controller)
     await twin.ok("/outs.cgi?out0=0&roafs=11&out1=1")
@@ -157,8 +157,8 @@ async def test_where_the_store_refuses_nothing_goes_back(
         await go_back(twin.controller, snapshot)
     monkeypatch.undo()
     # The trouble itself shows in both.
-    told = {"state": "with the trouble", "journal": "with the trouble"}
-    assert await picture(twin) | told == before | told
+    expected = {"state": "with the trouble", "journal": "with the trouble"}
+    assert await picture(twin) | expected == before | expected
     await go_back(twin.controller, snapshot)
     assert (await twin.state())["time"] == snapshot.moment.wall
 
@@ -166,13 +166,13 @@ async def test_where_the_store_refuses_nothing_goes_back(
 async def test_the_bootloader_waits_again_after_going_back_to_it(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?upgrade=devstart3")
     waiting = await take_snapshot(twin.controller)
-    told: list[bool] = []
-    twin.controller.bootloader_watchers.append(told.append)
+    changes: list[bool] = []
+    twin.controller.bootloader_watchers.append(changes.append)
     await twin.controller.advance(100)
     await go_back(twin.controller, waiting)
     assert twin.controller.bootloader_until == waiting.bootloader_until
     await twin.controller.advance(100)
-    assert told == [False, True, False]
+    assert changes == [False, True, False]
 
 
 async def test_going_back_to_before_an_update_is_going_back_to_that_version() -> None:

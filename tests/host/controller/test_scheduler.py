@@ -41,7 +41,7 @@ def test_a_failure_at_a_deadline_is_logged_and_time_continues() -> None:
     run_virtually(scenario())
 
 
-def test_what_fails_again_and_again_leaves_the_loop_to_others() -> None:
+def test_repeatedly_failing_task_leaves_the_loop_to_others() -> None:
     async def scenario() -> None:
         work = Work(*(10.0 + n * REST_S for n in range(100)))
         work.time.plan()

@@ -21,12 +21,12 @@ NEWEST = Profile()
 OLD = Profile("3.0", "1.58a")
 
 
-def saved(path: Path, settings: Settings, profile: Profile = NEWEST) -> Path:
+def write_backup(path: Path, settings: Settings, profile: Profile = NEWEST) -> Path:
     path.write_bytes(encode_backup(profile, settings))
     return path
 
 
-def stored_settings(folder: Path, profile: Profile = NEWEST) -> Settings:
+def load_settings(folder: Path, profile: Profile = NEWEST) -> Settings:
     async def load() -> Settings:
         store = EncryptingStore(SqliteStore(folder / "store.db"), folder / "secrets.key")
         try:
@@ -44,7 +44,7 @@ def test_readable_and_back_is_the_same_backup(
 ) -> None:
     for seed in range(5):
         tree = random_settings(profile, Random(seed), 120)
-        binary = saved(tmp_path / "a.bin", tree, profile)
+        binary = write_backup(tmp_path / "a.bin", tree, profile)
         text, back = tmp_path / f"a{suffix}", tmp_path / "b.bin"
         assert main(["backup", "convert", str(binary), str(text)]) == 0
         assert main(["backup", "convert", str(text), str(back)]) == 0
@@ -55,7 +55,7 @@ def test_readable_and_back_is_the_same_backup(
 def test_a_shown_backup_is_what_differs_from_the_factory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = saved(tmp_path / "a.bin", with_value(defaults(NEWEST), "outputs.0.name", "Lamp"))
+    file = write_backup(tmp_path / "a.bin", with_value(defaults(NEWEST), "outputs.0.name", "Lamp"))
     assert main(["backup", "show", str(file)]) == 0
     assert capsys.readouterr().out == (
         'hw = "3.9"\nsw = "1.75"\nedition = 2\n\n[settings]\n"outputs.0.name" = "Lamp"\n'
@@ -63,8 +63,8 @@ def test_a_shown_backup_is_what_differs_from_the_factory(
 
 
 def test_a_difference_names_both_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = saved(tmp_path / "a.bin", defaults(NEWEST))
-    second = saved(tmp_path / "b.bin", with_value(defaults(NEWEST), "pwm.1.duty", 30))
+    first = write_backup(tmp_path / "a.bin", defaults(NEWEST))
+    second = write_backup(tmp_path / "b.bin", with_value(defaults(NEWEST), "pwm.1.duty", 30))
     assert main(["backup", "diff", str(first), str(second)]) == 1
     assert capsys.readouterr().out == "pwm.1.duty: 50 -> 30\n"
 
@@ -73,7 +73,7 @@ def test_a_converted_backup_lists_what_is_left_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = with_value(defaults(NEWEST), "outputs.0.name", "Lamp")
-    file = saved(tmp_path / "a.bin", with_value(tree, "outputs.0.remember", True))
+    file = write_backup(tmp_path / "a.bin", with_value(tree, "outputs.0.remember", True))
     output = tmp_path / "b.bin"
     arguments = ["backup", "convert", str(file), str(output), "--hw", "3.0", "--sw", "1.58a"]
     assert main(arguments) == 0
@@ -88,7 +88,7 @@ def test_a_backup_is_restored_into_a_data_folder(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     assert main(["backup", "restore", str(text), "--data", str(folder)]) == 0
-    assert stored_settings(folder) == with_value(defaults(NEWEST), "outputs.0.name", "Lamp")
+    assert load_settings(folder) == with_value(defaults(NEWEST), "outputs.0.name", "Lamp")
 
 
 def test_a_sealed_backup_is_restored_with_its_passphrase(
@@ -101,7 +101,7 @@ def test_a_sealed_backup_is_restored_with_its_passphrase(
     folder = tmp_path / "data"
     folder.mkdir()
     assert main(["backup", "restore", str(file), "--data", str(folder), "--passphrase"]) == 0
-    assert stored_settings(folder) == tree
+    assert load_settings(folder) == tree
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,9 @@ def test_a_file_that_will_not_do_ends_in_one_line_and_changes_nothing(
     error = capsys.readouterr().err
     assert reason in error
     assert error.count("\n") == 1
-    assert stored_settings(folder) == defaults(NEWEST)
+    assert load_settings(folder) == defaults(NEWEST)
 
 
-def test_a_file_that_is_not_there_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["backup", "show", str(tmp_path / "none.bin")]) == 2
     assert "cannot be read" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from leverframe.core.tree import defaults, with_value
 from leverframe.host.maintenance.backup import read
 from leverframe.storage.backup import ALL_SECRETS, BackupFile, encode_backup, pack, unpack
 from tests.cases import for_each
-from tests.host.maintenance.test_backup import stored_settings
+from tests.host.maintenance.test_backup import load_settings
 from tests.patience import PATIENCE_S
 
 NEWEST = Profile()
@@ -32,7 +32,7 @@ def with_secret(name: str = "Lamp") -> Settings:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder, with a sealed backup beside it and nobody at the keyboard."""
+    """A data folder, with a sealed backup beside it and no one at the keyboard."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     Path("sealed.bin").write_bytes(encode_backup(NEWEST, with_secret(), WORDS))
@@ -53,7 +53,7 @@ def test_a_sealed_backup_is_not_restored_without_a_choice(
     assert "encrypted with a passphrase: email.password." in error
     for option in ("--passphrase", "--passphrase-file", "--without-secrets"):
         assert option in error
-    assert stored_settings(folder) == defaults(NEWEST)
+    assert load_settings(folder) == defaults(NEWEST)
 
 
 def test_a_backup_is_restored_without_its_secrets_on_purpose(
@@ -61,13 +61,13 @@ def test_a_backup_is_restored_without_its_secrets_on_purpose(
 ) -> None:
     assert run("restore", "sealed.bin", "--data", "data", "--without-secrets") == 0
     assert "left out: email.password" in capsys.readouterr().out
-    settings = stored_settings(folder)
+    settings = load_settings(folder)
     assert (settings.outputs[0].name, settings.email.password) == ("Lamp", "")
 
 
 def test_the_first_line_of_a_file_is_the_passphrase(folder: Path) -> None:
     assert run("restore", "sealed.bin", "--data", "data", "--passphrase-file", "words") == 0
-    assert stored_settings(folder) == with_secret()
+    assert load_settings(folder) == with_secret()
 
 
 @for_each(
@@ -77,7 +77,7 @@ def test_the_first_line_of_a_file_is_the_passphrase(folder: Path) -> None:
         (("--passphrase-file", "none"), "cannot be read"),
         (("--passphrase-file", "empty"), "holds no passphrase"),
         (("--passphrase-file", "wrong"), "does not open this backup"),
-        (("--passphrase",), "it is missing"),
+        (("--passphrase",), "the value is missing"),
     ],
 )
 def test_a_choice_that_will_not_do_changes_nothing(
@@ -87,7 +87,7 @@ def test_a_choice_that_will_not_do_changes_nothing(
     Path("wrong").write_text("another passphrase\n", encoding="utf-8")
     assert run("restore", "sealed.bin", "--data", "data", *options) == 2
     assert why in capsys.readouterr().err
-    assert stored_settings(folder) == defaults(NEWEST)
+    assert load_settings(folder) == defaults(NEWEST)
 
 
 def test_a_conversion_to_another_version_needs_the_choice_and_one_of_form_does_not() -> None:
@@ -134,7 +134,7 @@ def test_a_backup_is_created_with_sealed_secrets() -> None:
     assert unpack(data).sealed_settings == ("email.password",)
     Path("second").mkdir()
     assert run("restore", "new.bin", "--data", "second", "--passphrase-file", "words") == 0
-    assert stored_settings(Path("second")) == with_secret()
+    assert load_settings(Path("second")) == with_secret()
 
 
 def test_a_backup_without_secrets_says_which_are_not_in_it(
@@ -197,14 +197,14 @@ def test_a_terminal_is_asked_for_the_passphrase() -> None:
     assert code == 0, said
     assert "encrypted with a passphrase: email.password." in said
     assert WORDS not in said
-    assert stored_settings(Path("second")) == with_secret()
+    assert load_settings(Path("second")) == with_secret()
 
 
 def test_an_empty_answer_at_a_terminal_changes_nothing(folder: Path) -> None:
     code, said = at_terminal("restore", "sealed.bin", "--data", "data", typed=[""])
     assert code == 2
     assert "nothing was changed" in said
-    assert stored_settings(folder) == defaults(NEWEST)
+    assert load_settings(folder) == defaults(NEWEST)
 
 
 def test_two_passphrases_that_differ_write_nothing() -> None:

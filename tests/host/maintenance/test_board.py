@@ -19,7 +19,7 @@ def tree(tmp_path: Path) -> SysfsTree:
     return tree
 
 
-def wired_to(tree: SysfsTree, *lines: str) -> str:
+def describe_wiring(tree: SysfsTree, *lines: str) -> str:
     board = f'[board]\nkind = "linux"\nsysfs = "{tree.root}"'
     return "\n".join(
         [
@@ -41,12 +41,12 @@ def check(tmp_path: Path, text: str) -> int:
 def test_a_check_says_that_all_is_there(
     tmp_path: Path, tree: SysfsTree, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert check(tmp_path, wired_to(tree)) == 0
-    told = capsys.readouterr().out
-    assert "12.1 V" in told
-    assert "21.5 °C" in told
-    assert "slot 4" in told
-    assert "All 4 devices work." in told
+    assert check(tmp_path, describe_wiring(tree)) == 0
+    output = capsys.readouterr().out
+    assert "12.1 V" in output
+    assert "21.5 °C" in output
+    assert "slot 4" in output
+    assert "All 4 devices work." in output
 
 
 def test_a_check_says_what_is_missing_and_what_to_do(
@@ -58,23 +58,23 @@ def test_a_check_says_what_is_missing_and_what_to_do(
     monkeypatch.setenv("COLUMNS", "300")
     tree.remove_onewire(SENSOR)
     tree.set_onewire(OTHER_SENSOR, w1_text(20.0, "NO"))
-    text = wired_to(
+    text = describe_wiring(
         tree,
         "[board.outputs]\nOUT0 = {chip = '/dev/no-chip', line = 3}",
         "[board.i2c]\nbus = 4711",
     ).replace("channel = 1}", "channel = 2}")
     assert check(tmp_path, text) == 1
-    told = capsys.readouterr().out
-    assert "12.1 V" in told
-    assert "pwmchip0 has no channel 2; its channels are 0 to 1." in told
-    assert "answers with wrong checksums; the line is disturbed" in told
-    assert "not on the bus; check its wires." in told
-    assert "5 of 7 devices do not work." in told
+    output = capsys.readouterr().out
+    assert "12.1 V" in output
+    assert "pwmchip0 has no channel 2; its channels are 0 to 1." in output
+    assert "answers with wrong checksums; the line is disturbed" in output
+    assert "not on the bus; check its wires." in output
+    assert "5 of 7 devices do not work." in output
 
 
 def test_a_check_drives_nothing(tmp_path: Path, tree: SysfsTree) -> None:
     before = {file: file.read_text() for file in tree.root.rglob("*") if file.is_file()}
-    check(tmp_path, wired_to(tree))
+    check(tmp_path, describe_wiring(tree))
     assert {file: file.read_text() for file in before} == before
 
 
@@ -90,9 +90,9 @@ def test_a_check_looks_for_the_display(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     assert check(tmp_path, '[board]\nkind = "linux"\n[board.oled]\nbus = 4711\n') == 1
-    told = capsys.readouterr().out
-    assert "/dev/i2c-4711 address 0x3C" in told
-    assert "/dev/i2c-4711 is missing" in told
+    output = capsys.readouterr().out
+    assert "/dev/i2c-4711 address 0x3C" in output
+    assert "/dev/i2c-4711 is missing" in output
 
 
 def test_a_linux_board_without_devices_is_a_mistake(

@@ -26,7 +26,7 @@ from leverframe.devices.wiring import PwmChannel
 PwmPin(Path(sys.argv[1]), PwmChannel(chip=0, channel=1)).drive(0.5, 1000)
 """
 #: An account without rights.
-SOMEBODY = (47110, 47110)
+FOREIGN_OWNER = (47110, 47110)
 #: As systemd does it: first what stays writable is mounted on itself, then the rest is read-only.
 MOUNTS = """
 set -e
@@ -112,7 +112,7 @@ def test_where_the_service_could_not_drive_pwm_the_check_says_so(tree: SysfsTree
 
 @pytest.mark.thorough
 @only_root
-def test_a_channel_that_nobody_has_used_is_tried_by_what_brings_it_up(tree: SysfsTree) -> None:
+def test_unused_channel_is_checked_by_exporting_it(tree: SysfsTree) -> None:
     folder = tree.root / "class/pwm/pwmchip0"
     for file in (folder / "pwm1").iterdir():
         file.unlink()
@@ -130,9 +130,9 @@ def test_a_file_that_may_only_be_written_is_written() -> None:
         file = Path(place) / "export"
         file.touch()
         file.chmod(0o200)
-        os.chown(place, *SOMEBODY)
-        os.chown(file, *SOMEBODY)
-        os.seteuid(SOMEBODY[0])
+        os.chown(place, *FOREIGN_OWNER)
+        os.chown(file, *FOREIGN_OWNER)
+        os.seteuid(FOREIGN_OWNER[0])
         try:
             write_text(file, "1")
             check_writable(file)

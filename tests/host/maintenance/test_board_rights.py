@@ -20,7 +20,7 @@ from tests.patience import PATIENCE_S
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
 #: An account of every Linux machine that may nearly nothing.
-NOBODY = "nobody"
+UNPRIVILEGED = "nobody"
 #: As `systemctl show` prints the unit of the package, with a drop-in for the groups.
 SHOWN = """\
 LoadState=loaded
@@ -68,7 +68,7 @@ def check(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess
 
 
 @only_root
-def test_what_only_root_may_use_fails_as_the_account_of_the_service(
+def test_device_for_root_fails_as_the_account_of_the_service(
     tmp_path: Path, port: str, tree: SysfsTree
 ) -> None:
     """Rights, checksums and wires are three different sentences."""
@@ -87,15 +87,15 @@ def test_what_only_root_may_use_fails_as_the_account_of_the_service(
     assert "Checked as root" in as_root
     advice = "Root has access to everything; check the account of the service with --account."
     assert advice in as_root
-    tried = check(tmp_path, text, "--account", NOBODY)
+    tried = check(tmp_path, text, "--account", UNPRIVILEGED)
     rows = {line.split()[0]: line for line in tried.stdout.splitlines()}
     assert tried.returncode == 1
-    assert f"This account may not listen on {port}" in rows["serial_port"]
+    assert f"This account may not use {port}" in rows["serial_port"]
     assert "This account may not" in rows["PWM1"]
     first, second = (line for line in tried.stdout.splitlines() if line.startswith("slot"))
     assert "answers with wrong checksums" in first
     assert "not on the bus; check its wires." in second
-    assert f"Checked as {NOBODY} (groups: nogroup)." in tried.stdout
+    assert f"Checked as {UNPRIVILEGED} (groups: nogroup)." in tried.stdout
 
 
 @pytest.mark.thorough
@@ -108,20 +108,22 @@ def test_a_sensor_that_may_not_be_read_is_a_matter_of_rights(
     next(tree.root.rglob("w1_slave")).chmod(0o600)
     text = f'[board]\nkind = "linux"\nsysfs = "{tree.root}"\n[board.onewire]\n'
     assert "20.0 °C" in check(tmp_path, text).stdout
-    assert "This account may not" in check(tmp_path, text, "--account", NOBODY).stdout
+    assert (
+        "may not be used by this account" in check(tmp_path, text, "--account", UNPRIVILEGED).stdout
+    )
 
 
 @pytest.mark.parametrize(
     ("target", "complaint"),
     [("/dev/null", "is not connected to a serial port"), ("/dev/ttyNONE", "is missing")],
 )
-def test_what_is_no_port_is_told(tmp_path: Path, target: str, complaint: str) -> None:
+def test_path_that_is_no_port_is_reported(tmp_path: Path, target: str, complaint: str) -> None:
     tried = check(tmp_path, f'serial_modbus = "{target}"\n')
     assert tried.returncode == 1
     assert complaint in tried.stdout
 
 
-def test_a_port_that_somebody_holds_is_told(tmp_path: Path, port: str) -> None:
+def test_port_in_use_is_reported(tmp_path: Path, port: str) -> None:
     with open(port, "rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         tried = check(tmp_path, f'serial_modbus = "{port}"\n')
@@ -149,7 +151,7 @@ def test_only_root_becomes_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "initgroups", refuse)
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     with pytest.raises(NoSuchAccount, match="Only root can check as nobody; use sudo"):
-        drop_rights_to(NOBODY)
+        drop_rights_to(UNPRIVILEGED)
 
 
 # --- the unit -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from leverframe.storage.store import Stored
 from tests.host.maintenance.data_folder import fill
 
 
-def stored(folder: Path) -> Stored:
+def load_stored(folder: Path) -> Stored:
     async def load() -> Stored:
         store = SqliteStore(folder / "store.db")
         try:
@@ -43,16 +43,16 @@ def test_check_says_whether_store_and_snapshots_are_sound(
     assert "is not damaged" in capsys.readouterr().out
     spoil(folder / "store.db")
     assert main(["data", "check", "--data", str(folder)]) == 1
-    told = capsys.readouterr().out
-    assert "damaged" in told
-    assert "Snapshot 1 is not damaged" in told
+    output = capsys.readouterr().out
+    assert "damaged" in output
+    assert "Snapshot 1 is not damaged" in output
 
 
 def test_repair_uses_the_last_snapshot(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spoil(folder / "store.db")
     assert main(["data", "repair", "--data", str(folder)]) == 0
     assert "snapshot-1.db" in capsys.readouterr().out
-    assert stored(folder).settings["outputs.0.name"] == "Lamp"
+    assert load_stored(folder).settings["outputs.0.name"] == "Lamp"
 
 
 def test_repair_saves_what_can_be_read_where_there_is_no_snapshot(
@@ -63,7 +63,7 @@ def test_repair_saves_what_can_be_read_where_there_is_no_snapshot(
     path.write_bytes(path.read_bytes().replace(b'"Lamp"', b'"Lam\xff"'))
     assert main(["data", "repair", "--data", str(folder)]) == 0
     assert "3 settings were recovered" in capsys.readouterr().out
-    assert stored(folder).settings["access.required"] is True
+    assert load_stored(folder).settings["access.required"] is True
     assert (folder / "damaged-1" / "store.db").exists()
     assert main(["data", "check", "--data", str(folder)]) == 0
 
@@ -71,10 +71,10 @@ def test_repair_saves_what_can_be_read_where_there_is_no_snapshot(
 def test_repair_leaves_a_sound_store_alone(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = stored(folder)
+    before = load_stored(folder)
     assert main(["data", "repair", "--data", str(folder)]) == 0
     assert "nothing needs repair" in capsys.readouterr().out
-    assert stored(folder) == before
+    assert load_stored(folder) == before
 
 
 def test_show_prints_everything_but_secrets(
@@ -91,14 +91,14 @@ def test_show_prints_everything_but_secrets(
 
 def test_reset_keeps_the_accounts(folder: Path) -> None:
     assert main(["data", "reset", "--data", str(folder)]) == 0
-    assert set(stored(folder).settings) == {"access.admin.password", "access.required"}
+    assert set(load_stored(folder).settings) == {"access.admin.password", "access.required"}
 
 
 def test_reset_with_accounts_leaves_no_secret_on_the_disk(folder: Path) -> None:
     Snapshots(folder / "store.db").take()
-    sealed = stored(folder).settings["email.password"].encode()
+    sealed = load_stored(folder).settings["email.password"].encode()
     assert main(["data", "reset", "--accounts", "--data", str(folder)]) == 0
-    assert stored(folder).settings == {}
+    assert load_stored(folder).settings == {}
     assert not (folder / "secrets.key").exists()
     for file in folder.iterdir():
         content = file.read_bytes()
@@ -107,8 +107,8 @@ def test_reset_with_accounts_leaves_no_secret_on_the_disk(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("task", ["check", "repair", "show", "reset"])
-def test_a_folder_without_a_store_is_told(
+def test_folder_without_a_store_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str
 ) -> None:
     assert main(["data", task, "--data", str(tmp_path)]) == 2
-    assert "There is no store" in capsys.readouterr().err
+    assert "contains no store" in capsys.readouterr().err

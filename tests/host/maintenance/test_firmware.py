@@ -52,7 +52,7 @@ def test_mistakes_end_in_one_line(tmp_path: Path, owner: str, capsys: Capture) -
     for arguments, reason in (
         (["show", str(image)], "not a firmware image"),
         (["sign", str(image), "--key", f"{owner}.key"], "not a firmware image"),
-        (["build", str(image), "--hw", "3.9", "--sw", "newest"], "is unknown"),
+        (["build", str(image), "--hw", "3.9", "--sw", "newest"], "Unknown software"),
         (["show", str(tmp_path / "gone.img")], "gone.img"),
     ):
         assert main(["firmware", *arguments]) == 2

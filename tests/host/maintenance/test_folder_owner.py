@@ -20,7 +20,7 @@ from leverframe.storage.private_files import create_private
 from tests.host.controller_process import controller_process
 from tests.host.maintenance.data_folder import fill
 
-#: Some user and group that nobody is.
+#: A user and a group that do not exist.
 OWNER = (47110, 47111)
 #: What each task with a data folder needs besides.
 ARGUMENTS = {
@@ -51,7 +51,7 @@ def test_every_task_with_a_data_folder_is_tried_here() -> None:
 
 @pytest.fixture(autouse=True)
 def backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that changes a secret, so that key and snapshots are made anew."""
+    """A file that changes a secret, so that key and snapshots are created again."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO("correct horse\n"))
     tree = with_value(defaults(Profile()), "email.password", "hunter2 of the mail")
@@ -161,16 +161,16 @@ def test_a_missing_folder_is_a_mistake_and_nothing_is_made(
 ) -> None:
     mistyped = tmp_path / "dta"
     assert run(task, mistyped) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert f"{mistyped}; name the" in told.err
-    assert told.err.count("\n") == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert f"{mistyped} does not exist." in output.err
+    assert output.err.count("\n") == 1
     assert not mistyped.exists()
 
 
 @pytest.mark.parametrize("file", ["fleet.db", "fleet.key"])
 @pytest.mark.parametrize("task", [*sorted(ARGUMENTS.keys() - {"passwd"}), "what-if", "run"])
-def test_the_folder_of_a_node_is_told_from_that_of_a_controller_and_nothing_is_made(
+def test_folder_of_a_node_is_refused_and_nothing_is_created(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, file: str
 ) -> None:
     folder = tmp_path / "data"
@@ -178,8 +178,8 @@ def test_the_folder_of_a_node_is_told_from_that_of_a_controller_and_nothing_is_m
     (folder / file).write_bytes(b"of a node")
     more = {"what-if": ["--commands", "a.txt"], "run": ["--port", "0"], **ARGUMENTS}[task]
     assert main([*task.split(), *more, "--data", str(folder)]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert f"{folder} is the folder of a node, not of a single controller" in told.err
-    assert f"`leverframe fleet run --data {folder}`" in told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert f"{folder} is the folder of a node, not of a single controller" in output.err
+    assert f"`leverframe fleet run --data {folder}`" in output.err
     assert [path.name for path in folder.iterdir()] == [file]

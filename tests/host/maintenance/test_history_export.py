@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def exported(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+def export(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     assert main(["data", "export", "--data", str(folder), *arguments]) == 0
     return capsys.readouterr().out.splitlines()
 
@@ -32,7 +32,7 @@ def exported(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) 
 def test_everything_is_written_without_further_words(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert exported(folder, capsys) == [
+    assert export(folder, capsys) == [
         "time,DS1,OUT0",
         "2026-01-05T00:00:00.000Z,20,0",
         "2026-01-05T00:01:00.000Z,21.5,0",
@@ -44,7 +44,7 @@ def test_labels_and_times_choose_what_is_written(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     span = ("--from", "2026-01-05T00:00:30", "--to", "1767571290")
-    assert exported(folder, capsys, "--labels", "DS1", *span) == [
+    assert export(folder, capsys, "--labels", "DS1", *span) == [
         "time,DS1",
         "2026-01-05T00:00:30.000Z,20",
         "2026-01-05T00:01:00.000Z,21.5",
@@ -60,7 +60,7 @@ def test_labels_and_times_choose_what_is_written(
         (("-o", "/nowhere/at/all.csv"), "cannot be written"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(
+def test_mistake_is_reported_in_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, str], says: str
 ) -> None:
     assert main(["data", "export", "--data", str(folder), *arguments]) == 2
@@ -68,7 +68,7 @@ def test_a_mistake_is_told_in_one_line(
     assert says in line
 
 
-def test_a_folder_without_history_is_told(
+def test_folder_without_history_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(tmp_path / "data")

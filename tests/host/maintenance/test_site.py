@@ -56,7 +56,7 @@ def test_a_folder_without_a_front_page_is_refused(folder: Path, capsys: Capture)
     assert "no index.html" in capsys.readouterr().err
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path, capsys: Capture) -> None:
+def test_missing_folder_is_reported(tmp_path: Path, capsys: Capture) -> None:
     assert main(["site", "build", str(tmp_path / "nowhere")]) == 2
     assert "nowhere" in capsys.readouterr().err
 

@@ -24,7 +24,7 @@ class Run:
         ]
 
 
-async def lived(name: str, for_s: float) -> Run:
+async def run_example(name: str, for_s: float) -> Run:
     scenario = read_scenario(EXAMPLES / name)
     simulation = await Simulation.start(scenario)
     summary = Summary(simulation, scenario.record)
@@ -42,7 +42,7 @@ def test_every_example_is_tested_here() -> None:
 
 @pytest.mark.thorough
 async def test_the_greenhouse_stays_warm_and_is_lit_in_the_evening() -> None:
-    run = await lived("greenhouse.toml", 24 * HOUR_S)
+    run = await run_example("greenhouse.toml", 24 * HOUR_S)
     greenhouse = run.summary.track("DS1")
     assert greenhouse.low == 14
     assert greenhouse.high is not None
@@ -56,11 +56,11 @@ async def test_the_greenhouse_stays_warm_and_is_lit_in_the_evening() -> None:
 
 
 async def test_the_overflow_switch_protects_the_tank_while_its_sensor_is_broken() -> None:
-    run = await lived("tank.toml", 12 * HOUR_S)
+    run = await run_example("tank.toml", 12 * HOUR_S)
     assert (2000.0, "OUT0 on: rule 1") in run.journal
     by_switch = [at for at, text in run.journal if text == "OUT0 off: rule 2"]
     by_level = [at for at, text in run.journal if text == "OUT0 off: rule 1"]
-    # The switch takes over when the water reaches it, at 1950 mm, until somebody mends the sensor.
+    # The switch takes over when the water reaches it, at 1950 mm, until the sensor is repaired.
     assert by_switch[0] == pytest.approx(2000 + (1950 - 500) / 0.4)
     assert max(by_switch) < 2.5 * HOUR_S
     assert min(by_level) >= 2.5 * HOUR_S
@@ -69,7 +69,7 @@ async def test_the_overflow_switch_protects_the_tank_while_its_sensor_is_broken(
 
 @pytest.mark.thorough
 async def test_the_boiler_heats_by_night_and_every_kilowatt_hour_is_counted_once() -> None:
-    run = await lived("tariff.toml", 24 * HOUR_S)
+    run = await run_example("tariff.toml", 24 * HOUR_S)
     assert run.summary.track("OUT2").seconds == 8.5 * HOUR_S
     assert run.values["ENERGY1"] == pytest.approx(1.0, abs=0.002)
     assert run.values["ENERGY2"] == pytest.approx(16.0, abs=0.002)

@@ -15,14 +15,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def written(folder: Path, text: str) -> Path:
+def write_scenario(folder: Path, text: str) -> Path:
     path = folder / "run.toml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def read(folder: Path, text: str) -> Scenario:
-    return read_scenario(written(folder, text))
+    return read_scenario(write_scenario(folder, text))
 
 
 def mistake(folder: Path, text: str) -> str:
@@ -37,7 +37,7 @@ def wall(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
-def test_an_empty_scenario_is_a_controller_that_nobody_touches(folder: Path) -> None:
+def test_empty_scenario_is_an_untouched_controller(folder: Path) -> None:
     scenario = read(folder, "")
     assert (scenario.profile, scenario.start) == (Profile(), wall("2026-01-05"))
     assert [happening.after_s for happening in scenario.happenings] == [0]
@@ -164,7 +164,7 @@ def test_a_file_that_is_not_there_is_one_sentence(folder: Path) -> None:
         ("plant=sun", "line 3: Field plant: There is no plant 'sun'."),
     ],
 )
-async def test_what_the_board_cannot_feel_is_refused_before_the_run(
+async def test_inputs_that_the_board_lacks_are_refused_before_the_run(
     folder: Path, sim: str, says: str
 ) -> None:
     scenario = read(folder, f'[[at]]\ntime = "+1h"\nsim = "{sim}"')

@@ -35,7 +35,7 @@ def lamp(tmp_path: Path) -> Path:
     return path
 
 
-async def started(path: Path) -> Simulation:
+async def start_simulation(path: Path) -> Simulation:
     return await Simulation.start(read_scenario(path))
 
 
@@ -54,22 +54,22 @@ class Steps:
 
 
 async def test_everything_happens_at_its_time(lamp: Path) -> None:
-    simulation = await started(lamp)
+    simulation = await start_simulation(lamp)
     await simulation.run(86400.0)
     driven = [(item.now, item.value) for item in simulation.board.history if item.what == "OUT0"]
     assert driven == [(0, 0), (6 * 3600, 1), (6 * 3600 + 600, 0)]
     assert simulation.controller.clock.read().now == 86400
 
 
-async def test_what_comes_after_the_end_does_not_happen(lamp: Path) -> None:
-    simulation = await started(lamp)
+async def test_events_after_the_end_do_not_happen(lamp: Path) -> None:
+    simulation = await start_simulation(lamp)
     await simulation.run(6 * 3600 - 1.0)
     assert simulation.controller.engine.values["DS1"] is None
     assert simulation.controller.engine.values["OUT0"] == 0
 
 
 async def test_watchers_look_after_every_deadline_and_at_every_step(lamp: Path) -> None:
-    simulation = await started(lamp)
+    simulation = await start_simulation(lamp)
     watcher = Steps()
     await simulation.run(7 * 3600.0, [watcher], step_s=3600.0)
     assert watcher.steps == [hour * 3600 for hour in range(8)]
@@ -79,7 +79,7 @@ async def test_watchers_look_after_every_deadline_and_at_every_step(lamp: Path) 
 async def test_the_same_scenario_gives_the_same_run(lamp: Path) -> None:
     histories = []
     for _ in range(2):
-        simulation = await started(lamp)
+        simulation = await start_simulation(lamp)
         await simulation.run(86400.0)
         histories.append(list(simulation.board.history))
     assert histories[0] == histories[1]
@@ -91,27 +91,27 @@ async def test_a_command_that_is_refused_in_the_run_ends_it_with_its_line(tmp_pa
         'commands = ["/stm.cgi?outblock=1"]\n[[at]]\ntime = "+1h"\n'
         'commands = ["/stm.cgi?oname=0x",\n"/outs.cgi?out0=1"]'
     )
-    simulation = await started(path)
+    simulation = await start_simulation(path)
     with pytest.raises(BadScenario, match="line 5: OUT0 cannot be switched from outside"):
         await simulation.run(7200.0)
     assert simulation.controller.clock.read().now == 3600
 
 
-async def test_a_scenario_may_set_up_accounts_and_goes_on_with_all_rights(tmp_path: Path) -> None:
+async def test_scenario_that_sets_up_accounts_keeps_all_rights(tmp_path: Path) -> None:
     path = tmp_path / "accounts.toml"
     accounts = "YWRtaW4=*bG9uZyBhbmQgc2VjcmV0*dXNlcg==*bG9uZyBhbmQga25vd24="
     path.write_text(
         f'commands = ["/stm.cgi?auth=11{accounts}"]\n'
         '[[at]]\ntime = "+1s"\ncommands = ["/stm.cgi?oname=0Lamp", "/outs.cgi?out0=1"]'
     )
-    simulation = await started(path)
+    simulation = await start_simulation(path)
     await simulation.run(10.0)
     assert simulation.controller.engine.settings.access.required
     assert simulation.board.outputs[0]
 
 
 async def test_the_timeline_says_when_what_and_why(lamp: Path) -> None:
-    simulation = await started(lamp)
+    simulation = await start_simulation(lamp)
     printed = StringIO()
     await simulation.run(86400.0, [Timeline(simulation, Console(file=printed, width=200))])
     lines = [line.split() for line in printed.getvalue().splitlines()]
@@ -131,14 +131,14 @@ async def test_messages_are_in_the_timeline(tmp_path: Path) -> None:
         'commands = ["/inpa.cgi?event=0*10*0*3000*0*0*29*0*0*0*0*0&eventon=0*1"]\n'
         '[[at]]\ntime = "+1h"\nsim = "DS1=31"'
     )
-    simulation = await started(path)
+    simulation = await start_simulation(path)
     printed = StringIO()
     await simulation.run(7200.0, [Timeline(simulation, Console(file=printed, width=200))])
     assert "01:00:00  sends email 2 (begins, DS1 is 31.0)" in printed.getvalue()
 
 
 async def test_the_summary_counts_changes_time_and_means(lamp: Path) -> None:
-    simulation = await started(lamp)
+    simulation = await start_simulation(lamp)
     summary = Summary(simulation, ("DS1", "OUT0"))
     await simulation.run(86400.0, [summary])
     lamp_track, sensor = summary.track("OUT0"), summary.track("DS1")
@@ -249,7 +249,7 @@ async def test_a_scenario_has_faults(tmp_path: Path) -> None:
         'sim = "DS1=20"\n[[at]]\ntime = "+1h"\nsim = "fault=sensor_absent*label:DS1*for:1h"\n',
         encoding="utf-8",
     )
-    simulation = await started(path)
+    simulation = await start_simulation(path)
     await simulation.run(2 * 3600 - 1)
     assert simulation.controller.engine.values["DS1"] is None
     entries = simulation.controller.engine.machine.journal.entries()

@@ -1,4 +1,4 @@
-"""Long and odd times, lived by a whole controller: changed clocks, years, far dates."""
+"""A whole controller in long and odd times: changed clocks, years, far dates."""
 
 import gc
 import sys
@@ -35,7 +35,7 @@ async def schedule(twin: LoopTwin, *entries: str) -> None:
     await twin.ok("/post.cgi?sched_save", "POST", "".join([*items, "&&"]).encode())
 
 
-def happened(twin: LoopTwin, timezone: tzinfo, text: str = "OUT0") -> list[str]:
+def list_moments(twin: LoopTwin, timezone: tzinfo, text: str = "OUT0") -> list[str]:
     """The moments, in local time, of entries about a label."""
     return [
         f"{datetime.fromtimestamp(entry.wall, timezone):%d %H:%M:%S} {entry.text}"
@@ -56,21 +56,21 @@ async def test_in_spring_an_entry_of_the_skipped_hour_runs_at_its_end_once() -> 
     twin = await twin_at("2026-03-28 12:00", WARSAW)
     await schedule(twin, f"0*2*{2 * HOUR_S + 1800}")
     await twin.ok(f"/sim.cgi?advance={2 * DAY_S}")
-    assert happened(twin, WARSAW) == ["29 03:00:00 OUT0 on", "30 02:30:00 OUT0 off"]
+    assert list_moments(twin, WARSAW) == ["29 03:00:00 OUT0 on", "30 02:30:00 OUT0 off"]
 
 
 async def test_in_autumn_an_entry_of_the_repeated_hour_runs_once() -> None:
     twin = await twin_at("2026-10-24 12:00", WARSAW)
     await schedule(twin, f"0*2*{2 * HOUR_S + 1800}")
     await twin.ok(f"/sim.cgi?advance={2 * DAY_S}")
-    assert happened(twin, WARSAW) == ["25 02:30:00 OUT0 on", "26 02:30:00 OUT0 off"]
+    assert list_moments(twin, WARSAW) == ["25 02:30:00 OUT0 on", "26 02:30:00 OUT0 off"]
 
 
 async def test_delays_know_nothing_of_daylight_saving_time() -> None:
     twin = await twin_at("2026-03-29 01:30", WARSAW)
     await twin.ok(f"/outs.cgi?ortime=0{HOUR_S}&out0=1")
     await twin.ok(f"/sim.cgi?advance={2 * HOUR_S}")
-    assert happened(twin, WARSAW) == ["29 01:30:00 OUT0 on", "29 03:30:00 OUT0 off"]
+    assert list_moments(twin, WARSAW) == ["29 01:30:00 OUT0 on", "29 03:30:00 OUT0 off"]
 
 
 # --- a clock that is set --------------------------------------------------------------------------
@@ -85,7 +85,7 @@ async def test_setting_the_clock_forward_brings_the_next_entry_nearer() -> None:
     await schedule(twin, f"0*1*{18 * HOUR_S}")
     await set_clock(twin, "2026-06-01 17:00")
     await twin.ok(f"/sim.cgi?advance={HOUR_S}")
-    assert happened(twin, UTC) == ["01 18:00:00 OUT0 on"]
+    assert list_moments(twin, UTC) == ["01 18:00:00 OUT0 on"]
 
 
 async def test_setting_the_clock_back_does_not_repeat_what_ran() -> None:
@@ -94,9 +94,9 @@ async def test_setting_the_clock_back_does_not_repeat_what_ran() -> None:
     await twin.ok(f"/sim.cgi?advance={HOUR_S}")
     await set_clock(twin, "2026-06-01 17:30")
     await twin.ok(f"/sim.cgi?advance={DAY_S}")
-    assert happened(twin, UTC) == ["01 18:00:00 OUT0 on"]
+    assert list_moments(twin, UTC) == ["01 18:00:00 OUT0 on"]
     await twin.ok(f"/sim.cgi?advance={HOUR_S}")
-    assert happened(twin, UTC)[1:] == ["02 18:00:00 OUT0 off"]
+    assert list_moments(twin, UTC)[1:] == ["02 18:00:00 OUT0 off"]
 
 
 @pytest.mark.parametrize("local", ["2020-01-01 00:00", "2031-12-31 23:59"])

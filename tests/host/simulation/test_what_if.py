@@ -64,7 +64,7 @@ def run(folder: Path, *arguments: object) -> int:
     return main(["what-if", "--data", str(folder), *map(str, arguments)])
 
 
-def test_what_differs_is_printed_and_told_by_the_exit_code(
+def test_differences_are_printed_and_set_the_exit_status(
     folder: Path, change: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(folder, "--commands", change, "--for", "24h") == 1
@@ -72,7 +72,7 @@ def test_what_differs_is_printed_and_told_by_the_exit_code(
     lines = out.splitlines()
     assert lines[0].startswith("+ Tue 06 Jan 00:00:00  OUT0 on")
     assert lines[1].startswith("+ Tue 06 Jan 00:10:00  OUT0 off")
-    assert "2 entries differ, 2 are the same." in out
+    assert "2 entries differ, 2 are equal." in out
     row = next(line for line in lines if "OUT1" in line)
     assert row.count("2h46m40s") == 2
 
@@ -91,7 +91,7 @@ def test_the_recorded_readings_come_again(
     assert (found["without"]["OUT1"]["on_s"], found["with"]["OUT1"]["on_s"]) == (10_000, 0)
 
 
-def test_a_change_without_consequences_is_told_as_such(
+def test_change_without_consequences_is_reported_as_such(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = tmp_path / "name.txt"
@@ -209,24 +209,24 @@ def test_more_than_can_be_listed_is_counted(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         (b"/outs.cgi?out0=7\n", "Line 1"),
-        (b"hello\n", "Line 1 is no command"),
-        (b"\xff\xfe\n", "no text"),
+        (b"hello\n", "Line 1 is not a command"),
+        (b"\xff\xfe\n", "is not UTF-8 text"),
         (None, "cannot be read"),
     ],
 )
-def test_what_cannot_be_tried_is_told_in_one_line(
+def test_impossible_trial_is_reported_in_one_line(
     folder: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     text: bytes | None,
-    said: str,
+    sentence: str,
 ) -> None:
     file = tmp_path / "commands.txt"
     if text is not None:
         file.write_bytes(text)
     assert run(folder, "--commands", file) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
+    assert sentence in line

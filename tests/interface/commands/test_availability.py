@@ -27,9 +27,9 @@ def test_each_version_is_described_with_exactly_what_it_allows(row: Row, letter:
         there = row.is_offered(profile) and has_field(param, profile)
         return param.describe_allowed(profile) if there else None
 
-    told = variants(ask)
+    matching = variants(ask)
     for profile in PROFILES:
-        texts = [variant.text for variant in told if is_offered(variant.spans, profile)]
+        texts = [variant.text for variant in matching if is_offered(variant.spans, profile)]
         assert texts == [answer for answer in [ask(profile)] if answer is not None]
 
 
@@ -82,7 +82,7 @@ def test_the_only_form_that_a_version_has_is_not_deprecated() -> None:
     }
 
 
-def test_what_replaces_a_row_is_a_row_of_the_table() -> None:
+def test_replacement_of_a_row_is_a_row_of_the_table() -> None:
     replacements = {row.replaced_by for row in TABLE if row.replaced_by}
     assert replacements <= {row.line for row in TABLE}
 

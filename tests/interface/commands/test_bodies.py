@@ -18,7 +18,7 @@ from leverframe.interface.table.codes import HW35_SW
 from leverframe.interface.table.lookup import TABLE
 from leverframe.interface.table.params import Flag, Int, Text, Trailing
 from leverframe.interface.table.refusals import BadValue, Malformed, Refusal
-from leverframe.interface.table.row import ACCOUNT, ANYBODY, Body
+from leverframe.interface.table.row import ACCOUNT, ANYONE, Body
 from leverframe.interface.table.shape import Item
 from tests.cases import for_each
 
@@ -69,7 +69,7 @@ def test_items_are_read_in_order() -> None:
         b"data=m00&m00=x*1&&",
     ],
 )
-def test_what_stands_around_the_list_does_not_matter(body: bytes) -> None:
+def test_text_around_the_list_is_ignored(body: bytes) -> None:
     assert read(body) == [item()]
 
 
@@ -249,6 +249,6 @@ def test_lists_are_limited_to_a_mebibyte_and_uploads_to_sixteen() -> None:
     assert limits == {(ListBody, 1 << 20), *uploads, *forms}
 
 
-def test_what_strangers_may_send_is_small() -> None:
-    bodies = [row.body for row in TABLE if row.body is not None and row.role in (ANYBODY, ACCOUNT)]
+def test_body_of_a_stranger_is_limited() -> None:
+    bodies = [row.body for row in TABLE if row.body is not None and row.role in (ANYONE, ACCOUNT)]
     assert {body.max_bytes for body in bodies} == {SMALL_BODY_LIMIT}

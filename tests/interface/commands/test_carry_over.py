@@ -50,9 +50,7 @@ def test_settings_of_the_same_version_come_over_whole(profile: Profile) -> None:
 
 
 @for_each(("source", "target"), [(OLD, NEW), (NEW, OLD), (NEW, ELDER), (ELDER, NEW)])
-def test_what_both_versions_have_is_kept_and_the_rest_is_listed(
-    source: Profile, target: Profile
-) -> None:
+def test_common_settings_are_kept_and_the_rest_is_listed(source: Profile, target: Profile) -> None:
     for seed in range(4):
         tree = random_settings(source, Random(seed), 120)
         restored = convert(tree, source, target)
@@ -80,7 +78,7 @@ def _is_longer(after: Any, before: Any) -> bool:
 
 
 @pytest.mark.parametrize("target", [OLD, ELDER, NEW], ids=str)
-def test_what_came_over_once_comes_over_again(target: Profile) -> None:
+def test_converted_settings_convert_to_themselves(target: Profile) -> None:
     for seed, source in enumerate(some_of(PROFILES[::7])):
         once = convert(random_settings(source, Random(seed), 120), source, target).settings
         assert convert(once, target, target) == Restored(once)

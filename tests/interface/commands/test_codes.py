@@ -27,7 +27,7 @@ def test_numbers_and_words_translate_both_ways(table: CodeTable) -> None:
             assert table.word(code.number, profile) == code.word
 
 
-def test_what_a_version_does_not_have_has_neither_number_nor_word() -> None:
+def test_missing_features_of_a_version_have_neither_number_nor_word() -> None:
     table = CodeTable("x", codes.run(1, ("a", "b"), codes.HW35_SW["1.49"]))
     before = Profile("3.5", "1.48")
     assert (table.word(1, before), table.number("a", before)) == (None, None)

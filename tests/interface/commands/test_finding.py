@@ -133,7 +133,7 @@ def test_a_bad_combined_form_is_not_taken_for_shorter_ones(query: str, field: st
         ("/stm.cgi?wdog1=1", Malformed, "wdog1 is valid only together with other commands"),
     ],
 )
-def test_what_cannot_be_found_is_said_plainly(target: str, kind: type, detail: str) -> None:
+def test_unknown_search_is_reported_plainly(target: str, kind: type, detail: str) -> None:
     found = find_one(target)
     assert type(found) is kind
     assert isinstance(found, Refusal)
@@ -271,7 +271,7 @@ def test_a_command_is_shown_as_it_was_sent_unless_it_holds_a_secret() -> None:
         ("hunter2", None),
     ],
 )
-def test_what_may_hold_a_secret_is_shown_by_its_name_and_place_only(
+def test_setting_with_a_secret_is_shown_by_name_and_place_only(
     sent: str, shown: str | None
 ) -> None:
     assert without_value(sent) == shown

@@ -95,7 +95,7 @@ def test_a_secret_is_named_where_the_caller_wants_it() -> None:
         "/stm.cgi?gsmcmd=AT%2BCPIN%3Dhush",
     ],
 )
-def test_what_may_be_a_secret_is_not_shown(target: str) -> None:
+def test_possible_secret_is_not_shown(target: str) -> None:
     assert "hush" not in mask_request(PlannedRequest("GET", target), Profile()).target
 
 

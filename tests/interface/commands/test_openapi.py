@@ -72,13 +72,13 @@ def test_every_schema_of_a_parameter_is_a_valid_one(profile: Profile) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
 def test_every_form_that_the_version_offers_is_in_the_document(profile: Profile) -> None:
-    told = {
+    described = {
         form["x-form"]
         for path in COMMAND_PATHS
         for parameter in parameters(path, profile).values()
         for form in alternatives(parameter)
     }
-    assert told == {row.line for row in TABLE if row.is_offered(profile) and row.form.items}
+    assert described == {row.line for row in TABLE if row.is_offered(profile) and row.form.items}
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
@@ -91,7 +91,7 @@ def test_every_example_fits_its_schema(profile: Profile) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
-def test_whatever_a_command_takes_fits_its_schema(profile: Profile) -> None:
+def test_accepted_values_of_a_command_fit_its_schema(profile: Profile) -> None:
     """Each field at each of its examples, while the other fields are as in the row's example."""
     for row in TABLE:
         if not row.is_offered(profile):
@@ -226,7 +226,7 @@ def test_the_bench_takes_what_the_simulated_board_feels() -> None:
 @for_each(
     "endpoint", [x for x in VALUES if x.content_type != CSV], ids=lambda endpoint: endpoint.path
 )
-async def test_what_the_server_answers_fits_its_schema(
+async def test_responses_of_the_server_fit_their_schema(
     profile: Profile, endpoint: Endpoint
 ) -> None:
     twin = await LoopTwin.start(profile)
@@ -236,9 +236,12 @@ async def test_what_the_server_answers_fits_its_schema(
     await twin.ok("/stm.cgi?em4=secret")
     reply = await twin.ok(endpoint.path)
     assert reply.content_type == endpoint.content_type
-    told = document(profile)
-    ok = told["paths"][endpoint.path]["get"]["responses"]["200"]
-    schema = {"components": told["components"], **ok["content"][endpoint.content_type]["schema"]}
+    description = document(profile)
+    ok = description["paths"][endpoint.path]["get"]["responses"]["200"]
+    schema = {
+        "components": description["components"],
+        **ok["content"][endpoint.content_type]["schema"],
+    }
     shown = json.loads(reply.body) if endpoint.content_type == JSON else reply.body.decode()
     errors = Draft202012Validator(schema).iter_errors(shown)
     assert [error.message for error in errors] == []
@@ -276,7 +279,7 @@ def test_pattern_of_a_schema(schema: dict[str, Any], pattern: str) -> None:
     assert text_pattern(schema) == pattern
 
 
-def test_who_asks_is_described_by_a_schema_of_its_own() -> None:
+def test_requester_is_described_by_its_own_schema() -> None:
     schemas = document()["components"]["schemas"]
     assert "role" in schemas["AccountReport"]["properties"]
     assert "password" not in schemas["AccountReport"]["properties"]

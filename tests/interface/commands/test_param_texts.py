@@ -86,7 +86,7 @@ def test_texts_are_decoded_once(raw: str, text: str) -> None:
 
 
 @for_each("raw", ["%FF", "%C3%28", "%ED%A0%80", "%80", "%C0%AF", "%F5%80%80%80"])
-def test_what_is_not_utf8_is_refused(raw: str) -> None:
+def test_invalid_utf8_is_refused(raw: str) -> None:
     with pytest.raises(BadValue, match="not valid UTF-8") as refusal:
         decode_text(raw)
     assert refusal.value.allowed == "UTF-8 text"

@@ -252,7 +252,7 @@ def all_inside(param: Param) -> Iterator[Param]:
 @pytest.mark.parametrize(("param", "profiles"), some_of(USES))
 @examples(8)
 @given(data=st.data())
-def test_what_is_written_is_read_again(
+def test_written_value_is_read_back(
     param: Param, profiles: tuple[Profile, ...], data: st.DataObject
 ) -> None:
     profile = data.draw(st.sampled_from(distinct(param, profiles)))

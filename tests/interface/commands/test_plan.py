@@ -285,14 +285,14 @@ def test_control_users_without_a_password_to_give_stay_as_they_are() -> None:
     assert {one.path.rpartition(".")[0] for one in plan.unreachable} == {"access.users.2"}
 
 
-def test_what_could_not_be_read_is_left_alone() -> None:
+def test_unread_settings_are_left_alone() -> None:
     now = defaults(NEW)
     wanted = with_values(NEW, email__host="mail.example", watchdog__0__host="router.example")
     plan = plan_between(NEW, now, wanted, unread=["email", "watchdog"], named=["email.host"])
     assert targets(plan) == ["/stm.cgi?em1=mail.example"]
 
 
-def test_what_could_not_be_read_and_is_wanted_is_sent_whatever_the_unit_holds() -> None:
+def test_wanted_unread_settings_are_sent_always() -> None:
     now = wanted = with_values(NEW, gsm__code="0000")
     plan = plan_between(NEW, now, wanted, unread=["gsm"], named=["gsm.code"])
     assert targets(plan) == ["/stm.cgi?gsmcode=0000"]
@@ -367,7 +367,7 @@ UNSAYABLE = {
 }
 
 
-def test_what_no_text_of_a_command_can_say_is_listed_and_nothing_is_sent_for_it() -> None:
+def test_values_that_no_command_can_express_are_listed_and_not_sent() -> None:
     wanted = defaults(NEW)
     for path, value in UNSAYABLE.items():
         wanted = with_value(wanted, path, value)

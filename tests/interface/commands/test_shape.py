@@ -152,7 +152,7 @@ def test_a_form_without_a_query_is_its_path() -> None:
     assert (form.items, form.write({})) == ((), "/dev_settings.bin")
 
 
-def test_what_is_not_given_at_the_end_is_not_written() -> None:
+def test_omitted_trailing_fields_are_not_written() -> None:
     assert Item("x=<A>*<B>*<C>").write({"A": "1"}) == "x=1"
     assert Item("x=<A>*<B>*<C>").write({"A": "1", "B": ""}) == "x=1*"
 
@@ -165,7 +165,7 @@ def test_a_template_is_literals_around_holes() -> None:
 
 @for_each("digit", ["0", "7"])
 @for_each("form", ITEMS)
-def test_what_a_form_writes_it_splits_again(form: str, digit: str) -> None:
+def test_written_form_is_split_again(form: str, digit: str) -> None:
     item = Item(form)
     texts = dict.fromkeys(item.holes, digit)
     written = item.write(texts)

@@ -60,7 +60,7 @@ def test_a_command_sees_what_the_one_before_it_set() -> None:
         ("/inpa.cgi?event=0*10*0*2150*50*0*3*0*0*0*0*5*2", b"", "*30*22*1"),
     ],
 )
-def test_what_a_client_leaves_out_keeps_its_value(target: str, body: bytes, left_out: str) -> None:
+def test_omitted_fields_keep_their_value(target: str, body: bytes, left_out: str) -> None:
     on = stage(rules=(Rule(),))
     perform(on, target if body else target + left_out, body and body + left_out.encode())
     before = on.settings
@@ -68,7 +68,7 @@ def test_what_a_client_leaves_out_keeps_its_value(target: str, body: bytes, left
     assert on.settings == before
 
 
-def test_what_is_left_out_of_a_new_event_entry_is_as_in_any_new_one() -> None:
+def test_omitted_fields_of_a_new_event_entry_have_their_defaults() -> None:
     on = stage()
     perform(on, "/inpa.cgi?event=0*10*0*2150*50*0*3*0*0*0*0*5")
     (rule,) = on.settings.rules

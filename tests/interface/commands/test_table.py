@@ -13,7 +13,7 @@ from leverframe.interface.table.accounts import CHANGE_PASSWORD, SIGN_IN, SIGN_O
 from leverframe.interface.table.lookup import COMMAND_PATHS, TABLE, Call, find
 from leverframe.interface.table.params import Changed, Depends, Int, Param, Position
 from leverframe.interface.table.refusals import Refusal
-from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
+from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYONE, CONTROL, Row
 from tests.boundary_profiles import NEWEST, PROFILES, profiles_that_change
 from tests.cases import for_each
 from tests.conformance.requests import (
@@ -49,7 +49,7 @@ def test_a_row_has_a_parameter_for_each_hole_of_its_form(number: int) -> None:
 def test_a_row_says_what_it_does(number: int) -> None:
     row = TABLE[number]
     assert re.fullmatch(r"[A-Z].*\.", row.doc)
-    assert row.role in (ADMIN, CONTROL, ACCOUNT, ANYBODY)
+    assert row.role in (ADMIN, CONTROL, ACCOUNT, ANYONE)
     assert row.form.method in ("GET", "POST")
     assert (row.form.method == "POST") == (row.body is not None or row is SIGN_OUT)
 
@@ -62,7 +62,7 @@ def test_a_row_sets_or_runs_something(number: int) -> None:
 
 
 @for_each("number", NUMBERED)
-def test_what_a_row_sets_exists_on_every_profile_that_offers_it(number: int) -> None:
+def test_setting_of_a_row_exists_on_every_profile_that_offers_it(number: int) -> None:
     row = TABLE[number]
     for profile in dict.fromkeys((*profiles_of(number), *some_of(PROFILES))):
         if not (row.sets and row.is_offered(profile)):
@@ -255,7 +255,7 @@ def test_a_control_command_switches_and_configures_nothing() -> None:
         "out=<A>",
         "pwm<A>=<B>",
     ]
-    assert [row for row in TABLE if row.role == ANYBODY] == [SIGN_IN, SIGN_OUT]
+    assert [row for row in TABLE if row.role == ANYONE] == [SIGN_IN, SIGN_OUT]
     assert [row for row in TABLE if row.role == ACCOUNT] == [CHANGE_PASSWORD]
 
 

@@ -39,7 +39,7 @@ def test_going_back_to_a_version_loses_nothing(source: Profile) -> None:
     assert there_and_back(tree, source, *random.sample(PROFILES, 3)) == tree
 
 
-def test_what_was_changed_in_between_stays_changed() -> None:
+def test_changes_between_two_version_changes_stay() -> None:
     tree = with_value(defaults(NEW), "differentials.5.name", "Delta")
     tree = with_value(tree, "outputs.0.name", "Pump")
     there = change_version(tree, NEW, OLD)
@@ -61,7 +61,7 @@ def test_event_entries_that_were_changed_in_between_stay_as_they_are_then() -> N
     assert back.settings.rules == (known, known)
 
 
-def test_what_is_lost_is_listed_until_a_version_has_it_again() -> None:
+def test_lost_settings_are_listed_until_a_version_supports_them() -> None:
     tree = with_value(defaults(NEW), "differentials.5.name", "Delta")
     there = change_version(tree, NEW, OLD)
     further = change_version(there.settings, OLD, ELDER, there.earlier)

@@ -84,7 +84,7 @@ def test_states_are_the_same_or_not_whatever_the_tolerance() -> None:
     ]
 
 
-def test_what_always_differs_is_reported_and_not_counted() -> None:
+def test_varying_values_are_reported_and_not_counted() -> None:
     one, other = answer('{"state": {"time": 1}, "ds1": 5}'), answer('{"state": {"time": 2}}')
     assert differences(one, other, EXACT) == [
         Difference("state.time", "1", "2", varies=True),

@@ -101,7 +101,7 @@ def test_a_secret_in_a_body_is_masked(kind: str, body: str) -> None:
         ("/post.cgi", "sched_save", b"&s0=1*2&&"),
     ],
 )
-def test_what_is_no_secret_is_written_down_as_it_was(
+def test_request_without_secrets_is_recorded_unchanged(
     path: str, query: str | None, body: bytes
 ) -> None:
     request = mask_request(path, query, "", body)
@@ -175,7 +175,7 @@ def test_an_answer_that_repeats_a_secret_is_left_out() -> None:
     assert SECRET not in mask_answer("/x", "", f"{accounts}".encode(), hidden).text
 
 
-def test_what_is_no_secret_in_an_answer_stays() -> None:
+def test_answer_without_secrets_is_recorded_unchanged() -> None:
     text = '{"ds1": "215", "passed": "3", "email": {"host": "a", "password": null}}'
     assert mask_answer("/x", "application/json", text.encode()).text == text
 

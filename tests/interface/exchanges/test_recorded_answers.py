@@ -81,7 +81,7 @@ def test_a_request_with_a_secret_is_known_by_the_rest_of_it() -> None:
     assert answers.answer("GET", "/a", "password=anything", "", b"") is not None
 
 
-def test_what_was_left_out_or_never_answered_cannot_be_given() -> None:
+def test_omitted_or_missing_answer_cannot_be_replayed() -> None:
     silent = exchange("/a", "", answer=RecordedAnswer(0, problem="off"))
     large = exchange("/b", "", answer=RecordedAnswer(200, body=RecordedBody(left_out="large")))
     assert len(RecordedAnswers([silent, large])) == 0

@@ -96,6 +96,6 @@ def test_a_condition_is_judged_by_present_values(text: str, expected: bool) -> N
         ("DS1 > 1 or " * 50 + "DS1 > 1", "at most 500 characters, not 557"),
     ],
 )
-def test_what_is_no_condition_is_refused_with_what_is_allowed(text: str, reason: str) -> None:
+def test_invalid_condition_is_refused_with_the_allowed_ones(text: str, reason: str) -> None:
     with pytest.raises(BadCondition, match=reason):
         condition_from_text(text, settings())

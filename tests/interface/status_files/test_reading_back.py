@@ -23,7 +23,7 @@ from tests.random_settings import random_settings
 from .files_bench import NEWEST, FilesBench
 
 #: What real units never show.
-NEVER_TOLD = ("email", "http", "gsm.code", "snmp", "watchdog", "mqtt", "access.users", "name")
+NEVER_SHOWN = ("email", "http", "gsm.code", "snmp", "watchdog", "mqtt", "access.users", "name")
 OLD = Profile("3.0", "1.58a")
 
 
@@ -48,7 +48,7 @@ def test_random_settings_of_every_version_are_read_back(profile: Profile) -> Non
     back = read_back(profile, files_with(settings, profile))
     assert wrongly_read(settings, back) == []
     assert back.remarks == []
-    assert all(reason_at(back.unread, path) for path in NEVER_TOLD)
+    assert all(reason_at(back.unread, path) for path in NEVER_SHOWN)
     # Settings that a version does not have are known to be as they came.
     assert ("outputs.0.remember" in back.unread) is False
     read = [path for path, _ in leaves(settings) if reason_at(back.unread, path) is None]
@@ -57,7 +57,7 @@ def test_random_settings_of_every_version_are_read_back(profile: Profile) -> Non
 
 @examples(25)
 @given(st.integers(0, 2**32), st.sampled_from([NEWEST, Profile("3.5", "1.45"), OLD]))
-def test_what_is_read_makes_the_same_files_again(seed: int, profile: Profile) -> None:
+def test_settings_read_back_create_the_same_files(seed: int, profile: Profile) -> None:
     settings = random_settings(profile, Random(seed))
     first = read_back(profile, files_with(settings, profile))
     again = read_back(profile, files_with(first.settings, profile))
@@ -252,6 +252,6 @@ def test_passwords_that_a_real_unit_shows_are_not_taken() -> None:
         ("/xml/a.xml", b'<?xml version="1.0" encoding="klingon"?><response/>'),
     ],
 )
-def test_what_is_no_status_file_is_not_taken_for_one(path: str, body: bytes) -> None:
+def test_other_documents_are_not_read_as_status_files(path: str, body: bytes) -> None:
     with pytest.raises(NotReadable):
         keys_in(path, body)

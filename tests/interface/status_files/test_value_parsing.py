@@ -80,9 +80,9 @@ def test_a_text_that_a_key_cannot_have_is_not_taken_for_a_value(
     key: str, text: Any, label: str, why: str
 ) -> None:
     profile = Profile()
-    told = parse_values(ALL, {**FilesBench({}).json(ALL), key: text}, profile)[label]
-    assert isinstance(told, Unreadable)
-    assert why in told.why
+    value = parse_values(ALL, {**FilesBench({}).json(ALL), key: text}, profile)[label]
+    assert isinstance(value, Unreadable)
+    assert why in value.why
 
 
 def test_a_bare_number_is_taken_as_the_same_text_is() -> None:
@@ -94,8 +94,8 @@ def test_a_bare_number_is_taken_as_the_same_text_is() -> None:
 def test_a_missing_key_is_not_taken_for_a_value(missing: str) -> None:
     file = FilesBench({}).json(ALL)
     del file[missing]
-    told = parse_values(ALL, file, Profile())
-    assert any(isinstance(value, Unreadable) for value in told.values())
+    values = parse_values(ALL, file, Profile())
+    assert any(isinstance(value, Unreadable) for value in values.values())
 
 
 @for_each(

@@ -16,7 +16,8 @@ from PIL import Image
 from leverframe.core.errors import BadUpload
 from leverframe.devices.linux.oled_panel import png_of
 from leverframe.interface.uploads.firmware import build_image, check_image, new_key_pair, sign_image
-from leverframe.interface.uploads.site import content_type, pack_site
+from leverframe.interface.uploads.picture import content_type
+from leverframe.interface.uploads.site import pack_site
 from leverframe.testing import LoopTwin
 from tests.fuzzed_uploads import fuzz
 

@@ -56,7 +56,7 @@ def test_forms_of_http_libraries_are_taken_byte_for_byte(content: bytes, name: s
         FORM.replace(b"\r\n\r\n", b"\r\nContent-Transfer-Encoding: BINARY\r\n\r\n", 1),
     ],
 )
-def test_what_a_form_may_look_like(body: bytes) -> None:
+def test_unusual_forms_are_read(body: bytes) -> None:
     assert read_upload(body, KIND) == CONTENT
 
 

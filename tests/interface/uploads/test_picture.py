@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from PIL.PngImagePlugin import PngInfo
 
 from leverframe.core.errors import BadUpload
-from leverframe.interface.uploads.site import MAX_PICTURE_BYTES, check_picture, content_type
+from leverframe.interface.uploads.picture import MAX_BYTES, check_picture, content_type
 from tests.cases import for_each
 from tests.effort import examples
 
@@ -82,7 +82,7 @@ def test_pictures_of_every_colour_mode_are_taken(mode: str) -> None:
         (b"just text", "not PNG, JPEG, GIF or WebP"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not PNG, JPEG, GIF or WebP"),
         (b"\x89PNG\r\n\x1a\n and so on", "damaged or not PNG"),
-        (bytes(MAX_PICTURE_BYTES + 1), "at most 8388608"),
+        (bytes(MAX_BYTES + 1), "at most 8388608"),
         (file_of(drawing(), "TIFF"), "not PNG, JPEG, GIF or WebP"),
         (file_of(drawing(), "PNG")[:-40], "damaged"),
     ],

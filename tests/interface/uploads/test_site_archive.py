@@ -15,8 +15,8 @@ from leverframe.interface.uploads import ending_of
 from leverframe.interface.uploads.site import (
     FORMAT,
     MAGIC,
+    MAX_BYTES,
     MAX_FILES,
-    MAX_SITE_BYTES,
     pack_site,
     unpack_site,
 )
@@ -47,7 +47,7 @@ def link(name: str, target: bytes) -> tuple[ZipInfo, bytes]:
 
 
 @given(st.dictionaries(NAMES, st.binary(max_size=300), max_size=8))
-def test_what_is_packed_is_unpacked(pages: dict[str, bytes]) -> None:
+def test_packed_site_is_unpacked(pages: dict[str, bytes]) -> None:
     pages = {**pages, **FRONT}
     assert unpack_site(pack_site(pages)) == pages
 
@@ -90,12 +90,12 @@ def test_a_site_needs_a_front_page() -> None:
 
 def test_an_archive_that_grows_too_much_is_refused_unread() -> None:
     with pytest.raises(BadUpload, match="bytes; at most"):
-        unpack_site(archive_of(("zeros.html", bytes(MAX_SITE_BYTES))))
+        unpack_site(archive_of(("zeros.html", bytes(MAX_BYTES))))
 
 
 def test_an_archive_that_lies_about_a_size_is_not_unpacked_further_than_that() -> None:
-    honest = archive_of(("zeros.html", bytes(MAX_SITE_BYTES - 100)))[len(seal(b"")) :]
-    size = (MAX_SITE_BYTES - 100).to_bytes(4, "little")
+    honest = archive_of(("zeros.html", bytes(MAX_BYTES - 100)))[len(seal(b"")) :]
+    size = (MAX_BYTES - 100).to_bytes(4, "little")
     assert honest.count(size) == 2
     with pytest.raises(BadUpload, match="cannot be unpacked"):
         unpack_site(seal(honest.replace(size, (100).to_bytes(4, "little"))))

@@ -17,7 +17,7 @@ from typing import Any
 from leverframe.host.configuration import read_config
 from leverframe.host.reach import reach_of
 from leverframe.interface.table.lookup import TABLE
-from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
+from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYONE, CONTROL
 from leverframe.interface.uploads.site import pack_site
 from leverframe.server.cross_site import OwnNames
 from leverframe.server.http.messages import AnyReply, Request, StreamReply
@@ -92,8 +92,8 @@ def groups() -> tuple[Group, ...]:
     shown = ["/", SITE_PAGE, *sorted(pages().keys() - {"/", *OPEN_FILES})]
     bench = [Asked(f"{x.path}?DS1=20", x.methods[0]) for x in ENDPOINTS if x.changes]
     return (
-        Group("health, sign-in page", [*_endpoints(ANYBODY), *map(Asked, OPEN_FILES)], True),
-        Group("sign in, sign out", [*_commands(ANYBODY)]),
+        Group("health, sign-in page", [*_endpoints(ANYONE), *map(Asked, OPEN_FILES)], True),
+        Group("sign in, sign out", [*_commands(ANYONE)]),
         Group("one's own password", [*_commands(ACCOUNT)]),
         Group("pages", [Asked(path) for path in shown], True),
         Group("values and names", _endpoints(CONTROL), True),

@@ -14,7 +14,7 @@ from leverframe.core.profile import Profile
 from leverframe.host.controller import Controller
 from leverframe.interface import status_files
 from leverframe.interface.table.lookup import TABLE, UNRESTRICTED, Call, find
-from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
+from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYONE, CONTROL, Row
 from leverframe.server.http.messages import Request, StreamReply
 from leverframe.server.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.server.routes.files import PICTURE_PATH
@@ -219,7 +219,7 @@ def test_the_role_of_a_row_is_the_one_written_down_here(number: int) -> None:
     row = TABLE[number]
     target = row.form.path + ("?" + row.form.items[0].text if row.form.items else "")
     if target in PUBLIC:
-        expected = ANYBODY
+        expected = ANYONE
     elif target == "/post.cgi?passwd":
         expected = ACCOUNT
     else:

@@ -172,7 +172,7 @@ async def test_one_account_cannot_make_the_controller_forget_what_others_have_pr
     assert (await twin.ask("/outs.cgi", authorization=proven)).status == 200
 
 
-def test_who_guesses_beside_proven_credentials_learns_of_a_hundred_a_second() -> None:
+def test_guesses_beside_proven_credentials_are_limited_to_a_hundred_a_second() -> None:
     clock = HandMoved()
     pace = GuessPace(clock)
     looked_at = 0

@@ -146,7 +146,7 @@ def test_every_start_logs_who_is_trusted(
     config = read_config(None, {"trusted": ["192.168.7.0/24"], "trusted_role": role})
     with caplog.at_level(logging.WARNING):
         assert reach_of(config).trusted.account is account
-    assert f"programs in 192.168.7.0/24 act as {role} without signing in" in caplog.text
+    assert f"programs in 192.168.7.0/24 have the role {role} without signing in" in caplog.text
 
 
 def test_no_network_is_trusted_by_default(caplog: pytest.LogCaptureFixture) -> None:
@@ -158,7 +158,7 @@ def test_no_network_is_trusted_by_default(caplog: pytest.LogCaptureFixture) -> N
     "network",
     ["192.168.7.9/24", "home", "", "127.0.0.1", "0.0.0.0/0", "::/0", "::1", "::ffff:127.0.0.1"],
 )
-def test_what_is_no_network_or_holds_this_machine_is_refused(network: str) -> None:
+def test_invalid_network_or_one_with_this_machine_is_refused(network: str) -> None:
     with pytest.raises(BadConfiguration, match=r"trusted: .*192\.168\.[17]\.0/24"):
         read_config(None, {"trusted": [network]})
 

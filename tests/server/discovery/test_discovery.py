@@ -365,7 +365,7 @@ async def test_nothing_is_announced_on_loopback(host: str) -> None:
     await built.stop()
 
 
-async def test_what_is_switched_off_is_not_started(bench: Bench) -> None:
+async def test_disabled_services_are_not_started(bench: Bench) -> None:
     nothing = Announcing(discovery=False, bootloader=False, mdns=False)
     started = await announce(
         bench.twin.controller, nothing, name=NAME, host_label=NAME, mac=MAC, host="0.0.0.0", port=80

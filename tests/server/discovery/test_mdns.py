@@ -125,7 +125,7 @@ async def test_an_address_that_this_machine_does_not_have_is_a_trouble() -> None
     await announcer.close()
 
 
-async def test_what_cannot_be_announced_is_a_trouble_also_for_another_version_and_name() -> None:
+async def test_failed_announcement_is_a_trouble_after_a_change_of_version_or_name() -> None:
     troubles: dict[str, str] = {}
     announcer = announcer_of(Profile(), mac="m" * 300)
     announcer.start([HERE], troubles)

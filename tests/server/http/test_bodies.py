@@ -119,7 +119,7 @@ async def test_a_small_body_that_comes_with_its_head_is_a_matter_of_the_handler(
 
 
 @for_each("leaves", ["client", "server"])
-async def test_who_leaves_while_it_is_checked_leaves_nothing_behind(leaves: str) -> None:
+async def test_client_that_leaves_during_the_check_leaves_nothing_behind(leaves: str) -> None:
     door = Door(CONTINUE)
     async with serving(path_as_text, admission=door) as running:
         state = running.server.state

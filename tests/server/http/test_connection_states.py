@@ -325,7 +325,7 @@ steps = st.sampled_from(
 
 
 @given(st.lists(steps, max_size=12), st.booleans())
-def test_whatever_happens_in_whatever_order_is_in_the_table(
+def test_any_order_of_events_is_in_the_table(
     steps: list[Callable[[Walk], None]], tls: bool
 ) -> None:
     async def walk() -> None:

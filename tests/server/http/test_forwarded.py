@@ -68,7 +68,7 @@ def test_a_request_without_a_body_has_the_address_that_its_headers_say() -> None
     assert [request.peer for request in found if isinstance(request, Request)] == sent
 
 
-def test_what_a_stranger_says_about_its_address_counts_for_nothing() -> None:
+def test_forwarded_address_from_a_stranger_is_ignored() -> None:
     parser = RequestParser(HttpLimits(), BodyBudget(HttpLimits()), "192.0.2.66")
     (request,) = parser.feed(b"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 127.0.0.1\r\n\r\n")
     assert isinstance(request, Request)

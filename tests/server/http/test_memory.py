@@ -91,7 +91,7 @@ async def test_bodies_of_one_owner_are_bounded_over_all_addresses() -> None:
         for client in uploading[:2]:
             client.send(post("/p?acme", 2 * MIB) + bytes(MIB - 10))
         await running.settle()
-        assert MIB < bodies.held_by_owner("acme") <= 2 * MIB
+        assert MIB < bodies.bytes_of_owner("acme") <= 2 * MIB
         answer = await uploading[2].ask(post("/p?acme", MIB) + bytes(MIB))
         assert (answer.status, answer.headers["retry-after"]) == (429, "5")
         assert "at most 2 MiB together" in answer.json["detail"]
@@ -102,7 +102,7 @@ async def test_bodies_of_one_owner_are_bounded_over_all_addresses() -> None:
         await running.settle()
         uploading[0].send(bytes(MIB + 10))
         assert (await uploading[0].answer()).status == 200
-        assert (bodies.held_by_owner("acme"), bodies.used) == (0, 0)
+        assert (bodies.bytes_of_owner("acme"), bodies.used) == (0, 0)
 
 
 async def test_body_of_an_owner_counts_until_its_answer() -> None:
@@ -112,10 +112,10 @@ async def test_body_of_an_owner_counts_until_its_answer() -> None:
         client = await running.connect()
         client.send(post("/slow?acme", MIB) + bytes(MIB))
         await gate.entered.wait()
-        assert MIB // 2 < bodies.held_by_owner("acme") <= MIB
+        assert MIB // 2 < bodies.bytes_of_owner("acme") <= MIB
         gate.opened.set()
         assert (await client.answer()).status == 200
-        assert (bodies.held_by_owner("acme"), bodies.used) == (0, 0)
+        assert (bodies.bytes_of_owner("acme"), bodies.used) == (0, 0)
 
 
 async def test_unread_replies_of_one_owner_are_bounded_over_all_addresses() -> None:

@@ -158,7 +158,7 @@ def test_well_formed_host_is_taken_as_it_is(host: str) -> None:
 
 
 @given(st.lists(requests, min_size=1, max_size=5), places)
-def test_what_was_sent_is_what_is_taken(sent: list[Sent], places: list[int]) -> None:
+def test_request_is_parsed_as_it_was_sent(sent: list[Sent], places: list[int]) -> None:
     reader = read(*cut(b"".join(request.wire() for request in sent), places))
     # A request without a Host is the last one.
     count = next((n for n, one in enumerate(sent, 1) if "host" not in one.headers), len(sent))

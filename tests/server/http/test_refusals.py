@@ -111,7 +111,9 @@ REFUSED = {
 
 
 @for_each("case", REFUSED)
-async def test_what_is_wrong_is_refused_with_its_status_and_the_connection_ends(case: str) -> None:
+async def test_invalid_request_is_refused_with_its_status_and_the_connection_ends(
+    case: str,
+) -> None:
     status, sent = REFUSED[case]
     async with serving(echo, HttpLimits(linger_s=1000)) as running:
         client = await running.connect()
@@ -140,7 +142,7 @@ async def test_what_is_wrong_is_refused_with_its_status_and_the_connection_ends(
     ],
     ids=["query", "path", "header count", "header size", "body", "chunked body"],
 )
-async def test_what_just_fits_is_taken(sent: bytes) -> None:
+async def test_request_at_the_limits_is_accepted(sent: bytes) -> None:
     async with serving(lambda _request: Reply(200, "", b"")) as running:
         client = await running.connect()
         assert (await client.ask(sent)).status == 200

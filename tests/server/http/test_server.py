@@ -45,7 +45,7 @@ async def test_one_address_cannot_take_all_connections() -> None:
         assert (await other.ask(GET)).status == 200
 
 
-async def test_what_connections_hold_is_given_back_when_they_end() -> None:
+async def test_resources_of_connections_are_released_at_their_end() -> None:
     descriptors = DescriptorBudget()
     async with serving(path_as_text, descriptors=descriptors) as running:
         clients = [await running.connect() for _ in range(5)]

@@ -261,7 +261,7 @@ async def test_handshakes_are_limited_apart_from_plain_connections(tmp_path: Pat
     assert descriptors.tls.used == 0
 
 
-async def test_what_never_became_a_connection_is_given_back(tmp_path: Path) -> None:
+async def test_failed_handshake_releases_its_place(tmp_path: Path) -> None:
     descriptors, limits = DescriptorBudget(), HttpLimits(header_timeout_s=0.05)
     certificate = own_certificate(tmp_path, "leverframe-1", [])
     async with serving(certificate, limits, descriptors) as server:

@@ -143,7 +143,7 @@ async def test_all_readings_are_there_as_floats_and_as_whole_numbers() -> None:
         assert whole["m2"] == 32767
 
 
-def test_what_was_published_of_the_map_stays_where_it_is() -> None:
+def test_published_registers_keep_their_places() -> None:
     """Addresses out of the reference of 0.1.0, and of what came behind them."""
     assert [COILS.index(label) for label in ("OUT0", "PWM0", "EVENT1", "EVENT8")] == [0, 6, 10, 17]
     assert (COILS.index("ENERGY1"), len(COILS)) == (18, 24)
@@ -181,7 +181,7 @@ def test_what_was_published_of_the_map_stays_where_it_is() -> None:
         ("08 0000 0000", "8801"),
     ],
 )
-async def test_what_does_not_exist_is_an_exception(request_: str, answer: str) -> None:
+async def test_missing_register_is_an_exception(request_: str, answer: str) -> None:
     async with serve() as it:
         before = await it.twin.state()
         assert await it.ask(request_) == answer

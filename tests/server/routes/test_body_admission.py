@@ -48,7 +48,7 @@ async def test_a_body_for_other_paths_needs_what_the_path_needs() -> None:
     assert await verdict(twin, "/post.cgi?unknown", authorization=basic(*ADMINISTRATOR)) == 404
 
 
-async def test_what_comes_from_a_foreign_page_or_to_a_foreign_name_is_not_read() -> None:
+async def test_body_from_a_foreign_page_or_to_a_foreign_name_is_not_read() -> None:
     twin = await LoopTwin.start()
     assert await verdict(twin, "/post.cgi?pictureupload") == 100
     foreign = {"origin": "http://evil.example", "host": "localhost"}

@@ -19,7 +19,7 @@ PATHS = ("/", "/web/style.css", "/web/words/frame.json", "/api/commands")
 
 
 @for_each("path", PATHS)
-async def test_who_takes_gzip_gets_the_same_packed(path: str) -> None:
+async def test_client_that_accepts_gzip_gets_the_same_content_compressed(path: str) -> None:
     twin = await LoopTwin.start()
     plain = await twin.ask(path)
     packed = await twin.ask(path, accept_encoding="deflate, gzip;q=1.0, br")
@@ -29,14 +29,14 @@ async def test_who_takes_gzip_gets_the_same_packed(path: str) -> None:
 
 
 @for_each("accepted", ["", "br", "gzip;q=0", "gzip; q=0.0"])
-async def test_who_does_not_take_gzip_gets_it_as_it_is(accepted: str) -> None:
+async def test_client_that_does_not_accept_gzip_gets_it_uncompressed(accepted: str) -> None:
     reply = await (await LoopTwin.start()).ask("/web/style.css", accept_encoding=accepted)
     assert "Content-Encoding" not in dict(reply.headers)
     assert reply.body.startswith(b"/*")
 
 
 @for_each("path", PATHS)
-async def test_what_the_browser_still_has_is_not_sent_again(path: str) -> None:
+async def test_cached_file_is_not_sent_again(path: str) -> None:
     twin = await LoopTwin.start()
     tag = dict((await twin.ask(path)).headers)["ETag"]
     again = await twin.ask(path, if_none_match=f'"other", {tag}')

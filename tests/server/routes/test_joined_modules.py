@@ -51,7 +51,7 @@ def test_addresses_are_those_of_the_module_and_not_of_the_file() -> None:
     assert 'new URL("..", new URL("lib/api.js", import.meta.url))' in whole
 
 
-def test_what_comes_later_shares_the_joined_modules() -> None:
+def test_later_loaded_module_shares_the_joined_modules() -> None:
     served = join_by_path()
     assert served["pages/later.js"] == (
         'import { firstView } from "../app.js"; const { OWN } = firstView["lib/api.js"];\n'

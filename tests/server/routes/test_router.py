@@ -209,7 +209,7 @@ async def test_a_command_with_a_body_takes_only_post(twin: LoopTwin) -> None:
 @pytest.mark.parametrize(
     "target", ["/nothing", "/st2.xml", "/stm.cgi?nothing=1", "/api/nothing", "/outs.cgi?oname=0x"]
 )
-async def test_what_does_not_exist_is_404(twin: LoopTwin, target: str) -> None:
+async def test_missing_resource_is_404(twin: LoopTwin, target: str) -> None:
     await twin.refused(target, 404)
 
 
@@ -274,7 +274,7 @@ async def test_a_restart_comes_in_its_turn(twin: LoopTwin, query: str, flag: str
     assert (await twin.state())["PWM0"] == pwm
 
 
-async def test_what_is_remembered_is_on_disk_before_and_after_a_restart_in_a_request() -> None:
+async def test_remembered_state_is_on_disk_before_and_after_a_restart_in_a_request() -> None:
     store = MemoryStore()
     twin = await LoopTwin.start(store=store)
     await twin.ok("/outs.cgi?roafs=01&roafs=11")

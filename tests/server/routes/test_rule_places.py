@@ -68,7 +68,7 @@ async def test_files_metrics_and_timeline_show_rules_at_their_numbers(twin: Loop
     assert [bars[label][-1]["value"] for label in ("rule.4", "rule.6")] == [1, 1]
 
 
-async def test_what_is_tried_has_its_place(twin: LoopTwin) -> None:
+async def test_rule_on_trial_has_its_place(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?INPD1=0&advance=60")
     trial = await post(twin, "/api/rules/try?for=1h", FIRST.replace("event=3", "event=9"))
     assert [one["active"] for one in trial["firings"]] == [True]

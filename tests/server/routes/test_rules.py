@@ -162,14 +162,14 @@ async def test_periodic_switching_has_no_delays() -> None:
     assert report["when_ceasing"]["text"] == "AutoSwitch OUT0 off"
 
 
-async def test_what_is_done_once_has_nothing_to_do_when_it_ceases() -> None:
+async def test_one_time_action_does_nothing_when_its_rule_ends() -> None:
     twin = await twin_with("event=0*100*0*1*0*0*36*0*0*0*0*0*1*0*0*0")
     (report,) = await rules(twin)
     assert report["when_met"]["text"] == "does RESET ENERGY1"
     assert report["when_ceasing"] is None
 
 
-async def test_what_is_done_once_is_done_when_it_ceases_if_the_rule_acts_only_then() -> None:
+async def test_one_time_action_runs_at_the_end_of_a_rule_that_acts_only_then() -> None:
     twin = await twin_with("event=0*100*0*1*0*0*36*0*0*0*0*0*1*0*0*2")
     (report,) = await rules(twin)
     assert report["when_met"] is None
@@ -246,7 +246,7 @@ async def test_a_trial_without_a_past_says_so() -> None:
         ("nonsense", None),
     ],
 )
-async def test_what_is_no_rule_is_refused(command: str, field: str | None) -> None:
+async def test_invalid_rule_is_refused(command: str, field: str | None) -> None:
     twin = await twin_with(HEATING)
     status = 404 if command == "nonsense" else 400
     assert (await try_rule(twin, command, status)).get("field") == field

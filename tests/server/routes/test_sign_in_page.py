@@ -41,7 +41,7 @@ async def test_a_program_gets_the_refusal_as_a_problem() -> None:
     assert b"The user name or password is wrong." in reply.body
 
 
-async def test_what_was_typed_makes_no_markup_on_the_page() -> None:
+async def test_typed_text_is_no_markup_on_the_page() -> None:
     twin = await start_with_accounts()
     reply = await sign_in(twin, ("%22%3E%3Cb%3Ex", "wrong"), accept=BROWSER)
     assert b"<b>" not in reply.body

@@ -19,7 +19,7 @@ async def twin() -> LoopTwin:
     return await LoopTwin.start()
 
 
-async def test_what_the_board_feels_shows_in_the_state(twin: LoopTwin) -> None:
+async def test_simulated_inputs_show_in_the_state(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=21.5&INPD2=0&T1=20&H1=50&m3=7.25&PM2.5=8&VCC=11.9")
     state = await twin.state()
     expected = {"DS1": 21.5, "INPD2": 0, "T1": 20, "H1": 50, "m3": 7.25, "PM2.5": 8, "VCC": 11.9}
@@ -122,7 +122,7 @@ async def test_two_values_of_one_reading_are_two_instants(twin: LoopTwin) -> Non
 @pytest.mark.parametrize(
     "item", ["DS1=126", "T1=-56", "INPA1=61", "H1=111", "P1=1200", f"{'28' + ':00' * 7}=126"]
 )
-async def test_what_cannot_be_sensed_is_refused_unless_it_is_raw(twin: LoopTwin, item: str) -> None:
+async def test_impossible_reading_is_refused_unless_it_is_raw(twin: LoopTwin, item: str) -> None:
     problem = await twin.refused(f"/sim.cgi?{item}", 400)
     label, _, value = item.partition("=")
     assert "raw:" in problem["detail"]

@@ -57,7 +57,7 @@ async def test_a_name_that_is_taken_again_is_the_newest(twin: LoopTwin) -> None:
         ("", 400, "take=NAME"),
     ],
 )
-async def test_what_is_not_possible_is_refused_and_nothing_done(
+async def test_invalid_snapshot_request_is_refused_and_changes_nothing(
     twin: LoopTwin, query: str, status: int, sentence: str
 ) -> None:
     await twin.ok(f"{PATH}?take=known", "POST")

@@ -81,7 +81,7 @@ async def test_whole_chain_of_causes_is_shown() -> None:
     assert (found["since"], found["now"]) == (START, START + 2000)
 
 
-async def test_what_is_to_come_follows_as_planned() -> None:
+async def test_future_events_follow_as_planned() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok("/outs.cgi?ortime=0600")
         await twin.ok("/outs.cgi?out0=1")

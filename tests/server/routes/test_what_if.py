@@ -68,8 +68,8 @@ async def test_plants_of_the_board_run_in_both_futures(twin: LoopTwin) -> None:
     [
         ("", "", 400, "1 to 100"),
         ("", "# nothing\n\n", 400, "1 to 100"),
-        ("", "hello", 404, "Line 1 is no command"),
-        ("", "/outs.cgi?out0=1\n/api/state?x", 404, "Line 2 is no command"),
+        ("", "hello", 404, "Line 1 is not a command"),
+        ("", "/outs.cgi?out0=1\n/api/state?x", 404, "Line 2 is not a command"),
         ("", "/outs.cgi?out0=1\n/outs.cgi?out0=7", 400, "Line 2"),
         ("", "/outs.cgi?melt=1", 404, "Line 1"),
         ("?for=soon", "/outs.cgi?out0=1", 400, "1s to 7d"),
@@ -78,7 +78,7 @@ async def test_plants_of_the_board_run_in_both_futures(twin: LoopTwin) -> None:
         ("", "/post.cgi?wwwfileupload x", 400, "file"),
     ],
 )
-async def test_what_cannot_be_tried_is_refused(
+async def test_impossible_trial_is_refused(
     twin: LoopTwin, query: str, body: str, status: int, sentence: str
 ) -> None:
     reply = await twin.ask(PATH + query, "POST", body.encode())

@@ -64,7 +64,7 @@ def test_only_the_user_passes_authenticated_and_private_and_who_asks_who_is_ther
     assert not library.get(community_message(V2C, b""))
 
 
-def test_what_is_meant_for_the_engine_of_another_controller_is_dropped() -> None:
+def test_message_for_the_engine_of_another_controller_is_dropped() -> None:
     library = Library(WITH_USER, neighbour=b"neighbour")
     assert library.get(v3_message(b"keeper", engine_id=b"own engine"))
     assert library.get(v3_message(b"", 4, engine_id=b""))
@@ -96,7 +96,7 @@ def test_asking_who_is_there_leaves_time_to_those_who_ask_as_a_user() -> None:
     assert library.get(v3_message(b"keeper"))
 
 
-def test_whatever_the_library_raises_is_one_line_without_a_trace(
+def test_any_error_of_the_library_is_one_line_without_a_trace(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -140,7 +140,7 @@ class BesideAnother:
             self.all_handled.set()
 
 
-async def test_who_has_used_the_time_of_the_loop_waits_and_is_answered_in_order() -> None:
+async def test_client_that_exhausted_its_loop_time_waits_and_is_answered_in_order() -> None:
     controller = BesideAnother(0.2)
     for number in range(LAST + 1):
         controller.ask(number)

@@ -134,7 +134,7 @@ async def test_every_receiver_gets_it_and_a_dead_one_holds_up_no_other(tmp_path:
         await receiver.stop()
 
 
-async def test_what_others_send_to_the_port_of_an_inform_is_not_read(
+async def test_foreign_datagrams_to_the_port_of_an_inform_are_not_read(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:

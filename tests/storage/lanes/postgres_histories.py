@@ -17,6 +17,8 @@ from leverframe.storage.lanes.postgres_lane import Claim
 from tests.postgres_server import server_of_process
 
 CONTROLLERS = range(1, 21)
+#: The stored name of the table with the texts of reasons.
+REASON_TEXTS = "told"
 
 
 @cache
@@ -31,7 +33,9 @@ class HistoryDatabase:
     def __init__(self) -> None:
         self.address = _database()
         with connect(self.address) as connection:
-            connection.execute("TRUNCATE chunk, mark, told, entry, controller, node, lane CASCADE")
+            connection.execute(
+                f"TRUNCATE chunk, mark, {REASON_TEXTS}, entry, controller, node, lane CASCADE"
+            )
             rows = [(number, f"c-{number}", "{}") for number in CONTROLLERS]
             with connection.cursor() as cursor:
                 query = "INSERT INTO controller (number, name, record) VALUES (%s, %s, %s)"

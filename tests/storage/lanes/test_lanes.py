@@ -86,7 +86,7 @@ async def test_lane_fetches_many_controllers_in_one_transaction(lane: Lane) -> N
     assert fetched[5] == lane.store(5).load()
 
 
-async def test_what_is_forgotten_is_gone_and_nothing_else(lane: Lane) -> None:
+async def test_forgetting_a_controller_removes_only_its_rows(lane: Lane) -> None:
     for number in (1, 2, 3):
         await lane.store(number).commit(everything(number))
     await lane.forget([1, 3, 9])
@@ -97,7 +97,7 @@ async def test_what_is_forgotten_is_gone_and_nothing_else(lane: Lane) -> None:
     assert lane.store(2).load().settings["a"] == 2
 
 
-async def test_what_was_written_last_is_forgotten_like_the_rest(lane: Lane) -> None:
+async def test_last_written_rows_are_forgotten_like_the_rest(lane: Lane) -> None:
     for number in (1, 2):
         await lane.store(number).commit(Changes({"a": number}, {"b": number}, messages={1: number}))
     await lane.forget([1])
@@ -114,7 +114,7 @@ async def test_closing_a_part_leaves_the_lane_open(lane: Lane) -> None:
     assert lane.store(1).load().settings == {"a": 1}
 
 
-async def test_what_all_controllers_want_shares_a_transaction(on_disk: SqliteLane) -> None:
+async def test_commits_of_all_controllers_share_a_transaction(on_disk: SqliteLane) -> None:
     writers = [Writer(on_disk.store(number)) for number in range(50)]
     await asyncio.gather(*(writer.commit(Changes({"a": 1})) for writer in writers))
     assert on_disk.transactions == 1
@@ -209,7 +209,7 @@ async def test_readers_see_whole_batches_while_these_go_into_the_tables(
     assert await reading > 1
 
 
-async def test_who_reads_one_controller_does_not_look_through_batches_of_others(
+async def test_reading_one_controller_skips_batches_of_others(
     on_disk: SqliteLane,
 ) -> None:
     for number in (1, 2, 1):
@@ -314,7 +314,7 @@ async def test_a_closed_lane_says_so(tmp_path: Path) -> None:
         await store.commit(Changes({"a": 1}))
 
 
-async def test_who_gives_up_waiting_does_not_take_it_back(on_disk: SqliteLane) -> None:
+async def test_cancelled_wait_does_not_undo_the_commit(on_disk: SqliteLane) -> None:
     task = asyncio.create_task(on_disk.store(1).commit(Changes({"a": 1})))
     await asyncio.sleep(0)
     task.cancel()

@@ -57,7 +57,7 @@ async def test_a_node_that_cannot_be_opened_leaves_nothing_open(
     await until(lambda: sessions(address) == 0)
 
 
-async def test_who_is_at_a_connection_that_is_closed_makes_no_new_one(address: str) -> None:
+async def test_user_of_a_closed_connection_opens_no_new_one(address: str) -> None:
     shared = SharedConnection(address)
     is_at_it, is_closed = Event(), Event()
     refused: list[str] = []
@@ -98,7 +98,7 @@ def test_database_that_rejects_all_connections_is_reported_in_words(address: str
     assert str(refused.value) == f"The database rejected the change: {why}. Nothing was changed."
 
 
-def test_what_is_wrong_with_the_work_itself_is_raised_as_it_is(address: str) -> None:
+def test_errors_of_the_work_itself_are_raised_unchanged(address: str) -> None:
     shared = SharedConnection(address)
     try:
         shared.use(lambda it: it.execute(_INSERT))

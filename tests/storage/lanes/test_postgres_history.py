@@ -33,7 +33,12 @@ from leverframe.storage.store import StoreUnavailable
 from tests.devices.waiting import until
 from tests.patience import PATIENCE_S
 from tests.storage.history_model import START, answer, fill, span
-from tests.storage.lanes.postgres_histories import CONTROLLERS, HistoryDatabase, chunks_in
+from tests.storage.lanes.postgres_histories import (
+    CONTROLLERS,
+    REASON_TEXTS,
+    HistoryDatabase,
+    chunks_in,
+)
 
 BOUNDS = Bounds()
 
@@ -87,7 +92,7 @@ def sample(number: float) -> Traced:
 # --- whose it is ----------------------------------------------------------------------------------
 
 
-def test_who_has_lost_a_controller_writes_nothing_of_its_history(
+def test_node_that_lost_a_controller_writes_nothing_of_its_history(
     database: HistoryDatabase, session: HistorySession
 ) -> None:
     former = Compactor(chunks_in(session), BOUNDS)
@@ -110,7 +115,7 @@ def test_who_has_lost_a_controller_writes_nothing_of_its_history(
     session.leave({1: RunEnd(START + 99), 2: RunEnd(START + 99, b"late")})
     assert values_of(Compactor(chunks_in(there), BOUNDS)) == [0, 1, 2, 10]
     assert chunks_in(there).stop_time() is None
-    assert all(not database.count(table) for table in ("told", "entry", "last_moments"))
+    assert all(not database.count(table) for table in (REASON_TEXTS, "entry", "last_moments"))
     there.close()
 
 
@@ -124,7 +129,7 @@ def test_an_earlier_life_of_the_same_node_writes_nothing(
 
 
 @pytest.mark.parametrize("is_in_transaction", [False, True])
-def test_what_waits_while_a_life_ends_is_not_written_though_the_next_has_the_controller(
+def test_pending_values_of_an_ended_life_are_not_written(
     database: HistoryDatabase, session: HistorySession, is_in_transaction: bool
 ) -> None:
     chunks = chunks_in(session)
@@ -156,7 +161,7 @@ def test_what_waits_while_a_life_ends_is_not_written_though_the_next_has_the_con
                     time.sleep(0.01)
         writing.join()
     assert refused == [postgres_history_session._NOT_OURS]
-    assert database.count("chunk") == database.count("told") == 0
+    assert database.count("chunk") == database.count(REASON_TEXTS) == 0
 
 
 def test_a_controller_is_taken_over_when_what_is_being_written_is_written(
@@ -249,7 +254,7 @@ async def test_last_moments_of_a_run_are_stored_without_opening_and_recorded_by_
         == "[(1.0, 1.0), (2.0, 2.0), (5.0, nan), (7.0, 7.0), (8.0, nan)]"
     )
     assert database.count("last_moments") == 0
-    assert database.count("told") == 1
+    assert database.count(REASON_TEXTS) == 1
 
 
 async def test_no_gap_is_before_what_is_left_of_a_run_that_has_recorded_something(
@@ -276,7 +281,7 @@ async def test_the_gap_after_a_run_that_was_killed_is_before_what_the_next_one_l
     assert await history_with_ends.raw() == "[(1.0, 1.0), (1.0, nan), (6.0, 6.0), (9.0, nan)]"
 
 
-async def test_what_waits_for_its_turn_when_a_controller_stops_is_left(
+async def test_pending_values_are_left_when_a_controller_stops(
     history_with_ends: LeftHistory, statements: list[str]
 ) -> None:
     async with history_with_ends.run(5) as worker:
@@ -376,7 +381,7 @@ async def test_last_moments_that_cannot_be_read_are_let_go(
 async def test_entries_that_a_run_leaves_are_numbered_on_from_those_before(
     database: HistoryDatabase, statements: list[str]
 ) -> None:
-    told: list[list[int]] = []
+    batches: list[list[int]] = []
     for is_asked in (True, False, False, True):
         history = database.history(BOUNDS)
         recorder = HistoryRecorder(history.worker(1), SystemClock())
@@ -388,13 +393,13 @@ async def test_entries_that_a_run_leaves_are_numbered_on_from_those_before(
         journal_recorder.record_if_due()
         if is_asked:
             found = await journal_recorder.ask(EntryQuestion(0, 9e9))
-            told.append([msgspec.json.decode(one)["number"] for one in found])
+            batches.append([msgspec.json.decode(one)["number"] for one in found])
         statements.clear()
         await journal_recorder.close()
         await recorder.close()
         assert len(statements) == 1
         await history.close()
-    assert told == [[1, 2], [1, 2, 3, 4, 5, 6, 7, 8]]
+    assert batches == [[1, 2], [1, 2, 3, 4, 5, 6, 7, 8]]
 
 
 # --- a database that is away ----------------------------------------------------------------------
@@ -410,21 +415,21 @@ async def test_values_wait_and_are_reported_while_the_database_is_away(
     database: HistoryDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     history = database.history(BOUNDS)
-    told: dict[int, str | None] = {}
+    sentences: dict[int, str | None] = {}
     workers = [history.worker(number) for number in (1, 2)]
     for number, worker in enumerate(workers):
-        worker.on_trouble = lambda sentence, number=number: told.update({number: sentence})
+        worker.on_trouble = lambda sentence, number=number: sentences.update({number: sentence})
         worker.add([sample(1)])
         assert await worker.ask(values_of) == [1]
     with database.away():
         for worker in workers:
             worker.add([sample(2)])
-        await until(lambda: len(told) == 2)
-        assert set(told.values()) == {postgres_history_session._AWAY}
+        await until(lambda: len(sentences) == 2)
+        assert set(sentences.values()) == {postgres_history_session._AWAY}
         assert caplog.text.count("waits in memory") == 1
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             await workers[0].ask(values_of)
-    await until(lambda: set(told.values()) == {None})
+    await until(lambda: set(sentences.values()) == {None})
     for worker in workers:
         worker.add([sample(3)])
         assert await worker.ask(values_of) == [1, 2, 3]
@@ -441,13 +446,13 @@ async def test_values_without_room_are_dropped_oldest_first_and_reported(
     monkeypatch.setattr(shared, "OF_ONE", BacklogLimits(1, 1, 1))
     history = database.history(BOUNDS)
     worker, _ = history.worker(1), history.worker(2)
-    told: list[str | None] = []
-    worker.on_trouble = told.append
+    sentences: list[str | None] = []
+    worker.on_trouble = sentences.append
     assert worker.max_entries == 3
     with database.away():
         worker.add([sample(n) for n in range(8)])
-        await until(lambda: bool(told) and "the oldest values are lost" in str(told[-1]))
-    await until(lambda: told[-1] is None)
+        await until(lambda: bool(sentences) and "the oldest values are lost" in str(sentences[-1]))
+    await until(lambda: sentences[-1] is None)
     assert await worker.ask(values_of) == [3, 4, 5, 6, 7]
     assert worker.figures.lost == 3
     assert caplog.text.count("the oldest values are lost") == 1
@@ -472,7 +477,7 @@ async def test_a_controller_that_stops_while_the_database_is_away_does_not_wait(
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_what_was_stored_when_the_connection_broke_is_not_stored_twice(
+async def test_values_stored_when_the_connection_broke_are_not_stored_twice(
     database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put = HistorySession.put
@@ -509,7 +514,7 @@ async def test_refusal_of_the_database_is_reported_in_its_words(
     assert chunks_in(session).labels() == []
 
 
-async def test_who_asks_a_database_that_does_not_answer_is_refused_in_time(
+async def test_query_is_refused_in_time_if_the_database_does_not_answer(
     database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history = database.history(BOUNDS)
@@ -555,7 +560,7 @@ async def test_a_fresh_controller_takes_four_statements_from_its_start_to_its_en
     # It is opened; entries; values with what explains them; its end.
     assert len(statements) == 4
     await history.close()
-    assert [database.count(table) for table in ("entry", "told", "mark")] == [2, 2, 1]
+    assert [database.count(table) for table in ("entry", REASON_TEXTS, "mark")] == [2, 2, 1]
     session = database.session()
     chunks = chunks_in(session)
     assert (chunks.stop_time(), chunks.end_of_record()) == (START + 5, START)
@@ -578,7 +583,7 @@ def test_entries_beyond_the_bound_go_in_the_statement_that_adds_newer_ones(
     assert chunks.entries.newest() == 54
 
 
-def test_what_was_not_committed_is_not_known_any_more(session: HistorySession) -> None:
+def test_uncommitted_values_are_forgotten(session: HistorySession) -> None:
     chunks = chunks_in(session)
     chunks.set_recorded_until(START)
     chunks.add_entries([ENTRY])
@@ -662,7 +667,7 @@ async def test_histories_of_controllers_that_are_gone_go_with_the_next_ones(
         # A node died before it could remove the history of the first.
         connection.execute("DELETE FROM controller WHERE number IN (1, 2)")
     await history.forget([2])
-    for table in ("chunk", "told", "mark", "last_moments"):
+    for table in ("chunk", REASON_TEXTS, "mark", "last_moments"):
         column = "id" if table == "mark" else "controller"
         with connect(database.address) as connection:
             rows = connection.execute(f"SELECT DISTINCT {column} FROM {table}").fetchall()

@@ -122,7 +122,7 @@ _WAITS = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 
 @pytest.mark.thorough
-async def test_what_a_standby_may_not_have_is_not_acknowledged(
+async def test_change_not_on_the_standby_is_not_acknowledged(
     lane: PostgresLane, own_server: PostgresServer
 ) -> None:
     late: list[int] = []
@@ -157,7 +157,7 @@ async def lane_through_proxy(
     way = proxy.address(address)
     lane = await asyncio.to_thread(PostgresLane, way, claim, tmp_path / "fleet.key")
     yield lane, proxy, address
-    proxy.mend()
+    proxy.restore()
     await lane.close()
     await proxy.close()
 
@@ -183,14 +183,14 @@ async def test_a_batch_that_arrives_after_it_was_settled_changes_nothing(
     async with asyncio.timeout(PATIENCE_S):
         while lane.is_unclear:
             await lane.look_again()
-    proxy.mend()
+    proxy.restore()
     await until(lambda: not proxy.is_late)
     await lane.store(1).commit(Changes({"b": 3}))
     stored = await lane.fetch([1])
     assert stored[1].settings == {"a": 1, "b": 3}
 
 
-async def test_what_a_former_life_was_writing_is_not_written_by_the_next(
+async def test_pending_write_of_a_former_life_is_not_written_by_the_next(
     lane_through_proxy: tuple[PostgresLane, DatabaseProxy, str],
 ) -> None:
     lane, proxy, address = lane_through_proxy
@@ -252,7 +252,7 @@ async def test_a_database_that_went_back_in_time_is_noticed(lane: PostgresLane) 
     assert lane.figures.refused == refused + 1
 
 
-async def test_what_the_database_refuses_takes_along_only_its_own(lane: PostgresLane) -> None:
+async def test_refusal_by_the_database_affects_only_its_controller(lane: PostgresLane) -> None:
     done = await asyncio.gather(
         *(lane.store(n).commit(Changes({"a": "\0" if n == 2 else n})) for n in (1, 2, 3)),
         lane.store(4).commit(Changes(messages={2**70: 1})),

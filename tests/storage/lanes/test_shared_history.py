@@ -157,7 +157,7 @@ async def test_there_is_one_thread_for_all(history: SharedHistory) -> None:
         await worker.close(START + 100)
 
 
-async def test_what_is_forgotten_is_gone_and_nothing_else(history: SharedHistory) -> None:
+async def test_forgetting_a_controller_removes_only_its_history(history: SharedHistory) -> None:
     workers = [history.worker(number) for number in (1, 2)]
     for number, worker in enumerate(workers):
         worker.add(samples(number, 0, 10))
@@ -217,7 +217,7 @@ async def test_many_have_a_share_of_the_bytes_each(history: SharedHistory) -> No
     assert history.bounds() == BOUNDS
 
 
-async def test_who_asks_does_not_wait_for_what_is_recorded_of_others(
+async def test_query_does_not_wait_for_recording_of_other_controllers(
     history: SharedHistory,
 ) -> None:
     workers = [history.worker(number) for number in range(1, 11)]
@@ -225,7 +225,7 @@ async def test_who_asks_does_not_wait_for_what_is_recorded_of_others(
     loop = asyncio.get_running_loop()
     busy = loop.create_task(workers[0].ask(lambda _: may_continue.wait(PATIENCE_S)))
     await asyncio.sleep(0)
-    nobody_waits = [
+    unread = [
         loop.create_task(one.ask(lambda _, n=n: done.append(n), is_awaited=False))
         for n, one in enumerate(workers)
     ]
@@ -237,7 +237,7 @@ async def test_who_asks_does_not_wait_for_what_is_recorded_of_others(
     # With all that came before it of the same controller, and nothing of others.
     assert await asking == ["DS1", "OUT0"]
     assert done[:1] == [9]
-    await asyncio.gather(busy, *nobody_waits)
+    await asyncio.gather(busy, *unread)
     assert sorted(done) == list(range(10))
     for worker in workers:
         await worker.close(START + 100)

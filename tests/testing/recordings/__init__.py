@@ -1,1 +1,1 @@
-"""Recording and replay over loopback ports, with clients that nobody here wrote."""
+"""Recording and replay over loopback ports, with clients from other projects."""

@@ -27,7 +27,7 @@ class ServedTwin:
 
 
 @asynccontextmanager
-async def served(handler: Handler) -> AsyncIterator[str]:
+async def serve(handler: Handler) -> AsyncIterator[str]:
     """Give the address of a handler."""
     server = HttpServer(handler, http_limits())
     await server.start(HOST, 0)
@@ -41,7 +41,7 @@ async def served(handler: Handler) -> AsyncIterator[str]:
 async def twin_at_port(profile: Profile = NEWEST) -> AsyncIterator[ServedTwin]:
     twin = await LoopTwin.start(profile)
     try:
-        async with served(twin.web.handle) as url:
+        async with serve(twin.web.handle) as url:
             yield ServedTwin(twin, url)
     finally:
         await twin.controller.stop()
@@ -61,18 +61,18 @@ async def recorder(unit: str, path: Path, answer_s: float = ANSWER_S) -> AsyncIt
             file.close()
 
 
-def recorded_in(path: Path) -> list[Exchange]:
+def read_exchanges(path: Path) -> list[Exchange]:
     return list(read_recording(path))
 
 
-async def replayed(
+async def replay_against(
     path: Path, unit: str, rules: ComparisonRules | None = None
 ) -> list[ReplayedExchange]:
     async with unit_client(unit, None) as client:
-        return [one async for one in Replayer(client, rules).replay(recorded_in(path))]
+        return [one async for one in Replayer(client, rules).replay(read_exchanges(path))]
 
 
-def told(outcomes: list[ReplayedExchange]) -> list[str]:
+def list_differences(outcomes: list[ReplayedExchange]) -> list[str]:
     """Every difference that counts, in a line."""
     return [
         f"{one.exchange.request}: {x.key}: {x.recorded} -> {x.now}"

@@ -16,7 +16,7 @@ from leverframe.host.ports import CannotListen
 from leverframe.testing.recordings.proxy import CannotRecord, record
 from tests.devices.waiting import until
 from tests.patience import PATIENCE_S
-from tests.testing.recordings.recorded_twin import recorded_in, twin_at_port
+from tests.testing.recordings.recorded_twin import read_exchanges, twin_at_port
 
 
 async def url_in(capsys: pytest.CaptureFixture[str]) -> str:
@@ -27,7 +27,7 @@ async def url_in(capsys: pytest.CaptureFixture[str]) -> str:
         return "stop with Ctrl+C" in "".join(said)
 
     await until(is_said)
-    return "".join(said).partition("use ")[2].partition("/ ")[0]
+    return "".join(said).partition("Use ")[2].partition(" in your client")[0].rstrip("/")
 
 
 async def test_a_recording_ends_with_a_signal(
@@ -41,10 +41,10 @@ async def test_a_recording_ends_with_a_signal(
         signal.raise_signal(signal.SIGTERM)
         await running
     assert capsys.readouterr().out == f"Exchanges in {path}: 1; with secrets masked: 0.\n"
-    assert len(recorded_in(path)) == 1
+    assert len(read_exchanges(path)) == 1
 
 
-async def test_scripts_are_told_where_and_how_much(
+async def test_scripts_receive_the_address_and_the_counts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said: list[str] = []

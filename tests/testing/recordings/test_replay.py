@@ -29,11 +29,11 @@ from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.testing.recordings.recorded_twin import (
     HOST,
-    recorded_in,
+    list_differences,
+    read_exchanges,
     recorder,
-    replayed,
-    served,
-    told,
+    replay_against,
+    serve,
     twin_at_port,
 )
 
@@ -70,14 +70,14 @@ def test_a_twin_in_the_same_state_answers_as_recorded(targets: list[str]) -> Non
             async with twin_at_port() as unit, recorder(unit.url, path) as url:
                 await record_all(url, targets)
             async with twin_at_port() as other:
-                outcomes = await replayed(path, other.url)
+                outcomes = await replay_against(path, other.url)
         assert [one.not_sent for one in outcomes] == [""] * len(targets)
-        return told(outcomes)
+        return list_differences(outcomes)
 
     assert asyncio.run(differences()) == []
 
 
-async def test_every_difference_is_told_by_its_key(tmp_path: Path) -> None:
+async def test_every_difference_is_reported_by_its_key(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         await unit.twin.ok("/sim.cgi?DS1=21.5")
@@ -85,7 +85,7 @@ async def test_every_difference_is_told_by_its_key(tmp_path: Path) -> None:
     async with twin_at_port() as other:
         await other.twin.ok("/sim.cgi?DS1=22.0")
         await other.twin.ok("/outs.cgi?out3=1")
-        assert told(await replayed(path, other.url)) == [
+        assert list_differences(await replay_against(path, other.url)) == [
             "GET /outs.cgi?out0=1: out: 100000 -> 100100",
             "GET /json/all.json: ds1: 215 -> 220",
             "GET /json/all.json: out3: 0 -> 1",
@@ -94,15 +94,15 @@ async def test_every_difference_is_told_by_its_key(tmp_path: Path) -> None:
             "GET /xml/ix.xml: ds1: 215 -> 220",
         ]
         near = ComparisonRules(Tolerance.of("5"), VARYING | {"out", "out3"})
-        assert told(await replayed(path, other.url, near)) == []
+        assert list_differences(await replay_against(path, other.url, near)) == []
 
 
-async def test_another_version_is_told_apart(tmp_path: Path) -> None:
+async def test_another_version_is_distinguished(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port(NEWEST) as unit, recorder(unit.url, path) as url:
         await record_all(url, ["/json/all.json", "/stm.cgi?sname=Cellar"])
     async with twin_at_port(OLDER) as other:
-        lines = told(await replayed(path, other.url))
+        lines = list_differences(await replay_against(path, other.url))
     assert "GET /json/all.json: hw: 3.9 -> 3.0" in lines
     assert "GET /json/all.json: sw: 1.75 -> 1.58a" in lines
 
@@ -153,7 +153,7 @@ async def test_clients_of_others_are_recorded_and_replayed(
         switched = await unit.twin.outputs()
     assert switched != "000000"
     async with twin_at_port(profile) as other:
-        assert told(await replayed(path, other.url)) == []
+        assert list_differences(await replay_against(path, other.url)) == []
         assert await other.twin.outputs() == switched
 
 
@@ -163,9 +163,9 @@ async def test_requests_whose_secrets_were_masked_are_not_sent(tmp_path: Path) -
         await record_all(url, ["/stm.cgi?em4=geheim12", "/outs.cgi?out0=1"])
         assert (await unit.twin.settings())["email"]["password"] == "***"
     async with twin_at_port() as other:
-        secret, plain = await replayed(path, other.url)
+        secret, plain = await replay_against(path, other.url)
         assert (await other.twin.settings())["email"]["password"] is None
-    assert "held a secret" in secret.not_sent
+    assert "secret or file was not recorded" in secret.not_sent
     assert not plain.not_sent
 
 
@@ -179,8 +179,8 @@ async def test_a_stream_is_not_sent(tmp_path: Path) -> None:
     ):
         pass
     async with twin_at_port() as other:
-        (one,) = await replayed(path, other.url)
-    assert "stream without an end" in one.not_sent
+        (one,) = await replay_against(path, other.url)
+    assert "endless stream" in one.not_sent
 
 
 async def test_requests_are_sent_in_the_order_in_which_they_began(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ async def test_requests_are_sent_in_the_order_in_which_they_began(tmp_path: Path
 
     path = tmp_path / "s"
     async with (
-        served(unit) as place,  # type: ignore[arg-type]
+        serve(unit) as place,  # type: ignore[arg-type]
         recorder(place, path) as url,
         httpx.AsyncClient(timeout=PATIENCE_S) as client,
     ):
@@ -207,9 +207,9 @@ async def test_requests_are_sent_in_the_order_in_which_they_began(tmp_path: Path
         await client.get(f"{url}/second")
         release.set()
         await first
-        assert [one.path for one in recorded_in(path)] == ["/second", "/first"]
+        assert [one.path for one in read_exchanges(path)] == ["/second", "/first"]
         seen.clear()
-        await replayed(path, place)
+        await replay_against(path, place)
         assert seen == ["/first", "/second"]
 
 
@@ -218,15 +218,15 @@ async def test_virtual_time_moves_by_the_recorded_pauses(tmp_path: Path) -> None
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         await record_all(url, ["/outs.cgi?out0=1", "/outs.cgi?out0=0"])
     text = path.read_text().splitlines(keepends=True)
-    moved = text[2].replace(f'"at":"{recorded_in(path)[1].at:%Y-%m-%d}', '"at":"2099-01-01')
+    moved = text[2].replace(f'"at":"{read_exchanges(path)[1].at:%Y-%m-%d}', '"at":"2099-01-01')
     path.write_text("".join([*text[:2], moved]))
-    assert recorded_in(path)[1].at.year == 2099
+    assert read_exchanges(path)[1].at.year == 2099
     async with twin_at_port() as other, unit_client(other.url, None) as client:
         began = (await other.twin.state())["time"]
         replayer = Replayer(client, pace="virtual")
-        outcomes = [one async for one in replayer.replay(recorded_in(path))]
+        outcomes = [one async for one in replayer.replay(read_exchanges(path))]
         assert (await other.twin.state())["time"] - began > 365 * 86_400
-    assert told(outcomes) == []
+    assert list_differences(outcomes) == []
 
 
 async def test_a_unit_whose_time_cannot_be_moved_ends_the_replay(tmp_path: Path) -> None:
@@ -237,8 +237,8 @@ async def test_a_unit_whose_time_cannot_be_moved_ends_the_replay(tmp_path: Path)
     def no_bench(request: Request) -> Reply:
         return Reply(404 if request.path == "/sim.cgi" else 200, "text/plain", b"")
 
-    async with served(no_bench) as place, unit_client(place, None) as client:
-        with pytest.raises(ReplayFailed, match="does not move its time"):
+    async with serve(no_bench) as place, unit_client(place, None) as client:
+        with pytest.raises(ReplayFailed, match="cannot advance its time"):
             await collect(Replayer(client, pace="virtual"), path)
 
 
@@ -260,7 +260,7 @@ async def test_a_unit_that_is_off_cannot_move_its_time(tmp_path: Path) -> None:
     async with server:
         place = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
         async with unit_client(place, None) as client:
-            with pytest.raises(ReplayFailed, match="did not answer as an HTTP server does"):
+            with pytest.raises(ReplayFailed, match="did not answer like an HTTP server"):
                 await collect(Replayer(client, pace="virtual"), path)
 
 
@@ -271,10 +271,12 @@ async def test_where_a_unit_leads_to_is_compared_without_its_secrets(tmp_path: P
         return Reply(302, "", b"", (("Location", next(places)),))
 
     path = tmp_path / "s"
-    async with served(unit) as place, recorder(place, path) as url:
+    async with serve(unit) as place, recorder(place, path) as url:
         await record_all(url, ["/"])
-        assert told(await replayed(path, place)) == []
-        assert told(await replayed(path, place)) == ["GET /: location: /a?token=*** -> /b"]
+        assert list_differences(await replay_against(path, place)) == []
+        assert list_differences(await replay_against(path, place)) == [
+            "GET /: location: /a?token=*** -> /b"
+        ]
 
 
 async def test_an_answer_that_breaks_off_is_a_difference(tmp_path: Path) -> None:
@@ -291,11 +293,11 @@ async def test_an_answer_that_breaks_off_is_a_difference(tmp_path: Path) -> None
     async with server:
         place = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
         with pytest.raises(ReplayFailed, match="request 1 of 2"):
-            await replayed(path, place)
+            await replay_against(path, place)
 
 
 async def collect(replayer: Replayer, path: Path) -> list[ReplayedExchange]:
-    return [one async for one in replayer.replay(recorded_in(path))]
+    return [one async for one in replayer.replay(read_exchanges(path))]
 
 
 async def test_pauses_are_kept_where_that_is_asked_for(tmp_path: Path) -> None:
@@ -306,17 +308,17 @@ async def test_pauses_are_kept_where_that_is_asked_for(tmp_path: Path) -> None:
         await record_all(url, ["/outs.cgi"])
     async with twin_at_port() as other, unit_client(other.url, None) as client:
         began = asyncio.get_running_loop().time()
-        assert told(await collect(Replayer(client, pace="recorded"), path)) == []
+        assert list_differences(await collect(Replayer(client, pace="recorded"), path)) == []
         assert asyncio.get_running_loop().time() - began > 0.3
 
 
-async def test_a_unit_that_is_off_ends_the_replay_at_once(tmp_path: Path) -> None:
+async def test_unit_that_is_off_ends_the_replay_immediately(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         await record_all(url, ["/outs.cgi"] * 3)
     place = f"http://{HOST}:{free_port()}"
     with pytest.raises(ReplayFailed, match=r"refuses connections.* request 1 of 3"):
-        await replayed(path, place)
+        await replay_against(path, place)
 
 
 async def test_a_unit_that_falls_silent_is_a_difference_and_then_the_end(tmp_path: Path) -> None:
@@ -337,5 +339,5 @@ async def test_a_unit_that_falls_silent_is_a_difference_and_then_the_end(tmp_pat
     async with server:
         place = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
         with pytest.raises(ReplayFailed, match="request 5 of 6"):
-            await replayed(path, place)
+            await replay_against(path, place)
     assert asked == 2 + MAX_SILENT

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { register } from "node:module";
 
-// The pages are modules without a package around them; node is told so.
+// The pages are modules without a package around them; node has to load them as such.
 const hook = `export const load = (url, context, next) =>
   next(url, /[/](web|logic)[/].*[.]js$/.test(url) ? { ...context, format: "module" } : context);`;
 register(`data:text/javascript,${encodeURIComponent(hook)}`);
@@ -86,7 +86,7 @@ class History {
       const { hash } = this.here;
       if (!this.entries[this.place + by]) return;
       this.place += by;
-      this.#tell(hash);
+      this.#notify(hash);
     });
   }
 
@@ -94,10 +94,10 @@ class History {
     const before = this.here.hash;
     if (hash === before) return;
     this.pushState(null, "", hash);
-    setTimeout(() => this.#tell(before));
+    setTimeout(() => this.#notify(before));
   }
 
-  #tell(before) {
+  #notify(before) {
     dispatchEvent(new Event("popstate"));
     if (this.here.hash !== before) dispatchEvent(new Event("hashchange"));
   }

@@ -144,7 +144,7 @@ test("of several values at one moment, a chart ends with the one that was heard 
   for (const value of [25, 26]) {
     assert.equal(course.extend({ time: 60, DS1: value }, [20, 60]), true);
   }
-  // Heard late: the time that is shown has gone on without it.
+  // It came late: the shown time has moved on without it.
   assert.equal(course.extend({ time: 59, DS1: 27 }, [19, 59]), true);
   assert.deepEqual(course.history.series.DS1.values, [null, 24, 25, 26, 27]);
   assert.deepEqual(course.history.series.DS1.times, [20, 30, 60, 60, 60]);

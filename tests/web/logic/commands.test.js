@@ -54,7 +54,7 @@ test("a field knows its setting, and an unknown one says so", () => {
   assert.throws(() => oname.schema("Z"), /no field Z/);
 });
 
-// What a terminal has to be told for the example of a row; nothing before a file is chosen.
+// The command line for the example of a row; nothing before a file is chosen.
 function expectedCommand({ method, example, example_body: body }) {
   const [verb, data] = [method === "GET" ? "" : ` -X ${method}`, body?.replaceAll("+", " ")];
   const target = decodeURIComponent(example.split(" ")[1]);

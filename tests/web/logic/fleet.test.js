@@ -256,7 +256,7 @@ test("of a place only what the user has typed is set, and nothing takes it away"
   type(1, "9008");
   await node.place("a", place.params);
   place.forget();
-  // Of one that is not in view nobody knows what it has.
+  // What a place that is not in view has is unknown.
   assert.equal(place.isMade, false);
   assert.doesNotMatch(markup(place.view(undefined)), /undefined|null/);
   type(1, "");
@@ -493,7 +493,7 @@ test("a step shows whether something was due, and other moves of time do not", a
     const asIs = globalThis.fetch;
     globalThis.fetch = async () => Response.json({ moved: 3, moved_s: due ? 90 : 0, due });
     const time = new GroupTime({ node: about });
-    // Opens the tools, goes on, goes there, steps.
+    // Opens the tools, continues, goes there, steps.
     const presses = functionsOf(time.view());
     presses[control]({ preventDefault() {} });
     await whenDrawn(() => time.view(), /data-do="step"\s+\?disabled=false/);

@@ -68,7 +68,7 @@ test("a number stands in its field as the language writes it, and is taken anyho
   assert.equal(target.typed, "21,5");
   form.type(target, "21.5");
   assert.equal(form.isChanged, false);
-  // Another language is no change by somebody else.
+  // Another language is no change by another user.
   form.type(target, "22,5");
   words.chooseLanguage("en");
   assert.equal(target.foreign, null);

@@ -327,7 +327,7 @@ test("every kind of entry has its sentence in every language, with its figures",
       const figures = Object.fromEntries(
         names.map((name) => [name, numbers.includes(name) ? 5 : `<${name}>`]),
       );
-      // A fault is told by its text.
+      // A fault is shown by its text.
       const one = entry(what, { which: "OUT0", figures: { ...figures, text: "slow*delay:5s" } });
       assert.doesNotMatch(plainText(context, one, [one]), /undefined|NaN|\{|\uE000/, kind);
     }

@@ -1,4 +1,4 @@
-// The rules that eslint is told for the pages can fail.
+// The rules of eslint for the pages can fail.
 
 import assert from "node:assert/strict";
 import { before, test } from "node:test";

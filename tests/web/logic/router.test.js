@@ -66,7 +66,7 @@ test("what a page notes opens nothing", () => {
   assert.deepEqual(opened, [""]);
 });
 
-// Holds everybody back while `isHeld`; `proceed` is how the last one goes on.
+// Holds all navigation back while `isHeld`; `proceed` resumes the last one.
 const holding = () => ({
   isHeld: false,
   proceed: () => {},
@@ -93,7 +93,7 @@ test("a new address opens its page, unless leaving is held until the user contin
   await settle();
   assert.equal(location.hash, "#/outputs");
   assert.deepEqual(opened, ["", "rules", "outputs"]);
-  // Who went on was sure for once.
+  // The user who continued was sure for this once.
   await moveTo("#/status");
   await settle();
   assert.equal(location.hash, "#/outputs");

@@ -11,7 +11,7 @@ const readText = (path) => readFileSync(new URL(path, WEB), "utf8");
 const FILES = readdirSync(WEB, { recursive: true }).filter(
   (path) => path.endsWith(".js") && !path.startsWith("vendor"),
 );
-// Found by what is told, not by keys.
+// Found by their texts, not by keys.
 const OTHERS = ["codes", "commands", "findings", "parts", "readings", "server", "synonyms"];
 const PAGES = readdirSync(new URL("words", WEB))
   .map((name) => name.replace(".json", ""))

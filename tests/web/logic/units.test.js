@@ -1,4 +1,4 @@
-// What unit files say, told in the language of the page.
+// What unit files say, in the language of the page.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

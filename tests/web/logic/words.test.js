@@ -149,7 +149,7 @@ test("what the server says is shown in the language of the pages", async () => {
   const module =
     "lamp with slave ID 3 does not answer; check its unit ID, and the gateway if there is one.";
   assert.match(words.serverText(`M1: ${module}`), /^M1: lamp d’adresse 3 ne répond pas ;/);
-  // Of a node: what stands before a sentence is told around it.
+  // Of a node: what stands before a sentence is kept around it.
   const start = "/etc/fleet.toml, line 6: b: b.tags must be a list of strings, not 'north'.";
   assert.equal(
     words.serverText(start),
@@ -159,7 +159,7 @@ test("what the server says is shown in the language of the pages", async () => {
     words.serverText("north: gh-1 failed to start: This tenant is gone."),
     "north: gh-1 n’a pas pu démarrer : Ce locataire n’existe plus.",
   );
-  // Parts and findings, as a roll-out that stopped tells them.
+  // Parts and findings, as a stopped roll-out shows them.
   await words.fetchWords("parts");
   assert.equal(
     words.serverText("It has a new finding: HTTP request 1: There was no answer within 5 s."),
@@ -169,11 +169,19 @@ test("what the server says is shown in the language of the pages", async () => {
     words.serverText("It has a new finding: Pump no longer responds."),
     `Il a un nouveau constat : ${words.findingSentence("sensor_lost", { name: "Pump" })}`,
   );
+  const held = { name: "Pump", rule: "Frost", state: "off" };
+  assert.equal(
+    words.serverText("It has a new finding: Pump is off by hand although rule Frost is met."),
+    `Il a un nouveau constat : ${words.findingSentence("rule_held", held)}`,
+  );
+  assert.match(words.findingSentence("rule_held", held) ?? "", /Pump est sur arrêt/);
+  // Journals of earlier versions do not name the state.
+  assert.equal(words.findingSentence("rule_held", { name: "Pump", rule: "Frost" }), null);
   assert.equal(
     words.serverText("south: The certificate of this node expires soon. Days left: 5."),
     "south: Le certificat de ce nœud expire bientôt. Jours restants : 5.",
   );
-  const unknown = "Something that nobody has translated.";
+  const unknown = "Something without a translation.";
   assert.equal(words.serverText(unknown), unknown);
   assert.equal(words.serverText(""), "");
 });

@@ -15,9 +15,9 @@ from leverframe.core.engine.timers import Key
 from leverframe.core.labels import DIGITAL_INPUTS, level
 from leverframe.core.settings import DigitalInput, Settings
 
-# What the journal says of digital inputs: that a contact opened or closed.
+# Journal entries of digital inputs: a contact opened or closed.
 #
-# People want to read when the door opened. A contact that bounces or counts would push everything
+# Users want to read when the door opened. A contact that bounces or counts would push everything
 # else out of the journal, so only the first few changes in a row are reported one by one; later
 # changes are counted and reported together, at growing intervals. After a quiet time each change
 # is reported again.
@@ -36,10 +36,10 @@ _OFTEN = {"opened": "opened_often", "closed": "closed_often"}
 class _Changes:
     """Changes of one input that follow each other."""
 
-    __slots__ = ("changed_at", "counted", "counted_from", "pause_s", "told")
+    __slots__ = ("changed_at", "counted", "counted_from", "pause_s", "single")
 
     def __init__(self) -> None:
-        self.told = 0
+        self.single = 0
         self.counted = 0
         self.counted_from = self.changed_at = 0.0
         self.pause_s = FIRST_PAUSE_S
@@ -64,8 +64,8 @@ class InputJournal:
         if row is None:
             row = self._rows[index] = _Changes()
         row.changed_at = now
-        if row.told < MAX_SINGLE:
-            row.told += 1
+        if row.single < MAX_SINGLE:
+            row.single += 1
             self._add_entry(
                 index, Fact(self._state(index), DIGITAL_INPUTS[index], *self._change(index))
             )

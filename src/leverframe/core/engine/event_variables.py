@@ -116,11 +116,11 @@ def course_of_window(
 
 # The event variables EVENT1-EVENT8: states without a pin, for rules to set and to watch.
 #
-# They are 0 after every start and change only by command or by an action; except those that are a
-# time window, which follow the clock (see `schedule_windows.py`).
+# They are 0 after every start and change only by command or by an action; those that are a time
+# window follow the clock.
 
 _BY_SCHEDULE = Cause("schedule")
-_TOLD = tuple(switchings(label) for label in EVENT_VARIABLES)
+_SWITCHINGS = tuple(switchings(label) for label in EVENT_VARIABLES)
 
 
 class EventVariables:
@@ -162,4 +162,4 @@ class EventVariables:
         label = EVENT_VARIABLES[index]
         on = after_switching(value, bool(machine.values[label]))
         if machine.put(label, int(on)):
-            machine.log_switching(label, cause, _TOLD[index][on])
+            machine.log_switching(label, cause, _SWITCHINGS[index][on])

@@ -1,11 +1,11 @@
-"""Findings: what is not as it should be, from the settings and the state alone.
+"""Findings: deviations between the settings and the state.
 
-A finding names a difference between what was wanted and what is: an output that a hand keeps from
-what its rule wants, mail to be sent without a server, a sensor that fell silent. Parts around the
+A finding names a difference between what is wanted and what is: an output that is switched by hand
+against its rule, mail to be sent without a server, a sensor that fell silent. Parts around the
 engine have findings of their own (`host/controller/findings.py`).
 
-A finding is data: its kind is the sentence, in every language, and `label` and `figures` are what
-stands in it. All of these are found by looking: nothing is added to what the engine does.
+A finding is data: its kind is the sentence, in every language, and `label` and `figures` fill it.
+Findings only read the state: they add nothing to the work of the engine.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ SENTENCES = {
     "sensor_silent": "{name} is set up but has not answered yet.",
     "slot_silent": "The module in Modbus slot {slot} is set up but has not answered yet.",
     "rule_waits": "Rule {rule} waits for {name}, which has had no value yet.",
-    "rule_held": "{name} was switched by hand, against rule {rule}, which is met.",
+    "rule_held": "{name} is {state} by hand although rule {rule} is met.",
     "rules_fight": "Rules {rule} and {other} set {name} to different states when both are met.",
     "rules_endless": "Rules trigger each other endlessly, at most once a second: {labels}.",
     "pid_output_off": "The PID regulator is on, but its output {name} is off.",
@@ -54,7 +54,7 @@ SENTENCES = {
 
 
 #: Figures that distinguish findings of one kind; the others may change.
-_TELLING_APART = ("rule", "other", "number", "slot", "part", "account")
+_DISTINGUISHING = ("rule", "other", "number", "slot", "part", "account")
 
 
 class Finding(Struct, frozen=True):
@@ -70,7 +70,7 @@ class Finding(Struct, frozen=True):
     @property
     def id(self) -> str:
         """Stays the same while the finding exists."""
-        which = [str(self.figures[name]) for name in _TELLING_APART if name in self.figures]
+        which = [str(self.figures[name]) for name in _DISTINGUISHING if name in self.figures]
         return ".".join((self.kind, *which, *([self.label] if self.label else ())))
 
 
@@ -138,6 +138,7 @@ def _rules(engine: Engine) -> Iterator[Finding]:
         if absent is None:
             rule = rule_numbered(engine.settings.rules, number)
             label = None if rule is None else rule.action
+            figures["state"] = "on" if label and engine.machine.values[label] else "off"
             yield Finding("rule_held", page, label, figures, held[number])
         elif absent not in engine.machine.absent_since:
             yield Finding("rule_waits", page, absent, figures)

@@ -13,7 +13,7 @@ from msgspec import Meta, field
 
 from leverframe.core.tree import MISSING, is_confidential
 
-# What the journal can say: every kind of entry, once, with its sentence in English.
+# Every kind of entry of the journal, with its English sentence.
 #
 # A fact has the kind (`what`), the label that it is about (`which`), the values before and after,
 # and the other figures of its sentence. The sentence is built only when it is read: most entries
@@ -125,7 +125,7 @@ def switchings(label: str) -> tuple[Fact, Fact]:
     return Fact("off", label, 1, 0), Fact("on", label, 0, 1)
 
 
-# The journal: what happened and why, the newest few hundred entries, for people to read.
+# The journal: what happened and why, the newest few hundred entries, for users to read.
 #
 # An entry has a time, a cause and a text. The kind of a cause is a word: of the engine `start`,
 # `rule`, `rule loop`, `schedule`, `watchdog`, `timer` (return time, periodic switching, delays,

@@ -197,9 +197,9 @@ def _together(bars: Sequence[Bar], finest_s: float) -> list[Bar]:
 
 
 def _one(bars: Sequence[Bar]) -> Bar:
-    telling = max(bars, key=lambda bar: (bool(bar.value), bar.value is not None))
+    shown = max(bars, key=lambda bar: (bool(bar.value), bar.value is not None))
     return Bar(
-        bars[0].begin, bars[-1].end, telling.value, telling.cause, sum(bar.count for bar in bars)
+        bars[0].begin, bars[-1].end, shown.value, shown.cause, sum(bar.count for bar in bars)
     )
 
 

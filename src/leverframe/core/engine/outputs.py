@@ -38,7 +38,7 @@ _ENDED_BY_SWITCHING = tuple(zip(_DELAY, _PULSE, _RETURN, strict=True))
 _DRIVE = tuple(
     (DriveOutput(index, False), DriveOutput(index, True)) for index in range(len(OUTPUTS))
 )
-_TOLD = tuple(switchings(label) for label in OUTPUTS)
+_SWITCHINGS = tuple(switchings(label) for label in OUTPUTS)
 
 _BY_PERIODIC_SWITCHING = Cause("timer", "periodic switching")
 
@@ -154,7 +154,7 @@ class Outputs:
         machine.put(OUTPUTS[index], int(on))
         machine.emit(_DRIVE[index][on])
         if on:
-            machine.log_switching(OUTPUTS[index], BY_START, _TOLD[index][on])
+            machine.log_switching(OUTPUTS[index], BY_START, _SWITCHINGS[index][on])
             self._note_switched_on(index)
         if output.remember and kept != on:
             self._keep(index)
@@ -180,7 +180,7 @@ class Outputs:
         machine.timers.cancel(*_ENDED_BY_SWITCHING[index])
         if machine.put(OUTPUTS[index], int(on)):
             machine.effects.append(_DRIVE[index][on])
-            machine.log_switching(OUTPUTS[index], cause, fact or _TOLD[index][on])
+            machine.log_switching(OUTPUTS[index], cause, fact or _SWITCHINGS[index][on])
             if machine.settings.outputs[index].remember and not self._is_periodic_live(index):
                 self._keep(index)
         if on:

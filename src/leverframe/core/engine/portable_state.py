@@ -41,7 +41,7 @@ Switched = dict[str, tuple[float, Cause, int]]
 
 
 class UnfitState(ErrorForPeople):
-    """Live state that cannot be gone on from: one sentence."""
+    """Live state that cannot be restored: one sentence."""
 
 
 class _State(Struct, array_like=True, forbid_unknown_fields=True):
@@ -114,7 +114,7 @@ class ChangesState(_State):
     counted: int
     counted_from: float
     pause_s: float
-    told: int
+    single: int
 
 
 class OneWireState(_State):

@@ -30,7 +30,7 @@ from leverframe.core.settings import Pwm, Settings
 #: Present duties, in percent, among the machine's values.
 DUTIES = tuple(f"{label}.duty" for label in PWMS)
 MAX_STEPS_PER_SECOND = 50
-_TOLD = tuple(switchings(label) for label in PWMS)
+_SWITCHINGS = tuple(switchings(label) for label in PWMS)
 _REGULATED = tuple(Fact("pid_regulates", label) for label in PWMS)
 
 _STEP: tuple[Key, ...] = tuple(("pwm", "step", index) for index in range(len(PWMS)))
@@ -124,7 +124,7 @@ class PwmOutputs:
         label = PWMS[index]
         on = after_switching(value, bool(machine.values[label]))
         if machine.put(label, int(on)):
-            machine.log_switching(label, cause, _TOLD[index][on])
+            machine.log_switching(label, cause, _SWITCHINGS[index][on])
             self._note_regulated(index)
             self._follow(index)
 

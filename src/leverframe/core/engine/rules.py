@@ -8,11 +8,11 @@ activates it after the on delay, no longer being met deactivates it after the of
 back before that drops the delay, and then nothing happens at all.
 
 Several rules on one target: while one of them is met that acts both ways, it decides, and another
-one that ends changes nothing against it; only when none is met, the one that ended last has its
-way. `LiveRule.decides` says which rules count.
+one that ends changes nothing against it; only when none is met, the one that ended last
+decides. `LiveRule.decides` says which rules count.
 
 After a start, a rule resumes that had switched an output that remembers its state (see
-`rule_memory.py`). If it is no longer met, it ends as it would have; if its sources do not come back
+`live_rule.py`). If it is no longer met, it ends as it would have; if its sources do not come back
 within `CONFIRMED_WITHIN_S` and its end switches off, it ends then.
 
 Gap: the dependence looks at the other rule's two conditions only, not at what that rule in turn

@@ -1,4 +1,4 @@
-"""URLs put together and taken apart."""
+"""URLs composed and split, and the server that each secret is for."""
 
 from collections.abc import Sequence
 

@@ -167,7 +167,7 @@ def analog_value(setting: AnalogInput, volts: float) -> float | None:
 # and its range of values.
 #
 # All are for advice to users. A measured value takes precedence over the settings: a board may
-# have a sensor of its own where no setting names one.
+# have a sensor that no setting names.
 
 Range = tuple[float, float]
 

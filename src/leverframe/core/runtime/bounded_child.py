@@ -1,8 +1,8 @@
 """The child's side of bounded work: limits itself, runs one function, writes its result, ends.
 
-`process.py` starts it as a fresh interpreter. A fork would copy the locks of threads that it does
-not have, and multiprocessing would run the `__main__` of a user's program again. What it imports is
-what the function needs and little more: each import delays every answer.
+`bounded_work.py` starts it as a fresh interpreter. A fork would copy the locks of threads that it
+does not have, and multiprocessing would run the `__main__` of a user's program again. What it
+imports is what the function needs and little more: each import delays every answer.
 """
 
 import ctypes

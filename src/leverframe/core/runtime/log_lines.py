@@ -87,8 +87,8 @@ class LoggedName:
 
 
 #: In a process with a single controller.
-_NOBODY = LoggedName()
-CONTROLLER: ContextVar[LoggedName] = ContextVar("controller", default=_NOBODY)
+_UNNAMED = LoggedName()
+CONTROLLER: ContextVar[LoggedName] = ContextVar("controller", default=_UNNAMED)
 
 
 def within(

@@ -15,9 +15,9 @@ from leverframe.devices.wiring import Pin
 
 # GPIO lines: what the board needs of them.
 #
-# `Lines` is all that the rest knows; `gpiod_lines.py` are the kernel's, and others can stand in
-# for them. Each line is opened separately: one that is in use or missing does not affect the
-# rest. Methods raise `Unusable` with a sentence; all but `fileno` and `edges` may block.
+# `Lines` is all that the rest knows; `kernel_drivers.py` has those of the kernel, and others can
+# stand in for them. Each line is opened separately: one that is in use or missing does not affect
+# the rest. Methods raise `Unusable` with a sentence; all but `fileno` and `edges` may block.
 
 
 class OutputLine(Protocol):

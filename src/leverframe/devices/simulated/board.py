@@ -1,6 +1,6 @@
-"""The hosts of the simulated network: who answers a ping, and after how many milliseconds.
+"""The simulated board, and the hosts of its network: which answers a ping, and how fast.
 
-It has the place of `pinger.py` on virtual time. A host without a configured answer is silent: the
+The hosts replace `pinger.py` on virtual time. A host without a configured answer is silent: the
 watchdog notices that when its timeout is over.
 """
 
@@ -98,8 +98,8 @@ def _drop_answer(entry: int, milliseconds: float | None) -> None:
 # remembered with its time in a bounded history. A fresh board is a bare one on a 12 V supply in a
 # room: no sensors are plugged in and the digital inputs are open.
 #
-# Plants can be wired between its outputs and its inputs (see `plants.py`). A value set by hand
-# where a plant gives the reading lasts until the plant moves; a reading that was unplugged stays
+# Plants can be wired between its outputs and its inputs (see `plant_kinds.py`). A value set by hand
+# where a plant sets the reading lasts until the plant moves; a reading that was unplugged stays
 # unplugged until it is plugged in again.
 
 #: Everything that can be given a value on this board.

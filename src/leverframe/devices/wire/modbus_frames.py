@@ -16,7 +16,7 @@ from leverframe.devices.wire.modbus import (
 # A line delivers noise, echoes of what was sent, answers of other slaves and answers that come
 # too late. `AnswerReader` knows what was asked and takes the first thing that can be its answer:
 # right slave, right function, right length, right checksum, wherever it begins. Everything else
-# is passed over.
+# is ignored.
 
 #: More than the longest frame twice: noise without end takes no memory.
 MAX_PENDING = 1024

@@ -364,15 +364,15 @@ class ClusterMember(AskingNode):
     def _look_and_claim(self, connection: Connection) -> ClusterView:
         """Read the changes, and take free controllers, in the thread."""
         pause = 0.0 if self._beats_until_all < 0 else BEAT_S
-        is_told = any(True for _ in connection.notifies(timeout=pause, stop_after=1))
+        has_news = any(True for _ in connection.notifies(timeout=pause, stop_after=1))
         nodes = membership.read_nodes(connection)
         for dead in self._watch.look(nodes, self.lease.now()):
             if not self.lease.is_in_doubt and membership.declare_dead(connection, dead):
                 log.warning("node %s is dead; its controllers are free", dead.name)
                 self.figures.takeovers += 1
-                is_told = True
+                has_news = True
         self._beats_until_all -= 1
-        if not (is_told or self._beats_until_all < 0):
+        if not (has_news or self._beats_until_all < 0):
             return ClusterView(nodes, None, [])
         # Notifications that arrive while the lease is in doubt are processed when it is clear.
         is_in_doubt = self.lease.is_in_doubt

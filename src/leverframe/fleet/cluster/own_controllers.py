@@ -65,7 +65,7 @@ class LiveSaver:
         self._claim = claim
         self._database = SharedConnection(address, _NOT_WAITED_FOR)
         self._known: dict[int, _Known] = {}
-        self._told = LogThrottle(log)
+        self._throttle = LogThrottle(log)
         #: Held while something is exported that is not written yet.
         self.writing = asyncio.Lock()
 
@@ -83,7 +83,7 @@ class LiveSaver:
             except Exception as error:
                 # It is tried again with the next one.
                 reason = first_line(error) or type(error).__name__
-                self._told.warning(
+                self._throttle.warning(
                     "database",
                     "saving",
                     "live state could not be saved; next attempt with the next save: %s",

@@ -118,9 +118,9 @@ class Tunnel:
         self._call = call
         self._directory = directory
         self._open_ends = 2
-        #: The ends that receive nothing more.
-        self._client_was_told = False
-        self._owner_was_told = False
+        #: Whether an end has been shut down: it receives nothing more.
+        self._client_is_shut = False
+        self._owner_is_shut = False
         #: When the client must have read what was sent.
         self._drain_by = inf
         #: Since when another node has the controller, or none.
@@ -146,7 +146,7 @@ class Tunnel:
     # What the ends bring
 
     def from_client(self, data: bytes) -> None:
-        if not self._owner_was_told:
+        if not self._owner_is_shut:
             self._owner.write(data)
 
     def from_owner(self, data: bytes) -> None:
@@ -158,7 +158,7 @@ class Tunnel:
             self._owner.pause_reading()
 
     def resume_owner(self) -> None:
-        if not self._client_was_told:
+        if not self._client_is_shut:
             self._drain_by = inf
         if not self._owner.is_closing():
             self._owner.resume_reading()
@@ -173,7 +173,7 @@ class Tunnel:
 
     def client_is_done(self) -> bool:
         """Pass the end on to the owner; return True if the client may still be answered."""
-        if self._client_was_told or self._client.get_extra_info("sslcontext") is not None:
+        if self._client_is_shut or self._client.get_extra_info("sslcontext") is not None:
             self._close()
             return False
         self._notify_owner()
@@ -182,17 +182,17 @@ class Tunnel:
     def owner_is_done(self) -> bool:
         """Pass the end on to the client; return True if the owner may still read from it."""
         self._drain_by = self._time_to_drain()
-        if self._owner_was_told or not self._client.can_write_eof():
+        if self._owner_is_shut or not self._client.can_write_eof():
             self._close()
             return False
-        self._client_was_told = True
+        self._client_is_shut = True
         if not self._client.is_closing():
             self._client.write_eof()
         return True
 
     def _notify_owner(self) -> None:
-        if not (self._owner_was_told or self._owner.is_closing()):
-            self._owner_was_told = True
+        if not (self._owner_is_shut or self._owner.is_closing()):
+            self._owner_is_shut = True
             self._owner.write_eof()
 
     def note_lost(self, exc: Exception | None) -> None:

@@ -69,7 +69,7 @@ class Requester(Struct, frozen=True):
     tenant: str | None = None
 
 
-class TellCall(Struct, frozen=True, forbid_unknown_fields=True):
+class ReportCall(Struct, frozen=True, forbid_unknown_fields=True):
     """What a node asks another node for, when a change was requested by its id."""
 
     id: str
@@ -110,7 +110,7 @@ class FleetJobs:
         #: By id, oldest first.
         self._jobs: dict[str, FleetJob] = {}
         self._making = asyncio.Lock()
-        node.calls["job.told"] = answering(TellCall, self._report_again_for)
+        node.calls["job.told"] = answering(ReportCall, self._report_again_for)
         node.calls["job.forget_tenant"] = self._on_forget_tenant
         node.jobs_taken, node.jobs_lost = self.start_stored, self.lose_all
 
@@ -167,7 +167,7 @@ class FleetJobs:
             raise JobIncomplete(job)
         return report_of(job.results())
 
-    async def _report_again_for(self, call: TellCall) -> BulkReport:
+    async def _report_again_for(self, call: ReportCall) -> BulkReport:
         return await self.report_again(call.id, call.work)
 
     def find(self, id: str, tenant: str | None = None) -> FleetJob:

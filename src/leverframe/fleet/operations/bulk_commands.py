@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from leverframe.fleet.bulk import BulkReport, not_done, report_of, send
 from leverframe.fleet.controller_actions import set_fault
 from leverframe.fleet.jobs.job_state import JobWork
-from leverframe.fleet.jobs.jobs import TellCall
+from leverframe.fleet.jobs.jobs import ReportCall
 from leverframe.fleet.operation import Operation, operation
 from leverframe.fleet.operations.context import (
     CHOSEN,
@@ -75,7 +75,7 @@ async def _report_again(context: FleetContext, id: str, work: JobWork) -> BulkRe
     others, seconds = others_of(context), DEADLINES["job"].answer_s
 
     async def ask(node: str) -> BulkReport:
-        call = TellCall(id, work)
+        call = ReportCall(id, work)
         report: BulkReport = await ask_node(
             others, context.node.calls, node, "job.told", call, BulkReport, seconds
         )

@@ -191,10 +191,10 @@ async def remove_controllers(context: FleetContext) -> BulkReport:
 async def rename_controller(context: FleetContext) -> RenamedReport:
     """Rename a controller. From then on it is available at the new name."""
     member = context.one()
-    is_made_anew = member.name in context.node.in_file
+    is_in_file = member.name in context.node.in_file
     await context.node.rename(member, context.require("to", "the new name"))
     report = report_of_member(context.node, member)
-    return RenamedReport(**msgspec.structs.asdict(report), is_made_anew=is_made_anew)
+    return RenamedReport(**msgspec.structs.asdict(report), is_made_anew=is_in_file)
 
 
 @operation(

@@ -48,11 +48,11 @@ from leverframe.interface.table.refusals import BadValue, Conflict, NotAllowed, 
 from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.storage.store import StoreUnavailable
 
-MAX_AT_ONCE = 10_000
+MAX_NEW = 10_000
 #: The greatest number that a name begins with.
 MAX_FIRST = 10**9
 
-_Count = Annotated[int, Meta(ge=1, le=MAX_AT_ONCE)]
+_Count = Annotated[int, Meta(ge=1, le=MAX_NEW)]
 _Port = Annotated[int, Meta(ge=1, le=MAX_PORT)]
 PLACES = (
     QueryParameter("count", _Count, "Number of controllers; 1 by default."),
@@ -95,7 +95,9 @@ async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]
     known = {one.name for one in await others_of(context).locate()}
     for name in would.names:
         if name in known:
-            raise Conflict(f"There is a controller {name} already.", field="name")
+            raise Conflict(
+                f"A controller named {name} exists already; choose another name.", field="name"
+            )
     if context.given.get("dry_run"):
         return would
     made: MadeReport = await operation.run(context)

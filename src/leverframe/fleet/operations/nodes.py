@@ -22,7 +22,7 @@ from leverframe.fleet.records import MemberRecord, Role
 from leverframe.fleet.scopes import at_every_node, others_of
 from leverframe.interface.descriptions.openapi import QueryParameter
 from leverframe.interface.table.refusals import BadValue, Conflict
-from leverframe.interface.table.row import ADMIN, ANYBODY, CONTROL
+from leverframe.interface.table.row import ADMIN, ANYONE, CONTROL
 from leverframe.server.http.messages import NOT_KEPT, Reply
 from leverframe.server.problems import RETRY_SOON
 from leverframe.server.routes.metrics import METRICS
@@ -207,7 +207,7 @@ OF_CERTIFICATE = {
 # --- the node itself ------------------------------------------------------------------------------
 
 
-@operation("/health", role=ANYBODY, for_tenants=False, reply=NodeHealth, while_starting=True)
+@operation("/health", role=ANYONE, for_tenants=False, reply=NodeHealth, while_starting=True)
 def show_health(context: FleetContext) -> NodeHealth | Reply:
     """Report to supervisors whether the node runs."""
     # With tenants nothing of controllers: all clients may read it.

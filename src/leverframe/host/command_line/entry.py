@@ -33,7 +33,7 @@ from leverframe.host.command_line.task import Task
 
 
 def _client_of(options: Namespace) -> Any:
-    client = _load("fleet.node_client:CommandLineClient")
+    client = _load("fleet.client:CommandLineClient")
     return client(options.node, options.user, options.ca_file)
 
 

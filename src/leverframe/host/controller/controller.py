@@ -496,9 +496,9 @@ class Controller(Hooks):
         self.findings.check_again()
         self._call_watchers()
 
-    def name_or(self, given: str) -> str:
+    def name_or(self, fallback: str) -> str:
         """Return its name: from its settings, from its node, or else the given one."""
-        return self.engine.settings.name or self.new_name or given
+        return self.engine.settings.name or self.new_name or fallback
 
     def take_name(self, name: str) -> None:
         """Change the name that is used where users have not set one."""

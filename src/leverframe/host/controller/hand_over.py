@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 MAX_AGE_S = 300.0
 #: Many times what an export can have; what is longer is cut, and counts as damaged.
 MAX_BYTES = 4_000_000
-_WENT_ON = Fact("went_on")
+_RESUMED = Fact("went_on")
 _Remembered = dict[str, bool | int | float | None]
 
 
@@ -228,7 +228,7 @@ def _resume(controller: Controller, live: LiveExport) -> None:
     controller.findings.fill(live.findings)
     if controller.journal_recorder is not None:
         controller.journal_recorder.resume_after(engine.machine.journal.count)
-    engine.machine.journal.add(clock.wall(), BY_START, _WENT_ON)
+    engine.machine.journal.add(clock.wall(), BY_START, _RESUMED)
     sensed = controller.board.connect(controller.sense)
     controller.go_on_with(engine, None, NO_VALUES)
     at = clock.read()

@@ -1,9 +1,9 @@
 """The values with which each command sets the wanted settings.
 
-A row that names the settings of its fields is turned round as it stands: its places are gone
-through, and its fields are read from the settings. One that runs a function has the inverse of that
-function here. Whether a request is needed, allowed and does no harm is found by trying it
-(`planning.py`); commands that do something else than setting have no inverse.
+A row that names the settings of its fields is inverted as it stands: for each of its places, its
+fields are read from the settings. A row that runs a function has the inverse of that function here.
+Whether a request is needed, allowed and does no harm is found by trying it
+(`planner.py`); commands that do something else than setting have no inverse.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

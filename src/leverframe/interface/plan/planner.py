@@ -1,4 +1,4 @@
-"""A planned request as others may see it: only the values that are confidential are masked.
+"""The plan of a change of settings, and its requests with confidential values masked.
 
 What clients send is masked more coarsely (`masked_query`): a secret may have been sent with a bare
 `&` in it. A planned request is written by us, so its fields are where they seem to be. A field is

@@ -1,4 +1,4 @@
-"""The bytes of a status file as keys and values, whichever unit sent them."""
+"""Read status files of any unit: their bytes as keys and values, and the settings they show."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -61,7 +61,7 @@ def _in_xml(body: bytes) -> dict[str, Any]:
 # A setting is read if every file that has it shows the same and a version of this kind can hold
 # it. Everything else is unread, with the reason, and stands in the tree as the factory setting.
 
-NOT_TOLD = "no status file shows it"
+NOT_SHOWN = "no status file shows it"
 CALLED = "the files show the name of the unit, but not whether a user set it"
 REGULATED = "the regulator may have moved the duty that is shown"
 MOVING = "the duty that is shown may still be moving to the duty that is set"
@@ -98,12 +98,12 @@ def read_back(profile: Profile, files: Mapping[str, FileContent]) -> ReadBack:
 class _SettingsReader:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._told: dict[str, Any] = {}
+        self._shown: dict[str, Any] = {}
         self._read_from: dict[str, str] = {}
         #: Place -> why it is not read, even if another file shows it.
         self._problems: dict[str, str] = {}
         #: Place -> why the file that should show it does not.
-        self._untold: dict[str, str] = {}
+        self._missing: dict[str, str] = {}
         self._lossy: dict[str, str] = {}
         self._remarks: list[str] = []
 
@@ -113,7 +113,7 @@ class _SettingsReader:
             self._remarks.append(f"{path} {content}.")
             for keys in groups:
                 for place in self._places(keys):
-                    self._untold.setdefault(place, f"{path} {content}")
+                    self._missing.setdefault(place, f"{path} {content}")
             return
         names = [name for keys in groups for name in keys.names]
         for what, found in (
@@ -141,12 +141,12 @@ class _SettingsReader:
             is_single = has_name_each and one.path in all_places
             name = keys.names[all_places.index(one.path)] if is_single else join_names(keys.names)
             if content.get(name, MISSING) is MISSING and is_single:
-                self._untold.setdefault(one.path, f"{path} has no `{name}`")
+                self._missing.setdefault(one.path, f"{path} has no `{name}`")
             else:
                 self._problems.setdefault(one.path, f"`{name}` of {path} {one.why}")
 
     def _take(self, path: str, setting: ReadSetting) -> None:
-        before = self._told.setdefault(setting.path, setting.value)
+        before = self._shown.setdefault(setting.path, setting.value)
         source = self._read_from.setdefault(setting.path, path)
         if before != setting.value:
             self._problems.setdefault(setting.path, f"{source} and {path} show different values")
@@ -174,7 +174,7 @@ class _SettingsReader:
         """Combine the values that were read; return the tree, and the leaves that were read."""
         refused = {leaf_of(place) for place in (*self._problems, *self._missing_items())}
         tree, read = defaults(self._profile), set[str]()
-        for place, value in self._told.items():
+        for place, value in self._shown.items():
             leaf = leaf_of(place)
             if place in self._problems or leaf in refused:
                 continue
@@ -183,10 +183,10 @@ class _SettingsReader:
         return tree, read
 
     def _missing_items(self) -> Iterator[str]:
-        return (place for place in self._untold if place not in self._told)
+        return (place for place in self._missing if place not in self._shown)
 
     def _reasons(self) -> dict[str, str]:
-        reasons = {leaf_of(place): why for place, why in self._untold.items()}
+        reasons = {leaf_of(place): why for place, why in self._missing.items()}
         return reasons | {leaf_of(place): why for place, why in self._problems.items()}
 
     def _with_page_settings(self, tree: Settings, read: set[str]) -> Settings:
@@ -221,7 +221,7 @@ class _SettingsReader:
 
         A duty that is regulated is another one whenever one looks: it says nothing about settings.
         """
-        is_told = not self._is_unknown("pid.enabled", read)
+        is_certain = not self._is_unknown("pid.enabled", read)
         regulates = tree.pid.enabled or any(
             rule.action == "ENABLE PID" for _, rule in number_rules(tree.rules)
         )
@@ -229,7 +229,7 @@ class _SettingsReader:
             path = f"pwm.{place}.duty"
             if path not in read:
                 continue
-            if not is_told or (regulates and place == tree.pid.pwm):
+            if not is_certain or (regulates and place == tree.pid.pwm):
                 self._problems[path] = REGULATED
                 read.discard(path)
                 tree = with_value(tree, path, value_at(defaults(self._profile), path))
@@ -298,7 +298,7 @@ def _is_read(path: str, read: set[str]) -> bool:
 
 
 def _reason(path: str, reasons: Mapping[str, str]) -> str:
-    return next((reasons[branch] for branch in _branches(path) if branch in reasons), NOT_TOLD)
+    return next((reasons[branch] for branch in _branches(path) if branch in reasons), NOT_SHOWN)
 
 
 def _branches(path: str) -> list[str]:

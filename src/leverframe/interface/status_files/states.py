@@ -145,7 +145,7 @@ OUT_CHARACTERS = key(
     "out", lambda view: "".join(_outputs(view)), "OUT0-OUT5", "six characters 0 or 1"
 )
 PWM = states("pwm", PWMS)
-#: The present duty is the one that is set, unless it moves; `reading_back.py` judges that.
+#: The present duty is the one that is set, unless it moves; `settings_reader.py` decides.
 PWM_DUTY = replace(
     readings(number_names("pwmd", 0, 4), DUTIES, 1, PERCENT, ZERO),
     stored=settings((), "pwm.*.duty", WHOLE_FORM, "").stored,

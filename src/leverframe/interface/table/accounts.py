@@ -17,7 +17,7 @@ from leverframe.core.settings import (
 from leverframe.interface.table.bodies import SMALL_BODY_LIMIT, FormBody, ListBody
 from leverframe.interface.table.params import Base64Text, Flag, Int, Param, Text
 from leverframe.interface.table.refusals import BadValue, Conflict
-from leverframe.interface.table.row import ACCOUNT, ANYBODY, row
+from leverframe.interface.table.row import ACCOUNT, ANYONE, row
 from leverframe.interface.table.shape import Item
 from leverframe.interface.table.stage import Stage
 
@@ -124,7 +124,7 @@ SIGN_IN = row(
     body=FormBody(
         {"username": Text(MAX_LETTERS), "password": PLAIN_PASSWORD}, max_bytes=SMALL_BODY_LIMIT
     ),
-    role=ANYBODY,
+    role=ANYONE,
     secret=True,
     example={"username": "keeper", "password": "secret"},
     doc="Check a user name and password and open a session; the response sets a cookie. A "
@@ -133,7 +133,7 @@ SIGN_IN = row(
 )
 SIGN_OUT = row(
     "POST /post.cgi?signout",
-    role=ANYBODY,
+    role=ANYONE,
     doc="End the session of the cookie in the request.",
 )
 CHANGE_PASSWORD = row(

@@ -42,7 +42,7 @@ from leverframe.interface.table.refusals import (
     Withdrawn,
     WrongMethod,
 )
-from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
+from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYONE, CONTROL, Row
 from leverframe.interface.table.shape import name_key
 from leverframe.interface.table.stage import Stage
 
@@ -342,7 +342,7 @@ class Account(Struct, frozen=True, forbid_unknown_fields=True):
 #: All clients, on a controller that requires no sign-in.
 UNRESTRICTED = Account("", ADMIN, joins_commands=True)
 #: A client that is not signed in.
-ANONYMOUS = Account("", ANYBODY)
+ANONYMOUS = Account("", ANYONE)
 #: A client that reaches the controller by another way than HTTP, which has checked the client.
 FIELD_BUS = Account("", CONTROL, joins_commands=True)
 #: A client that may write by Modbus TCP: the registers limit what it can write.
@@ -355,11 +355,11 @@ TRUSTED_ADMINISTRATOR = Account("trusted network", ADMIN, joins_commands=True)
 
 def require(account: Account, role: str) -> None:
     """Refuse unless the account has the role, or more."""
-    if role == ANYBODY or account.role == ADMIN:
+    if role == ANYONE or account.role == ADMIN:
         return
     if (role == CONTROL == account.role) or (role == ACCOUNT and account.path):
         return
-    if account.role == ANYBODY:
+    if account.role == ANYONE:
         raise SignInRequired("This controller requires a user name and password.")
     raise NotAllowed("Only the administrator may do this.")
 

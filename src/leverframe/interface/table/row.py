@@ -46,7 +46,7 @@ CONTROL = "control"
 #: The own password: for all who have signed in.
 ACCOUNT = "account"
 #: Signing in: for all clients.
-ANYBODY = "anybody"
+ANYONE = "anybody"
 
 #: Types in which no asterisk can be a part of the value.
 _NUMBERS = (Bits, EqualsComparison, Flag, Int, MappingItem, Position, Scaled, Seconds10, Word)

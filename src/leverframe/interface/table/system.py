@@ -31,8 +31,8 @@ from leverframe.interface.table.user_interface import (
     NAMES_ONLY,
     READ_ONLY_USER,
 )
-from leverframe.interface.uploads.site import ALLOWED as PICTURE_KINDS
-from leverframe.interface.uploads.site import check_picture
+from leverframe.interface.uploads.picture import ALLOWED as PICTURE_KINDS
+from leverframe.interface.uploads.picture import check_picture
 
 #: The upload that lists what the last restore left out.
 RESTORE_REPORT = "restore-report"

@@ -1,4 +1,4 @@
-"""Files that people send to a controller: checked, taken apart and made.
+"""Files that users upload to a controller: checked, unpacked, and created.
 
 Bytes go in, bytes come out, and nothing else happens. Whatever is wrong with a file is a
 `BadUpload`.

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING
-from warnings import catch_warnings, simplefilter
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from zlib import error as ZlibError
 
@@ -16,7 +15,7 @@ from leverframe.core.errors import BadUpload
 from leverframe.interface.uploads import FRONT_PAGE
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    pass
 
 
 # A web site as one file: magic, format version, checksum, and a ZIP archive of the pages.
@@ -32,7 +31,7 @@ codecs.lookup("cp437")
 MAGIC = b"LEVERFRAME SITE\x00"
 FORMAT = 1
 MAX_FILES = 1000
-MAX_SITE_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 _HEAD = len(MAGIC) + 1 + sha256().digest_size
 _ENCRYPTED = 0x1
 #: Folders and file names; none begins with a dot, so none is `..` or hidden.
@@ -134,91 +133,9 @@ def _check_names(names: Iterable[str]) -> None:
 def _check_sizes(sizes: list[int]) -> None:
     if len(sizes) > MAX_FILES:
         raise _too_many(len(sizes))
-    if sum(sizes) > MAX_SITE_BYTES:
-        raise BadUpload(f"The site has {sum(sizes)} bytes; at most {MAX_SITE_BYTES} are accepted.")
+    if sum(sizes) > MAX_BYTES:
+        raise BadUpload(f"The site has {sum(sizes)} bytes; at most {MAX_BYTES} are accepted.")
 
 
 def _too_many(files: int) -> BadUpload:
     return BadUpload(f"The site has {files} files; at most {MAX_FILES} are accepted.")
-
-
-# The picture of the Status for user page: recognised by its content and drawn again.
-#
-# A picture is decoded and encoded again, so that neither what a camera wrote into it (place,
-# time, owner) nor anything hidden behind it is stored or served. Sizes are checked before
-# decoding: a small file can say that it is a picture of many gigabytes. Of moving pictures the
-# first one is kept.
-
-MAX_PICTURE_BYTES = 8 << 20
-MAX_DOTS = 8_000_000
-LONGEST_SIDE = 8192
-QUALITY = 90
-#: Formats that are taken, and what each becomes. GIF has nothing that PNG has not, but for motion.
-BECOMES = {"PNG": "PNG", "GIF": "PNG", "JPEG": "JPEG", "WEBP": "WEBP"}
-ALLOWED = "PNG, JPEG, GIF or WebP"
-_MARKS = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
-
-
-def check_picture(file: bytes) -> bytes:
-    """Return the picture and nothing else of the file; raise `BadUpload`."""
-    if len(file) > MAX_PICTURE_BYTES:
-        raise BadUpload(
-            f"The picture has {len(file)} bytes; at most {MAX_PICTURE_BYTES} are accepted."
-            " Make it smaller."
-        )
-    try:
-        return _redraw(file)
-    except (BadUpload, ImportError, MemoryError):
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            # Not the picture but this machine is in trouble.
-            raise
-        # The decoders raise all sorts of errors for files that were tampered with.
-        raise BadUpload(f"The picture cannot be read: it is damaged or not {ALLOWED}.") from error
-
-
-def load() -> None:
-    """Load the decoders, in a thread, before a picture is uploaded."""
-    from PIL import Image, ImageOps, WebPImagePlugin  # noqa: F401
-
-    Image.preinit()
-
-
-def content_type(picture: bytes) -> str | None:
-    """Return the content type of a picture that was checked; None for anything else."""
-    return next((kind for mark, kind in _MARKS if picture.startswith(mark)), None)
-
-
-def _redraw(file: bytes) -> bytes:
-    # Imported here: a controller without a picture needs no decoders.
-    from PIL import Image, ImageOps
-
-    try:
-        with catch_warnings():
-            # The decoders only warn of a picture that is large and not yet huge.
-            simplefilter("error", Image.DecompressionBombWarning)
-            opened = Image.open(BytesIO(file), formats=list(BECOMES))
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise _too_large() from None
-    with opened as picture:
-        kind = BECOMES[picture.format or ""]
-        if picture.width * picture.height > MAX_DOTS or max(picture.size) > LONGEST_SIDE:
-            raise _too_large()
-        return _encode(ImageOps.exif_transpose(picture), kind)
-
-
-def _encode(picture: "Image", kind: str) -> bytes:
-    has_holes = kind != "JPEG" and picture.has_transparency_data
-    plain = picture.convert("RGBA" if has_holes else "RGB")
-    plain.info.clear()
-    file = BytesIO()
-    plain.save(file, kind, quality=QUALITY)
-    return file.getvalue()
-
-
-def _too_large() -> BadUpload:
-    return BadUpload(
-        f"The picture has too many pixels; at most {MAX_DOTS} in total and {LONGEST_SIDE} on a "
-        "side are accepted. Make it smaller."
-    )

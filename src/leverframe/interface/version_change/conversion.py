@@ -54,11 +54,11 @@ from leverframe.interface.version_change.limits import (
 # Settings of one version made into settings of another, with a list of what is left behind.
 #
 # A restore goes through here, also when both versions are the same. First everything is checked
-# (`backup_content.py`). Then lists get the lengths of the new version, a setting that it does not
-# have or cannot hold goes back to its default, and so do parts of rules and of the schedule
-# (`carried_entries.py`). What would do something else by that is switched off: rules and the
-# regulator on readings that are others there (`carried_readings.py`), and on after start where a
-# remembered state had the say. Texts keep showing the same readings (`carried_texts.py`).
+# (`limits.py`). Then lists get the lengths of the new version, a setting that it does not
+# have or cannot hold returns to its default, and so do parts of rules and of the schedule
+# (`entries.py`). What would do something else by that is switched off: rules and the
+# regulator on readings that are others there (`entries.py`), and on after start where a remembered
+# state decided. Texts keep showing the same readings.
 #
 # Secrets that the file does not hold stay as they are on the controller, and so do the accounts,
 # whose passwords are secrets: a restore must neither lock the owner out nor open the door. What

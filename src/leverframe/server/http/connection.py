@@ -2,7 +2,7 @@
 
 Requests are answered in the order they came, one at a time. A handler that answers synchronously
 costs no task and no timer; a coroutine runs as one task, also to its end when the client has left,
-unless it ends with its client (`client_presence.py`). A bad request is answered in its turn, as a
+unless it ends with its client (`limits.py`). A bad request is answered in its turn, as a
 problem reply, and ends the connection.
 
 A connection is always in one `State`, and `TRANSITIONS` is all that may happen to it. Back-pressure

@@ -104,7 +104,7 @@ class BodyBudget:
             " Try again in a few seconds."
         )
 
-    def held_by_owner(self, owner: str) -> int:
+    def bytes_of_owner(self, owner: str) -> int:
         return self._by_owner[owner]
 
     def take_for_owner(self, request: Request, count: int) -> bool:

@@ -19,7 +19,7 @@ from leverframe.interface.status_files import bootloader_reply, command_reply
 from leverframe.interface.table.bodies import ON_LOOP_BODY_LIMIT, Upload
 from leverframe.interface.table.lookup import Account, Call, find, items_of
 from leverframe.interface.table.refusals import Malformed, Refusal
-from leverframe.interface.table.row import ACCOUNT, ANYBODY, CONTROL
+from leverframe.interface.table.row import ACCOUNT, ANYONE, CONTROL
 from leverframe.interface.table.rules import with_sources_of_hw_30
 from leverframe.interface.table.stage import NO_HASHES
 from leverframe.interface.table.system import RESTORE_ROW
@@ -60,7 +60,7 @@ class Commands(msgspec.Struct, frozen=True):
             tuple(zip(calls, repeat(None))),
             takes_body,
             takes_file,
-            bool(calls) and calls[0].row.role in (ANYBODY, ACCOUNT),
+            bool(calls) and calls[0].row.role in (ANYONE, ACCOUNT),
             len(calls) == 1 and calls[0].row is RESTORE_ROW,
             only_switches,
         )

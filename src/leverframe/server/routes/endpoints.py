@@ -23,7 +23,7 @@ from leverframe.interface.descriptions.listing import CommandDescription
 from leverframe.interface.descriptions.openapi import EndpointDescription, openapi
 from leverframe.interface.descriptions.schemas import BINARY, XML, StatusReply
 from leverframe.interface.table.lookup import ANONYMOUS, TABLE, require
-from leverframe.interface.table.row import ADMIN, ANYBODY, CONTROL
+from leverframe.interface.table.row import ADMIN, ANYONE, CONTROL
 from leverframe.notify.outbox import OutboxReport
 from leverframe.server.http.certificate import CertificateReport
 from leverframe.server.http.messages import NOT_KEPT, Reply
@@ -377,7 +377,7 @@ VALUES = (
     ),
     Endpoint(
         "/health",
-        role=ANYBODY,
+        role=ANYONE,
         reply=api.Health,
         function=api.health,
         doc="Show supervisors whether the controller is running.",
@@ -462,7 +462,7 @@ OTHERS = (
     ),
     Endpoint(
         "/",
-        role=ANYBODY,
+        role=ANYONE,
         content_type=HTML,
         function=front_page,
         doc="Show the front page: the uploaded one, else the built-in one; `/?safe` is always the "
@@ -470,7 +470,7 @@ OTHERS = (
     ),
     Endpoint(
         SIGN_IN_PATH,
-        role=ANYBODY,
+        role=ANYONE,
         content_type=HTML,
         function=sign_in_page,
         doc="Show the sign-in page.",

@@ -15,7 +15,7 @@ from leverframe.interface import status_files
 from leverframe.interface.status_files.keys import View
 from leverframe.interface.status_files.markers import with_values
 from leverframe.interface.uploads import FRONT_PAGE, ending_of
-from leverframe.interface.uploads.site import content_type
+from leverframe.interface.uploads.picture import content_type
 from leverframe.server.http.messages import Reply
 from leverframe.server.problems import NoSuchPath
 from leverframe.server.routes.headers import UPLOADED_HEADERS

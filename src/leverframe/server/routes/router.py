@@ -24,7 +24,7 @@ from leverframe.interface.table.lookup import (
     require,
 )
 from leverframe.interface.table.refusals import NotAllowed, Refusal, SignInRequired
-from leverframe.interface.table.row import ANYBODY, CONTROL
+from leverframe.interface.table.row import ANYONE, CONTROL
 from leverframe.server.cross_site import OwnNames
 from leverframe.server.http.messages import Answer, Reply, Request
 from leverframe.server.passwords import Passwords, password_findings
@@ -130,14 +130,14 @@ def _nothing_there() -> NoSuchPath:
 
 
 #: Functions of these check who may use them, and by which methods.
-_checking = partial(Endpoint, "", role=ANYBODY, methods=(), content_type="", doc="")
+_checking = partial(Endpoint, "", role=ANYONE, methods=(), content_type="", doc="")
 _COMMANDS = _checking(function=run_commands, changes=True, refuses_itself=True)
 _FILE = _checking(function=send_file)
 _TABLE = dict.fromkeys(COMMAND_PATHS, _COMMANDS) | {x.path: x for x in ENDPOINTS}
 #: The paths that no file of an uploaded site can have.
 OWN_PATHS = frozenset(_TABLE)
 #: Paths that are answered without sign-in.
-_OPEN_PATHS = {*OPEN_FILES, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
+_OPEN_PATHS = {*OPEN_FILES, *(x.path for x in ENDPOINTS if x.role == ANYONE)}
 
 
 class Web(Dispatcher[Endpoint, Account]):
@@ -235,7 +235,7 @@ class Web(Dispatcher[Endpoint, Account]):
         if account is ANONYMOUS and not _is_open(request):
             # Before anything is examined: a more detailed refusal would reveal the version.
             require(account, CONTROL)
-        if endpoint.role != ANYBODY:
+        if endpoint.role != ANYONE:
             require(account, endpoint.role)
 
     def call(self, request: Request, endpoint: Endpoint, account: Account) -> Answer:

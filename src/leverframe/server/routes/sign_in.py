@@ -55,7 +55,7 @@ class Words(Struct, frozen=True):
     new: str
     wrong: str
     too_many: str
-    go_on: str
+    continue_to: str
     show: str
     hide: str
     forgotten: str
@@ -140,7 +140,7 @@ def _page(
 <main data-words="{WORDS_PATH}">
 <p class="product">{MARK}Leverframe</p>
 <h1>{escape_markup(device) or words.sign_in}</h1>
-<p class="on-to" data-sentence="{words.go_on}" hidden></p>
+<p class="on-to" data-sentence="{words.continue_to}" hidden></p>
 {_sign_in_form(words, message)}{_account_forms(words, message) if signed_in else ""}</main>
 {RAIL}
 </body>

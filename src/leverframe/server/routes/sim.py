@@ -169,7 +169,7 @@ class SimCommands:
                 raise
             raise ControllerElsewhere(
                 "The controller moved to another node during this request. Items carried out "
-                "before that: {done}. Send the remaining items again."
+                f"before that: {done}. Send the remaining items again."
             ) from None
 
     async def _carry_out(self, steps: Sequence[Step]) -> None:

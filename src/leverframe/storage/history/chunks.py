@@ -57,7 +57,7 @@ CREATE INDEX chunk_by_label ON chunk ({of}tier, label, start);
 CREATE INDEX chunk_by_age ON chunk ({of}tier, end, cost, points);
 CREATE TABLE mark (id INTEGER PRIMARY KEY {marks}, at REAL NOT NULL);
 """
-#: What explains values, by the numbers in their series (`reason_texts.py`); since format 2. The
+#: What explains values, by the numbers in their series (`rows.py`); since format 2. The
 #: table keeps its name `told`, because files on disk have it.
 _TEXTS = """
 CREATE TABLE told ({column} number INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE ({of}number));

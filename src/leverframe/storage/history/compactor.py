@@ -409,7 +409,7 @@ class NewEntries(Struct, frozen=True):
     #: What is added to numbers; None until the history was asked for its newest.
     base: int | None
     #: The number of entries of a journal that continues from another node.
-    told_elsewhere: int | None
+    numbered_elsewhere: int | None
 
     def add_to(self, compactor: Compactor) -> int:
         """Store them, and return what is added to numbers."""
@@ -434,7 +434,11 @@ class NewEntries(Struct, frozen=True):
         if self.base is not None:
             return self.base
         # Of entries that are stored already the newest is the last one that was recorded elsewhere.
-        return newest + 1 if self.told_elsewhere is None else max(0, newest - self.told_elsewhere)
+        return (
+            newest + 1
+            if self.numbered_elsewhere is None
+            else max(0, newest - self.numbered_elsewhere)
+        )
 
 
 def _renumber(report: EntryReport, base: int) -> EntryReport:

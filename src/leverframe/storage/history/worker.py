@@ -271,13 +271,13 @@ class ThreadHistoryWorker:
             return work(self._current_compactor())
         except _TROUBLES as error:
             self._give_up(error)
-            raise StoreUnavailable(_sentence(error, "read")) from error
+            raise StoreUnavailable(_sentence(error, is_read=True)) from error
 
     def _end(self, at: float) -> None:
         try:
             self._record_end(at)
         except _TROUBLES as error:
-            self._log(_sentence(error, "recorded"))
+            self._log(_sentence(error))
 
     def _record_end(self, at: float) -> None:
         """Record that nothing is known from now on, if anything was recorded or asked for."""
@@ -320,7 +320,7 @@ class ThreadHistoryWorker:
         is_first_loss = bool(lost) and not self._has_reported_loss
         # What a damaged file held is lost, though the next attempt finds a new one.
         if self._failures == WORTH_A_WORD or is_first_loss or _is_damaged(error):
-            sentence = _sentence(error, "recorded")
+            sentence = _sentence(error)
             if lost:
                 self._has_reported_loss = True
                 sentence += " The buffer is full: the oldest values are lost."
@@ -448,7 +448,14 @@ def _is_damaged(error: Exception) -> bool:
     return isinstance(error, StoreDamaged) or is_damage(error)
 
 
-def _sentence(error: Exception, action: str) -> str:
+def _sentence(error: Exception, *, is_read: bool = False) -> str:
     if isinstance(error, StoreDamaged | StoreTooNew | StoreUnavailable):
         return str(error)
-    return f"History cannot be {action}: {reason(error)}. The controller keeps running without it."
+    if is_read:
+        return (
+            f"Recorded values cannot be read: {reason(error)}. The controller keeps running without"
+            " history."
+        )
+    return (
+        f"Values cannot be recorded: {reason(error)}. The controller keeps running without history."
+    )

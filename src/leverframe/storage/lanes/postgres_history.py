@@ -195,7 +195,7 @@ class WorkerInDatabase(WorkerOfOne):
     def _record_end(self, at: float) -> None:
         unrecorded = None
         if self._unwritten or self._last_entries:
-            left = last_moments(at, self._unwritten, self._last_entries, goes_on=self._was_opened)
+            left = last_moments(at, self._unwritten, self._last_entries, continues=self._was_opened)
             unrecorded = left.pack()
         elif not self._was_opened:
             return
@@ -214,8 +214,8 @@ class WorkerInDatabase(WorkerOfOne):
     def _record_gap(self, compactor: Compactor, chunks: ChunksOfOne) -> None:
         assert isinstance(chunks, ChunksInDatabase)
         left, until = unpack_last_moments(chunks.left), chunks.end_of_record()
-        goes_on = bool(left) and left[0].goes_on and (until is None or left[0].ended >= until)
-        if not goes_on:
+        continues = bool(left) and left[0].continues and (until is None or left[0].ended >= until)
+        if not continues:
             super()._record_gap(compactor, chunks)
         if chunks.left:
             chunks.let_go_left()
@@ -237,7 +237,7 @@ class LastMoments(Struct, frozen=True, array_like=True):
 
     ended: float
     #: Something of this run is recorded, so that no gap comes before this.
-    goes_on: bool
+    continues: bool
     samples: list[_Plain]
     entries: list[NewEntries]
 
@@ -249,13 +249,13 @@ _decoder = msgspec.msgpack.Decoder(LastMoments)
 
 
 def last_moments(
-    ended: float, samples: Sequence[Traced], entries: Sequence[NewEntries], *, goes_on: bool
+    ended: float, samples: Sequence[Traced], entries: Sequence[NewEntries], *, continues: bool
 ) -> LastMoments:
     plain: list[_Plain] = [
         (wall, label, value if value is None or isinstance(value, int | float) else text_of(value))
         for wall, label, value in samples
     ]
-    return LastMoments(ended, goes_on, plain, list(entries))
+    return LastMoments(ended, continues, plain, list(entries))
 
 
 def unpack_last_moments(found: Sequence[bytes]) -> list[LastMoments]:

@@ -75,14 +75,20 @@ def migrate(address: str) -> list[str]:
     return done
 
 
+#: Advice on an address that is not one of a database.
+_ADDRESS = " Write its address like `host=db.example dbname=fleet user=leverframe`."
+
+
 def open_database(address: str) -> Connection:
     """Connect, or raise CannotUseDatabase with the reason."""
     try:
         connection = connect(address)
     # A name that can be none of a host is no error of the driver's.
     except (psycopg.Error, ValueError) as error:
+        is_unreachable = isinstance(error, psycopg.OperationalError)
         raise CannotUseDatabase(
             f"The database cannot be used: {why_not_connected(error)}."
+            f"{'' if is_unreachable else _ADDRESS}"
         ) from error
     version = connection.info.server_version // 10_000
     if version < OLDEST:

@@ -1,6 +1,6 @@
 """The durable lane in a file: one SQLite database for all controllers of a node.
 
-A batch is written as it came (`recent_batches.py`) and goes into the tables with others, after the
+A batch is written as it came (`statements.py`) and goes into the tables with others, after the
 waiting callers got their result. Erasures and uploads go there immediately, after all earlier
 batches.
 """

@@ -157,9 +157,9 @@ def needs_login(exchanges: Sequence[Exchange]) -> bool:
 
 def _why_not_sent(exchange: Exchange) -> str:
     if exchange.masked or "backup-passphrase" in exchange.headers:
-        return "the recording does not contain their secret or file"
+        return "the secret or file was not recorded"
     if media_type(exchange.answer.headers.get("content-type", "")) == EVENT_STREAM:
-        return "their answer is an endless stream"
+        return "the answer is an endless stream"
     return ""
 
 

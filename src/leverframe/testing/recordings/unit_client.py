@@ -14,9 +14,8 @@ import httpx
 
 from leverframe.core.engine.secret_servers import url_host
 from leverframe.core.errors import ErrorForPeople, printable
-from leverframe.notify.channel import CannotSend, Trust, sentence
+from leverframe.notify.channel import CannotSend, RemoteServer, Trust, sentence
 from leverframe.notify.http_request import new_client
-from leverframe.notify.message_content import RemoteServer
 
 #: For the head of an answer and between two parts of a body; also for a whole answer.
 ANSWER_S = 30.0

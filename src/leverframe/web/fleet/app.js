@@ -25,7 +25,7 @@ const SECOND_MS = 1000;
 const MINUTE_S = 60;
 // Number of new rows drawn together; the rest follow in turns. Fifty rows block a slow browser for
 // 0.6 s; sixteen fill a screen.
-const ROWS_AT_ONCE = 16;
+const ROWS_ADDED = 16;
 
 class FleetPage {
   #stream = new FleetStream();
@@ -190,7 +190,7 @@ class FleetPage {
         return html`<h1>${t("nodes")}</h1>
           ${problems} ${view.cluster ? this.#nodes.view(view.cluster, time ?? 0) : nothing}`;
       default:
-        this.#rows = Math.min(view.rows.length, before + ROWS_AT_ONCE);
+        this.#rows = Math.min(view.rows.length, before + ROWS_ADDED);
         return this.#controllers(view, problems, this.#rows);
     }
   }

@@ -128,7 +128,7 @@ function progress({ done, failed, undone, controllers }) {
 /** @param {number} until */
 function pause(until) {
   const left = Math.max(0, Math.ceil(until - Date.now() / 1000));
-  return html`<p class="why">${t("goes_on_in", { time: durationText(left) })}</p>`;
+  return html`<p class="why">${t("resumes_in", { time: durationText(left) })}</p>`;
 }
 
 /**

@@ -368,7 +368,7 @@ export class Page {
     const window = end && windowOf(settings, entry.action);
     const rules = window ? this.#watching(entry.action) : [];
     if (!window || rules.length === 0) return entrySentence(entry, this.#context, end);
-    return t("tells_window", { hours: hoursOf(window), rules: rules.join(", ") });
+    return t("entry_window", { hours: hoursOf(window), rules: rules.join(", ") });
   }
 
   // The rules that look at something, as people call them.

@@ -186,11 +186,15 @@ function isFew(count) {
 /** @param {string} kind @param {Values} values */
 export function findingSentence(kind, values) {
   const entry = findings[kind];
-  if (!entry) return null;
-  if (!values.sentence) return fill(entry[language], values);
+  // Journals have findings of earlier versions, which did not name the state.
+  if (!entry || (kind === "rule_held" && values.state === undefined)) return null;
+  if (!values.sentence) return fill(entry[language], { ...values, state: onOrOff(values.state) });
   const [part, sentence] = [String(values.part), String(values.sentence)];
   return fill(entry[language], { part: partName(part), sentence: serverText(sentence) });
 }
+
+/** @param {unknown} state */
+const onOrOff = (state) => t(state === "on" ? "state_on" : "state_off");
 
 /** @param {string} name */
 function partName(name) {
@@ -231,7 +235,9 @@ export function serverText(text) {
     OF_CODE_LISTS.includes(name) ? code(value) : serverText(value),
   );
   if (translated !== null) return translated;
-  const finding = translate(sentencesOfFindings, text, (value) => value);
+  const finding = translate(sentencesOfFindings, text, (value, name) =>
+    name === "state" ? onOrOff(value) : value,
+  );
   if (finding !== null) return finding;
   // What a sentence is about stands before it: "OUT0: ...", "E-mail: ...".
   const [, about, rest] = /^([^:]{1,60}): (.+)$/s.exec(text) ?? [];

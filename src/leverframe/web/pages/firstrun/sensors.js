@@ -21,7 +21,7 @@ export class FindStep extends Step {
   #isDone = signal(false);
 
   get button() {
-    return this.#isDone.value ? "save_go_on" : "scan";
+    return this.#isDone.value ? "save_continue" : "scan";
   }
 
   view() {

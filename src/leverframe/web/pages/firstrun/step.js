@@ -19,7 +19,7 @@ export class Step {
 
   // What the main button says.
   get button() {
-    return "save_go_on";
+    return "save_continue";
   }
 
   /** @returns {Template} */

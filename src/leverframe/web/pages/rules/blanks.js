@@ -236,7 +236,7 @@ export const valueBlank = (editor) =>
 // A wait: "immediately", or a duration. The word goes where people begin to type.
 /** @param {Editor} editor @param {string} letter @param {"on_delay" | "off_delay"} name */
 export const delayBlank = (editor, letter, name) =>
-  durationBlank(editor, letter, name, t(LABELS[letter]), t("at_once"));
+  durationBlank(editor, letter, name, t(LABELS[letter]), t("immediately"));
 
 // How long a pulse lasts.
 /** @param {Editor} editor */

@@ -300,7 +300,7 @@ export class Editor extends DraftForm {
     const met = !switched
       ? t("line_do", PLACES)
       : this.draft.has("N")
-        ? t(typed.on_delay === IMMEDIATELY ? "line_met_at_once" : "line_met_after", PLACES)
+        ? t(typed.on_delay === IMMEDIATELY ? "line_met_now" : "line_met_after", PLACES)
         : t("line_met", PLACES);
     return html`${this.#line(rich(met, parts), ["G", "M", "N"])}
     ${switched ? this.#ceasing() : isPulse(typed.action) ? this.#lasting() : nothing}`;
@@ -314,7 +314,7 @@ export class Editor extends DraftForm {
     const { action, value, off_delay: wait } = this.draft.typed;
     const delay = delayBlank(this, "L", "off_delay");
     const effect = effectOf(this.context, action, value === "2" ? 2 : 1 - Number(value));
-    const line = t(wait === IMMEDIATELY ? "line_ceasing_at_once" : "line_ceasing", PLACES);
+    const line = t(wait === IMMEDIATELY ? "line_ceasing_now" : "line_ceasing", PLACES);
     return this.#line(rich(line, { delay, effect }), ["L"]);
   }
 

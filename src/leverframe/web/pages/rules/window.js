@@ -3,7 +3,7 @@
 // A window is an event variable that two entries of the schedule switch on and off, and nothing
 // else; both have the same name. The rule looks at the variable as its second condition. All of it
 // is made with the rule and goes with it, unless another rule looks at the same variable. The
-// engine finds windows in the same way (`schedule_windows.py`).
+// engine finds windows in the same way (`event_variables.py`).
 
 import { timeText } from "../../lib/format/moments.js";
 import { numberRules } from "../../lib/live/tree.js";

@@ -210,13 +210,13 @@ export function entrySentence(entry, context, end = null) {
   const time = timeText(entry.time);
   const days = daysText(entry);
   const kind = kindOf(entry);
-  if (end) return t("tells_span", { time, until: timeText(end.time), days, effect });
+  if (end) return t("entry_span", { time, until: timeText(end.time), days, effect });
   if (kind === "period") {
-    return t("tells_period", { period: durationText(entry.time), days, effect });
+    return t("entry_period", { period: durationText(entry.time), days, effect });
   }
-  if (kind === "days") return t("tells_days", { time, days, effect });
+  if (kind === "days") return t("entry_days", { time, days, effect });
   const date = dayText(dayNumber(entry.date ?? ""), { dateStyle: "medium" });
-  return t("tells_date", { time, date, effect });
+  return t("entry_date", { time, date, effect });
 }
 
 // "21:30 to 05:45, every day"

@@ -137,7 +137,7 @@ export const section = (name, content, beside = "") =>
 /** @param {Context} context */
 function firstRunCard({ isAdmin, firstRunStep }) {
   if (!isAdmin || firstRunStep === null) return nothing;
-  const key = firstRunStep === "place" ? "first_run_begin" : "first_run_go_on";
+  const key = firstRunStep === "place" ? "first_run_begin" : "first_run_continue";
   return html`<section class="card first-run" aria-labelledby="first-run">
     <h2 id="first-run">${t("first_run")}</h2>
     <p class="note">${t("first_run_note")}</p>

@@ -33,7 +33,7 @@ function worst(context) {
 /** @param {Context} context */
 function truth(context) {
   const { connection } = context.live;
-  if (connection === "lost") return line("close", "unknown", t("nobody_knows"));
+  if (connection === "lost") return line("close", "unknown", t("state_unknown"));
   const findings = findingsOf(context);
   if (findings.length > 0) return list(context, findings);
   return connection === "live"

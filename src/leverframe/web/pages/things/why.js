@@ -156,9 +156,9 @@ export class Why {
           ? ["by_schedule", link("schedule", number - 1)]
           : cause === "timer"
             ? ["by_timer", by.seconds ? `${actor}, ${durationText(Math.round(by.seconds))}` : actor]
-            : ["by_somebody", actor];
+            : ["by_user", actor];
     // Without an account, who it was is the word of the cause: "by hand".
-    const isWord = key === "by_somebody" && !by.account;
+    const isWord = key === "by_user" && !by.account;
     return { icon: name, look, text: isWord ? actor : rich(t(key, PLACES), { who: part }), time };
   }
 

@@ -25,7 +25,7 @@ class Killed(BaseException):
     """Stands for the end of the process in the middle of the work."""
 
 
-class ToldTwin:
+class ScriptedTwin:
     def __init__(self, twin: LoopTwin, *, is_real: bool) -> None:
         self.twin = twin
         self._is_real = is_real
@@ -35,7 +35,7 @@ class ToldTwin:
         #: end the work there; "swallowed": answered, not carried out; a number is a status.
         self.fate: Fate = lambda number, target: None
         #: What is answered instead of a status file or the settings.
-        self.told_instead: bytes | None = None
+        self.fixed_body: bytes | None = None
         #: A status file that is not there any more.
         self.missing_file = ""
         self._number = 0
@@ -52,9 +52,9 @@ class ToldTwin:
             if ".cgi?" not in target:
                 hides = self._is_real and is_hidden(target)
                 if hides or target == self.missing_file:
-                    return _told(404, b"")
-                if self.told_instead is not None:
-                    return _told(200, self.told_instead)
+                    return _respond(404, b"")
+                if self.fixed_body is not None:
+                    return _respond(200, self.fixed_body)
                 return await inside.handle_async_request(sent)
             self._number += 1
             fate = self.fate(self._number, target)
@@ -63,9 +63,9 @@ class ToldTwin:
             if fate == "dropped":
                 raise httpx.ReadTimeout("no answer")
             if fate == "swallowed":
-                return _told(200, b"<response></response>")
+                return _respond(200, b"<response></response>")
             if fate is not None and fate.isdigit():
-                return _told(int(fate), b"")
+                return _respond(int(fate), b"")
             response = await inside.handle_async_request(sent)
             if response.status_code == 200:
                 self.carried_out.append(target)
@@ -81,20 +81,20 @@ class ToldTwin:
         )
 
 
-def _told(status: int, body: bytes) -> httpx.Response:
+def _respond(status: int, body: bytes) -> httpx.Response:
     return httpx.Response(
         status, headers={"content-type": "text/plain"}, stream=httpx.ByteStream(body)
     )
 
 
 @asynccontextmanager
-async def told_twin(
+async def start_scripted_twin(
     profile: Profile, settings: Settings, *, is_real: bool = False
-) -> AsyncIterator[ToldTwin]:
+) -> AsyncIterator[ScriptedTwin]:
     """Start a twin with these settings; a real one hides what only Leverframe has."""
     store = MemoryStore()
     changed = {path: value for path, _, value in difference(defaults(profile), settings)}
     await store.commit(Changes(settings=changed))
     async with await LoopTwin.start(profile, store=store) as twin:
-        yield ToldTwin(twin, is_real=is_real)
+        yield ScriptedTwin(twin, is_real=is_real)
         await asyncio.sleep(0)

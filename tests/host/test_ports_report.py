@@ -1,4 +1,4 @@
-"""Ports of a controller: told where people and scripts look, and refused where they are taken."""
+"""Ports of a controller: shown where users and scripts look, and refused if they are in use."""
 
 import http.client
 import json
@@ -24,7 +24,7 @@ from tests.host.controller_process import (
 )
 
 
-def told(process: ControllerProcess, path: str) -> dict[str, Any]:
+def read_document(process: ControllerProcess, path: str) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(process.ask(path)[1])
     return answer
 
@@ -38,27 +38,27 @@ def free_ports() -> tuple[str, ...]:
     return ("--modbus-port", "0", "--snmp-port", "0")
 
 
-def test_ports_are_told_as_they_are_opened_and_in_the_first_line(tmp_path: Path) -> None:
+def test_ports_are_reported_when_opened_and_in_the_first_line(tmp_path: Path) -> None:
     with controller_process(tmp_path, *free_ports()) as process:
-        assert told(process, "/health")["ports"] == {"http": process.port}
+        assert read_document(process, "/health")["ports"] == {"http": process.port}
         switch_on(process)
-        ports = told(process, "/health")["ports"]
+        ports = read_document(process, "/health")["ports"]
         assert ports.keys() == {"http", "modbus", "snmp"}
-        assert told(process, "/api/state")["ports"] == ports
+        assert read_document(process, "/api/state")["ports"] == ports
         with socket.create_connection(("127.0.0.1", ports["modbus"]), PATIENCE_S):
             pass
         assert process.ask("/stm.cgi?modbuson=0")[0] == 200
-        assert "modbus" not in told(process, "/health")["ports"]
+        assert "modbus" not in read_document(process, "/health")["ports"]
         assert process.ask("/stm.cgi?modbuson=1")[0] == 200
     with controller_process(tmp_path, *free_ports()) as process:
-        ports = told(process, "/health")["ports"]
+        ports = read_document(process, "/health")["ports"]
         beside = f"and Modbus TCP on port {ports['modbus']} and SNMP on UDP port {ports['snmp']} "
         assert f":{process.port}/ {beside}- stop with Ctrl+C" in process.printed
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_a_script_is_told_everything_as_json(tmp_path: Path, host: str) -> None:
+def test_script_receives_all_ports_as_json(tmp_path: Path, host: str) -> None:
     command = [*PROGRAM, "run", "--json", "--host", host, "--port", "0", "--no-mdns"]
     with subprocess.Popen(
         [*command, "--no-discovery", "--tls", "--data", str(tmp_path / "data")],
@@ -89,7 +89,7 @@ def test_a_script_is_told_everything_as_json(tmp_path: Path, host: str) -> None:
         (socket.SOCK_DGRAM, "--snmp-port", "snmp=1*watch*change", "snmp"),
     ],
 )
-def test_what_cannot_have_its_port_is_not_switched_on(
+def test_service_whose_port_is_in_use_is_not_switched_on(
     tmp_path: Path, kind: socket.SocketKind, option: str, command: str, setting: str
 ) -> None:
     with socket.socket(socket.AF_INET, kind) as other:
@@ -103,14 +103,14 @@ def test_what_cannot_have_its_port_is_not_switched_on(
             assert status == 409
             assert f"Port {taken} of 127.0.0.1 cannot be used" in detail
             assert option[2:].replace("-", "_") in detail
-            assert not told(process, "/api/settings")[setting]["enabled"]
-            assert told(process, "/health")["status"] == "ok"
+            assert not read_document(process, "/api/settings")[setting]["enabled"]
+            assert read_document(process, "/health")["status"] == "ok"
             # Nothing of the request was done.
             assert process.ask(f"/stm.cgi?oname=0Pump&{command}")[0] == 409
-            assert told(process, "/api/settings")["outputs"][0]["name"] == ""
+            assert read_document(process, "/api/settings")["outputs"][0]["name"] == ""
             other.close()
             assert process.ask(f"/stm.cgi?{command}")[0] == 200
-            assert taken in told(process, "/health")["ports"].values()
+            assert taken in read_document(process, "/health")["ports"].values()
 
 
 @pytest.mark.thorough
@@ -132,18 +132,18 @@ def test_a_port_that_was_taken_at_the_start_is_refused_again_until_it_is_free(
             other.listen()
         taken = other.getsockname()[1]
         with controller_process(tmp_path, option, str(taken)) as process:
-            assert told(process, "/health")["status"] == "degraded"
+            assert read_document(process, "/health")["status"] == "degraded"
             for request in (command, f"oname=0Pump&{command}"):
                 status, body = process.ask(f"/stm.cgi?{request}")
                 assert status == 409
                 assert f"Port {taken} of 127.0.0.1 cannot be used" in json.loads(body)["detail"]
-            # What has nothing to do with it goes on.
+            # Unrelated settings can still be changed.
             assert process.ask("/stm.cgi?oname=0Fan")[0] == 200
             assert process.log.read_text().count("cannot be used") == 1
             other.close()
             assert process.ask(f"/stm.cgi?{command}")[0] == 200
-            assert taken in told(process, "/health")["ports"].values()
-            assert told(process, "/health")["status"] == "ok"
+            assert taken in read_document(process, "/health")["ports"].values()
+            assert read_document(process, "/health")["status"] == "ok"
 
 
 def test_a_plain_port_beside_https_leads_there(tmp_path: Path) -> None:
