@@ -463,7 +463,7 @@ def test_without_a_twin_the_plugin_loads_nothing(pytester: pytest.Pytester) -> N
             loaded = [name for name in sys.modules if name.startswith("leverframe")]
             assert sorted(loaded) == [
                 "leverframe", "leverframe.testing", "leverframe.testing.pytest_plugin",
-                "leverframe.testing.initial_state",
+                "leverframe.testing.seeds",
             ]
     """)
     pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)

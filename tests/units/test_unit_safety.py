@@ -97,7 +97,7 @@ def test_a_unit_that_was_swapped_since_the_plan_gets_nothing(
         ("/xml/stat.xml", "after 1 of 2 steps: Another unit answers at"),
         pytest.param(
             "/json/",
-            "It is not known which of the two carried out GET /stm.cgi?oname=0Pump.",
+            "It is unknown which of the two units carried out GET /stm.cgi?oname=0Pump.",
             marks=pytest.mark.thorough,
         ),
     ],

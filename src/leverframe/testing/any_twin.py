@@ -20,6 +20,7 @@ from weakref import WeakSet
 from leverframe.core.durations import Duration, WhenText, seconds_of, wall_of
 from leverframe.core.errors import ErrorForPeople
 from leverframe.testing.observations import TwinOutbox
+from leverframe.testing.seeds import is_within_test, new_seed, write_call
 from leverframe.testing.transport import (
     READ_COMMUNITY,
     WRITE_COMMUNITY,
@@ -32,9 +33,6 @@ from leverframe.testing.twin_parts import (
     FaultyTwin,
     RequestedTwin,
     TwinClock,
-    is_within_test,
-    new_seed,
-    write_call,
 )
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from leverframe.host.api_client import ApiClient
 from leverframe.host.configuration import Config
 from leverframe.testing.any_fleet import AnyFleet
 from leverframe.testing.any_twin import STARTED_TWINS, AnyTwin
+from leverframe.testing.seeds import new_seed
 from leverframe.testing.twin_client import ANSWER_S, HttpTransport
-from leverframe.testing.twin_parts import new_seed
 
 if TYPE_CHECKING:
     from leverframe.fleet.operations.nodes import MemberReport

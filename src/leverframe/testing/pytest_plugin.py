@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 import pytest
 
-from leverframe.testing.twin_parts import seeds_from
+from leverframe.testing.seeds import seeds_from
 
 if TYPE_CHECKING:
     from leverframe.testing.any_twin import AnyTwin

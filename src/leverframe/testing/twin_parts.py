@@ -1,13 +1,10 @@
-"""The parts of a twin: its clock, its faults, its requests, and its seed."""
+"""The parts of a twin: its clock, its faults and its requests."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from itertools import count
-from random import SystemRandom
 from typing import TYPE_CHECKING, Any, Self
-from zlib import crc32
 
 from leverframe.core.durations import Duration, seconds_of
 from leverframe.testing.transport import TwinAccess
@@ -307,55 +304,3 @@ class RequestedTwin(TwinAccess):
     def clear_requests(self) -> None:
         """Forget the requests so far."""
         self._operate("/sim.cgi?requests=clear")
-
-
-# What makes the same twin again: its seed, and the call with its parameters. Twins without a seed
-# get theirs by chance, or within a test from the test's name: the same test makes the same twins in
-# every run.
-
-#: Parameters in which passwords stand.
-SECRET = ("accounts", "mqtt")
-#: A longer value is left out: it is in the test.
-MAX_LETTERS = 80
-LEFT_OUT = "..."
-#: The names that seeds are made from, with the count of those made; the last one counts.
-_sources: list[tuple[str, Iterator[int]]] = []
-
-
-def new_seed() -> int:
-    """Return a seed for a twin that names none."""
-    if not _sources:
-        return SystemRandom().getrandbits(32)
-    name, numbers = _sources[-1]
-    return crc32(f"{name} {next(numbers)}".encode())
-
-
-def is_within_test() -> bool:
-    """Return whether a test runs that names its seeds, or one of its fixtures begins."""
-    return bool(_sources)
-
-
-@contextmanager
-def seeds_from(name: str) -> Iterator[None]:
-    """Make the seeds of twins that are made within this from a name."""
-    source = name, count()
-    _sources.append(source)
-    try:
-        yield
-    finally:
-        _sources.remove(source)
-
-
-def write_call(call: str, parameters: Mapping[str, Any]) -> str:
-    """Write a call with the parameters that are not what they are without being given."""
-    written = (
-        f"{name}={_write_parameter(name, value)}"
-        for name, value in parameters.items()
-        if value is not None and value is not False and (name, value) != ("timezone", "UTC")
-    )
-    return f"{call}({', '.join(written)})"
-
-
-def _write_parameter(name: str, value: Any) -> str:
-    text = repr(value)
-    return LEFT_OUT if name in SECRET or len(text) > MAX_LETTERS else text

@@ -119,7 +119,7 @@ class Caller:
 
 AT_HOME = {"host": HERE, "origin": OWN}
 CALLERS = (
-    Caller("no account"),
+    Caller("anonymous"),
     Caller("a page of another site, in the administrator's browser", session=True,
            headers={"host": HERE, "origin": EVIL}, page=EVIL),
     Caller("the same, under a name bound to our address", session=True,
@@ -137,7 +137,7 @@ CALLERS = (
     Caller("the administrator, by session", session=True, headers=AT_HOME),
     Caller("the administrator, by HTTP Basic", uses_basic=True),
 )  # fmt: skip
-STRANGER_BEHIND_NGINX = "no account, behind nginx"
+STRANGER_BEHIND_NGINX = "anonymous, behind nginx"
 ADMINISTRATOR_BEHIND_NGINX = "the administrator by session, behind nginx"
 
 

@@ -1,0 +1,59 @@
+"""The seed of a twin, and the call with its parameters, which create the same twin again.
+
+Twins without a seed get a random one, or within a test one from the name of the test. So a test
+creates the same twins in every run, in any order. Importing this loads nothing else of the kit.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from random import SystemRandom
+from typing import Any
+from zlib import crc32
+
+#: Parameters in which passwords stand.
+SECRET = ("accounts", "mqtt")
+#: A longer value is left out: it is in the test.
+MAX_LETTERS = 80
+LEFT_OUT = "..."
+#: The names that seeds are made from, with the count of those made; the last one counts.
+_sources: list[tuple[str, Iterator[int]]] = []
+
+
+def new_seed() -> int:
+    """Return a seed for a twin that names none."""
+    if not _sources:
+        return SystemRandom().getrandbits(32)
+    name, numbers = _sources[-1]
+    return crc32(f"{name} {next(numbers)}".encode())
+
+
+def is_within_test() -> bool:
+    """Return whether a test runs that names its seeds, or one of its fixtures begins."""
+    return bool(_sources)
+
+
+@contextmanager
+def seeds_from(name: str) -> Iterator[None]:
+    """Make the seeds of twins that are made within this from a name."""
+    source = name, count()
+    _sources.append(source)
+    try:
+        yield
+    finally:
+        _sources.remove(source)
+
+
+def write_call(call: str, parameters: Mapping[str, Any]) -> str:
+    """Write a call with the parameters that are not what they are without being given."""
+    written = (
+        f"{name}={_write_parameter(name, value)}"
+        for name, value in parameters.items()
+        if value is not None and value is not False and (name, value) != ("timezone", "UTC")
+    )
+    return f"{call}({', '.join(written)})"
+
+
+def _write_parameter(name: str, value: Any) -> str:
+    text = repr(value)
+    return LEFT_OUT if name in SECRET or len(text) > MAX_LETTERS else text
