@@ -13,7 +13,7 @@ import pytest
 from leverframe.core.profile import Profile
 from leverframe.interface.descriptions.listing import command_table
 
-WEB = Path(str(resources.files("leverframe.web")))
+WEB = Path(str(resources.files("leverframe") / "web"))
 VERSIONS = [
     *[("3.0", "1.58a"), ("3.5", "1.19"), ("3.5", "1.24"), ("3.5", "1.36"), ("3.5", "1.44")],
     *[("3.5", "1.45b"), ("3.5", "1.49"), ("3.5", "1.57"), ("3.5", "1.67"), ("3.9", "1.75")],

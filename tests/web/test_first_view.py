@@ -11,7 +11,7 @@ from tests.clients.served_twin import ServedTwin
 from tests.stopwatch import delay_s
 from tests.web.conftest import DESKTOP, PHONE, OpenPage
 
-WEB = Path(str(resources.files("leverframe.web")))
+WEB = Path(str(resources.files("leverframe") / "web"))
 IMPORTED = re.compile(r'^(?:import|\} from) .*?"(\.[^"]+)";$', re.MULTILINE)
 PRELOADED = re.compile(r'rel="modulepreload" href="/web/([^"]+)"')
 VERSION = re.compile(r"^/web/[0-9a-f]{12}/")

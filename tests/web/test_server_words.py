@@ -31,7 +31,7 @@ from leverframe.storage import sqlite_file
 
 SOURCES = Path(leverframe.__file__).parent
 WORDS = json.loads(
-    (Path(str(resources.files("leverframe.web"))) / "words" / "server.json").read_text("utf-8")
+    (Path(str(resources.files("leverframe"))) / "web" / "words" / "server.json").read_text("utf-8")
 )
 #: The refusals and troubles whose sentences come to people in the pages.
 SHOWN = {

@@ -8,7 +8,7 @@ from importlib import resources
 from leverframe.core.settings import Rule, ScheduleEntry, Settings
 from leverframe.core.tree import leaves
 
-WEB = resources.files("leverframe.web")
+WEB = resources.files("leverframe") / "web"
 TABLES = (WEB / "lib" / "format" / "setting_words.js").read_text("utf-8")
 
 

@@ -32,7 +32,7 @@ from leverframe.server.routes.sentence_page import MISSING_WORDS
 from leverframe.server.routes.sign_in import WORDS as SIGN_IN_WORDS
 from tests.cases import for_each
 
-WEB = Path(str(resources.files("leverframe.web")))
+WEB = Path(str(resources.files("leverframe") / "web"))
 LANGUAGES = {"en", "pl", "fr", "hu", "cs"}
 #: The frame's own texts, those of one page, and the words of code lists.
 FILES = sorted(path.stem for path in (WEB / "words").glob("*.json"))

@@ -1,1 +1,0 @@
-"""The web page: static ES modules without a build step."""
