@@ -209,7 +209,9 @@ async def test_fork_resumes_from_the_present_state(real_time: bool) -> None:
             assert other.controller.engine.values["OUT1"] == 1
         await node.post("send", command="stm.cgi?oname=0Fan", name="copy-1")
         assert one.controller.engine.settings.outputs[0].name == "Pump"
-        assert "a already" in await node.expect_refusal(409, "fork", name="copy-1", to="a")
+        assert "named a exists already" in await node.expect_refusal(
+            409, "fork", name="copy-1", to="a"
+        )
 
 
 async def test_each_faulty_controller_has_its_seed_and_faults_end_together() -> None:

@@ -171,7 +171,9 @@ async def test_controller_is_renamed_and_tagged() -> None:
         renamed = await node.post("rename", name="gh-2", to="cellar")
         assert renamed["url"] == "http://cellar.localhost/"
         assert await names(node) == ["gh-1", "cellar", "gh-3"]
-        assert "gh-1 already" in await node.expect_refusal(409, "rename", name="cellar", to="gh-1")
+        assert "named gh-1 exists already" in await node.expect_refusal(
+            409, "rename", name="cellar", to="gh-1"
+        )
         assert "is not a valid name" in await node.expect_refusal(
             400, "rename", name="cellar", to="-"
         )

@@ -204,7 +204,7 @@ def test_settings_that_a_side_does_not_show_are_no_difference() -> None:
     second = side(settings_with(rules=(Rule(),)), "b", unread=unread)
     for result in (compare_units(side(first), second), compare_units(second, side(first))):
         assert result.is_same
-        assert result.not_shown == (
+        assert result.cannot_tell == (
             NotShown("b", ("email", "rules.1.permanent"), "no file shows it"),
         )
 

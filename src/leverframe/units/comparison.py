@@ -101,7 +101,7 @@ class UnitDifference(Struct, frozen=True):
     second_version: str
     differences: tuple[SettingDifference, ...]
     cannot_hold: tuple[CannotHold, ...]
-    not_shown: tuple[NotShown, ...]
+    cannot_tell: tuple[NotShown, ...]
 
     @property
     def is_same(self) -> bool:
@@ -123,7 +123,7 @@ def compare_units(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
             for lost in pair.lost
             if not _is_unknown(lost.path, first, second)
         ),
-        not_shown=(*_find_unknown(first, second), *_find_unknown(second, first)),
+        cannot_tell=(*_find_unknown(first, second), *_find_unknown(second, first)),
     )
 
 

@@ -262,7 +262,7 @@ def lines_of(result: UnitDifference) -> Iterator[str]:
     yield f"- {result.first}, {result.first_version}"
     yield f"+ {result.second}, {result.second_version}"
     yield from (str(one) for one in (*result.differences, *result.cannot_hold))
-    for unknown in result.not_shown:
+    for unknown in result.cannot_tell:
         named = ", ".join(unknown.keys[:MAX_NAMED])
         more = len(unknown.keys) - MAX_NAMED
         yield (
@@ -270,7 +270,7 @@ def lines_of(result: UnitDifference) -> Iterator[str]:
             f"{f' and {more} more' if more > 0 else ''}: {unknown.reason}"
         )
     count = len(result.differences) + len(result.cannot_hold)
-    known = " as far as both show it" if result.not_shown else ""
+    known = " as far as both show it" if result.cannot_tell else ""
     yield f"{_count_differences(count)}." if count else f"The same{known}."
 
 

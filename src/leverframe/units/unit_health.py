@@ -87,7 +87,7 @@ class UnitHealth(Struct):
     #: The expected MAC address, from the inventory or the first poll.
     mac: str = ""
     #: The identity that the unit shows.
-    shown_name: str = ""
+    told_name: str = ""
     hardware: str = ""
     software: str = ""
     is_up: Annotated[bool, Meta(description="Whether the last poll was complete.")] = False
@@ -181,7 +181,7 @@ class UnitHealth(Struct):
             )
         self.uptime_s, self.looked_at, self.seen = reading.uptime_s, at.now, at.wall
         self.is_up = True
-        self.shown_name, self.hardware = reading.name, reading.hardware
+        self.told_name, self.hardware = reading.name, reading.hardware
         self.software = reading.software
         self.values = dict(reading.values)
         self.findings = list(reading.findings or ())

@@ -109,7 +109,7 @@ type WatchedUnit = {
   name: string;
   address: string;
   mac: string;
-  shown_name: string;
+  told_name: string;
   hardware: string;
   software: string;
   seen: number | null;

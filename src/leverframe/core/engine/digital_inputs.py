@@ -36,10 +36,10 @@ _OFTEN = {"opened": "opened_often", "closed": "closed_often"}
 class _Changes:
     """Changes of one input that follow each other."""
 
-    __slots__ = ("changed_at", "counted", "counted_from", "pause_s", "single")
+    __slots__ = ("changed_at", "counted", "counted_from", "pause_s", "told")
 
     def __init__(self) -> None:
-        self.single = 0
+        self.told = 0
         self.counted = 0
         self.counted_from = self.changed_at = 0.0
         self.pause_s = FIRST_PAUSE_S
@@ -64,8 +64,8 @@ class InputJournal:
         if row is None:
             row = self._rows[index] = _Changes()
         row.changed_at = now
-        if row.single < MAX_SINGLE:
-            row.single += 1
+        if row.told < MAX_SINGLE:
+            row.told += 1
             self._add_entry(
                 index, Fact(self._state(index), DIGITAL_INPUTS[index], *self._change(index))
             )

@@ -114,7 +114,7 @@ class ChangesState(_State):
     counted: int
     counted_from: float
     pause_s: float
-    single: int
+    told: int
 
 
 class OneWireState(_State):

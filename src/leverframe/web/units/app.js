@@ -129,7 +129,7 @@ class UnitsPage {
       <td class="health">${healthSign(unit.health, "s")} ${healthWord(unit)}</td>
       <td class="unit-place">
         ${linkTo(unit, "", unit.name, "unit-name")}
-        <small>${[unit.shown_name, unit.address, unit.mac].filter(Boolean).join(" · ")}</small>
+        <small>${[unit.told_name, unit.address, unit.mac].filter(Boolean).join(" · ")}</small>
       </td>
       <td class="unit-findings">${findings(unit, this.#watched.value?.time ?? 0)}</td>
       <td data-word=${t("drift")}>${drift(unit)}</td>
