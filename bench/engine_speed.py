@@ -22,7 +22,7 @@ from leverframe.core.profile import Profile
 from leverframe.core.runtime.clock import VirtualClock
 from leverframe.core.settings import Rule
 from leverframe.core.tree import defaults, with_value
-from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 from leverframe.host.assembly import ControllerHost, build
 from leverframe.server.http.messages import Reply, Request
 from leverframe.storage.store import MemoryStore

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from leverframe.core.profile import Profile
     from leverframe.core.runtime.clock import Clock, SystemClock, VirtualClock
     from leverframe.devices.board import Board
-    from leverframe.devices.simulated.board import SimulatedBoard
+    from leverframe.devices.simulated.simulated_board import SimulatedBoard
     from leverframe.host.controller import Controller
     from leverframe.storage.store import MemoryStore, Store
 
@@ -38,7 +38,7 @@ _PLACES = {
     "Controller": "leverframe.host.controller",
     "MemoryStore": "leverframe.storage.store",
     "Profile": "leverframe.core.profile",
-    "SimulatedBoard": "leverframe.devices.simulated.board",
+    "SimulatedBoard": "leverframe.devices.simulated.simulated_board",
     "Store": "leverframe.storage.store",
     "SystemClock": "leverframe.core.runtime.clock",
     "VirtualClock": "leverframe.core.runtime.clock",

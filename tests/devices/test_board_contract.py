@@ -12,7 +12,7 @@ import pytest
 
 from leverframe.devices.board import Board
 from leverframe.devices.readings import Readings
-from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 
 from .linux_bench import OTHER_SENSOR, SENSOR, LinuxBench
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
 from tests.cases import for_each

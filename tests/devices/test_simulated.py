@@ -7,8 +7,8 @@ import pytest
 
 from leverframe.core.engine.calls import PingHost
 from leverframe.core.runtime.clock import VirtualClock
-from leverframe.devices.simulated.board import SimulatedBoard
 from leverframe.devices.simulated.plant_wiring import plant_from_text
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 
 ROOM = "room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:600*sample:10"
 

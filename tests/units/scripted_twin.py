@@ -14,7 +14,7 @@ from leverframe.testing import LoopTwin
 from leverframe.testing.recordings.replay import UnitLogin
 from leverframe.testing.recordings.unit_client import UnitClient, unit_at
 from leverframe.units.client import PacedClient
-from leverframe.units.planner import in_process
+from leverframe.units.proof import in_process
 from tests.units.plain_front import is_hidden
 
 #: What happens to the request of this number among the commands, counted from 1.

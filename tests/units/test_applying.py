@@ -11,6 +11,7 @@ from leverframe.core.settings import Rule, Settings, StoredAccount
 from leverframe.core.tree import defaults, with_value
 from leverframe.server.passwords import Passwords
 from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.units.execution import Applier, ApplyStopped
 from leverframe.units.journal import (
     ApplyJournal,
     find_unfinished,
@@ -18,8 +19,7 @@ from leverframe.units.journal import (
     read_journal,
     reopen_journal,
 )
-from leverframe.units.plan_runner import Applier, ApplyStopped
-from leverframe.units.planner import plan_for_settings
+from leverframe.units.proof import plan_for_settings
 from leverframe.units.rollback import JournalledChange, settings_to_restore
 from leverframe.units.unit_plan import BadPlan, UnitPlan
 from leverframe.units.unit_reader import pull_unit

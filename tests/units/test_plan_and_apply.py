@@ -13,11 +13,11 @@ from leverframe.core.profile import Profile
 from leverframe.host.command_line.entry import carry_out
 from leverframe.interface.plan.plan_builder import PlannedRequest
 from leverframe.testing import Fleet, Twin, faults
-from leverframe.units import apply, planner
+from leverframe.units import apply, proof
 from leverframe.units.client import open_paced_client
+from leverframe.units.execution import Applier, ApplyStopped
 from leverframe.units.journal import ApplyJournal, find_unfinished
-from leverframe.units.plan_runner import Applier, ApplyStopped
-from leverframe.units.plan_text import plan_as_curl, plan_in_words
+from leverframe.units.presentation import plan_as_curl, plan_in_words
 from leverframe.units.unit_plan import BadPlan, SettingChange, UnitStep, read_plans, write_plans
 from tests.effort import some_of
 from tests.host.simulation.test_what_if import fill
@@ -223,13 +223,13 @@ def test_settings_unsupported_by_the_version_of_a_unit_are_listed(
 def test_a_plan_that_does_not_lead_there_is_never_offered(
     twin: Twin, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = planner.plan_between
+    real = proof.plan_between
 
     def forgetful(*given: object, **named: object) -> object:
         plan = real(*given, **named)  # type: ignore[arg-type]
         return plan._replace(steps=plan.steps[1:])
 
-    monkeypatch.setattr(planner, "plan_between", forgetful)
+    monkeypatch.setattr(proof, "plan_between", forgetful)
     Path("names.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
     assert run("plan", "names.toml", twin.url, "--out", "plan.json") == 2
     output = capsys.readouterr()

@@ -11,9 +11,9 @@ from leverframe.core.profile import Profile
 from leverframe.core.settings import Settings
 from leverframe.core.tree import defaults, difference, leaves
 from leverframe.interface.table.lookup import DOCUMENT_ROWS
+from leverframe.units.execution import Applier
 from leverframe.units.journal import ApplyJournal, find_unfinished, plan_beside, reopen_journal
-from leverframe.units.plan_runner import Applier
-from leverframe.units.planner import plan_for_settings
+from leverframe.units.proof import plan_for_settings
 from leverframe.units.unit_reader import pull_unit
 from tests.random_settings import random_settings
 from tests.units.scripted_twin import Killed, ScriptedTwin, start_scripted_twin

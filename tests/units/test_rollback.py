@@ -10,9 +10,9 @@ from leverframe.core.profile import Profile
 from leverframe.core.tree import difference, leaves
 from leverframe.host.command_line.entry import carry_out
 from leverframe.testing import Fleet, Twin, faults
+from leverframe.units.execution import Applier
 from leverframe.units.journal import ApplyJournal, find_unfinished
-from leverframe.units.plan_runner import Applier
-from leverframe.units.planner import plan_for_settings
+from leverframe.units.proof import plan_for_settings
 from leverframe.units.rollback import JournalledChange, plan_back
 from leverframe.units.unit_reader import pull_unit
 from tests.units.plain_front import plain_front

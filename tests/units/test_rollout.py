@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from leverframe.units.plan_runner import ApplyStopped, RolledOut, choose_canaries, roll_out
+from leverframe.units.execution import ApplyStopped, RolledOut, choose_canaries, roll_out
 from leverframe.units.unit_plan import UnitPlan
 from tests.units.empty_plan import empty_plan
 

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from leverframe.core.profile import Profile
 from leverframe.core.settings import Rule, Settings
 from leverframe.core.tree import defaults, with_value
+from leverframe.units.execution import RolledOut
 from leverframe.units.inventory import name_units
-from leverframe.units.plan_runner import RolledOut
-from leverframe.units.plan_text import plan_in_words
-from leverframe.units.planner import plan_for_settings
+from leverframe.units.presentation import plan_in_words
+from leverframe.units.proof import plan_for_settings
 from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
 from leverframe.units.summaries import failures_in_words, plans_in_words, results_in_words
 from leverframe.units.unit_plan import LeftOutSetting, UnitPlan

@@ -9,11 +9,11 @@ from leverframe.core.settings import Rule, RulePlaces, Settings, number_rules
 from leverframe.core.tree import defaults, difference, with_value
 from leverframe.host.command_line.entry import carry_out
 from leverframe.testing import Twin
+from leverframe.units.execution import Applier
 from leverframe.units.file_loader import KnownSecrets, load_unit_file
 from leverframe.units.journal import ApplyJournal
-from leverframe.units.plan_runner import Applier
-from leverframe.units.plan_text import describe_steps, plan_in_words
-from leverframe.units.planner import plan_for_file
+from leverframe.units.presentation import describe_steps, plan_in_words
+from leverframe.units.proof import plan_for_file
 from leverframe.units.pull import write_pulled as pulled_to_file
 from leverframe.units.unit_plan import UnitPlan, read_plans, write_plans
 from leverframe.units.unit_reader import pull_unit

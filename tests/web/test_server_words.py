@@ -135,8 +135,8 @@ PARTS = (
     *("core/", "devices/", "fleet/", "host/controller/", "interface/plan/", "interface/table/"),
     *("interface/uploads/", "interface/version_change/", "notify/", "server/", "storage/"),
     # The page of a watch shows what it finds on units, and what became of a plan.
-    *(f"units/{name}.py" for name in ("addresses", "client", "live_values", "plan_runner")),
-    *(f"units/{name}.py" for name in ("planner", "search", "unit_health", "unit_lock")),
+    *(f"units/{name}.py" for name in ("addresses", "client", "live_values", "execution")),
+    *(f"units/{name}.py" for name in ("proof", "search", "unit_health", "unit_lock")),
     *(f"units/{name}.py" for name in ("unit_plan", "unit_reader", "watch_changes", "watch_web")),
     "units/watcher.py",
 )

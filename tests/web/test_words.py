@@ -17,9 +17,9 @@ from msgspec.structs import asdict
 from leverframe.core.engine.journal import SENTENCES as FACTS
 from leverframe.core.labels import DIGITAL_INPUTS, OUTPUTS
 from leverframe.core.profile import Profile
-from leverframe.devices.simulated.board import SETTABLE
 from leverframe.devices.simulated.fault_catalogue import FAULTS, fields_of
 from leverframe.devices.simulated.plant_wiring import KINDS, OneOf
+from leverframe.devices.simulated.simulated_board import SETTABLE
 from leverframe.devices.wire.modbus_modules import MODULES
 from leverframe.fleet.entrance import SENTENCES as REFUSAL_SENTENCES
 from leverframe.host.controller.findings import PARTS, SENTENCES

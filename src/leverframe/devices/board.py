@@ -8,7 +8,7 @@ from typing import Protocol
 
 from leverframe.core.settings import Settings
 from leverframe.devices.readings import Readings, Sense
-from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 
 
 class Board(Protocol):

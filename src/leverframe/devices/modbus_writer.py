@@ -20,7 +20,7 @@ from leverframe.core.settings import Settings
 from leverframe.devices.bus_worker import RequestRefused
 from leverframe.devices.module_slot import NOT_NOW
 from leverframe.devices.readings import Troubles, Unusable, describe_unexpected
-from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 from leverframe.devices.wire.modbus import ILLEGAL_FUNCTION, Read, Write
 from leverframe.devices.wire.modbus_frames import Data
 from leverframe.devices.wire.modbus_numbers import is_written, read_of, value_in, writes_of

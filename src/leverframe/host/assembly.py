@@ -17,7 +17,7 @@ from leverframe.core.runtime.event_loop import End, LoopTurns, close_all, turns_
 from leverframe.core.runtime.outgoing import Targets
 from leverframe.devices.board import Board
 from leverframe.devices.pinger import Pinger
-from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 from leverframe.devices.wiring import BOARDS_GROUP, Wiring, board_kinds
 from leverframe.host.controller import Controller
 from leverframe.host.services import (

@@ -30,7 +30,7 @@ from leverframe.core.engine.pwm import DUTIES
 from leverframe.core.labels import OUTPUTS, PWMS
 from leverframe.core.runtime.clock import VirtualClock
 from leverframe.core.runtime.event_loop import bulk_turns
-from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 from leverframe.host.assembly import ControllerHost, build
 from leverframe.host.controller import Controller
 from leverframe.host.scenario import (

@@ -29,11 +29,7 @@ from leverframe.testing.transport import (
     TwinSnapshot,
     beside_loop,
 )
-from leverframe.testing.twin_parts import (
-    FaultyTwin,
-    RequestedTwin,
-    TwinClock,
-)
+from leverframe.testing.twin_parts import FaultyTwin, RequestedTwin, TwinClock
 
 if TYPE_CHECKING:
     from leverframe.testing.initial_state import Beginning

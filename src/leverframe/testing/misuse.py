@@ -120,7 +120,7 @@ def as_readings(readings: object) -> Mapping[str, Any]:
 
 def check_labels(labels: Iterable[object]) -> None:
     """Refuse labels that the simulated board does not sense."""
-    from leverframe.devices.simulated.board import SETTABLE
+    from leverframe.devices.simulated.simulated_board import SETTABLE
 
     for label in labels:
         is_known = label in SETTABLE or label in _OTHER_SENSED

@@ -20,6 +20,7 @@ from leverframe.core.errors import (
 from leverframe.host.logs import print_json
 from leverframe.host.terminal import progress_bar
 from leverframe.units.client import open_paced_client
+from leverframe.units.execution import Applier, Canary, RolledOut, choose_canaries, roll_out
 from leverframe.units.inventory import Inventory
 from leverframe.units.journal import (
     ApplyJournal,
@@ -32,8 +33,7 @@ from leverframe.units.journal import (
     speaks_when_interrupted,
 )
 from leverframe.units.plan import make_plans, print_plans, select_plans
-from leverframe.units.plan_runner import Applier, Canary, RolledOut, choose_canaries, roll_out
-from leverframe.units.plan_text import overview
+from leverframe.units.presentation import overview
 from leverframe.units.summaries import results_in_words
 from leverframe.units.targets import Logins, Selection, inventory_at
 from leverframe.units.unit_lock import unit_held

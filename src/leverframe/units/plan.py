@@ -15,8 +15,8 @@ from leverframe.host.what_if import futures, print_futures
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.units.client import open_paced_client
 from leverframe.units.file_keys import key_of
-from leverframe.units.plan_text import plan_as_curl, steps_in_words
-from leverframe.units.planner import plan_for_file
+from leverframe.units.presentation import plan_as_curl, steps_in_words
+from leverframe.units.proof import plan_for_file
 from leverframe.units.summaries import FailedUnit, plans_in_words, print_failures, visit_units
 from leverframe.units.targets import Logins, Selection, TargetUnit
 from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans, write_plans

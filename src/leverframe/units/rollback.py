@@ -25,7 +25,7 @@ from leverframe.units.journal import (
     read_journal,
     speaks_when_interrupted,
 )
-from leverframe.units.planner import plan_for_settings
+from leverframe.units.proof import plan_for_settings
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.summaries import MAX_PARALLEL, visit_units
 from leverframe.units.targets import Logins, inventory_at

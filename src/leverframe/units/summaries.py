@@ -10,9 +10,9 @@ from leverframe.host.logs import print_json
 from leverframe.testing.recordings.replay import UnitLogin
 from leverframe.units.client import open_paced_client
 from leverframe.units.comparison import UnitDifference
+from leverframe.units.execution import RolledOut
 from leverframe.units.inventory import InventoryUnit, count_units, name_units
-from leverframe.units.plan_runner import RolledOut
-from leverframe.units.plan_text import (
+from leverframe.units.presentation import (
     StepWords,
     lines_of_left_out,
     not_restorable_in_words,

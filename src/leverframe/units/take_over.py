@@ -38,8 +38,8 @@ from leverframe.units.client import SignInNeeded, open_paced_client
 from leverframe.units.file_keys import is_part_of, key_of
 from leverframe.units.file_loader import load_unit_file
 from leverframe.units.live_values import LiveReader, LiveReading
-from leverframe.units.plan_text import plan_in_words
-from leverframe.units.planner import plan_for_settings
+from leverframe.units.presentation import plan_in_words
+from leverframe.units.proof import plan_for_settings
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_file import path_copied_with
 from leverframe.units.unit_plan import write_plans

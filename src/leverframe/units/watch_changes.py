@@ -18,10 +18,10 @@ from msgspec import Meta, Struct
 from leverframe.core.errors import ErrorForPeople
 from leverframe.core.profile import Profile
 from leverframe.units.comparison import DriftedSetting, drift_from
+from leverframe.units.execution import Applier, ApplyInterrupted, ApplyStopped
 from leverframe.units.journal import ApplyJournal, refuse_unfinished
-from leverframe.units.plan_runner import Applier, ApplyInterrupted, ApplyStopped
-from leverframe.units.plan_text import DescribedStep, describe_steps
-from leverframe.units.planner import plan_for_file
+from leverframe.units.presentation import DescribedStep, describe_steps
+from leverframe.units.proof import plan_for_file
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.unit_lock import unit_held
 from leverframe.units.unit_plan import LeftOutSetting, SettingChange, UnitPlan

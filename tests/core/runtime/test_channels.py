@@ -215,7 +215,7 @@ CONNECTING = {
     "testing/recordings/unit_client.py": OPERATOR,
     "units/client.py": OPERATOR,
     "units/search.py": OPERATOR,
-    "units/planner.py": OPERATOR,
+    "units/proof.py": OPERATOR,
 }
 
 

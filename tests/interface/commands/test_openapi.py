@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from leverframe.core.profile import Profile
-from leverframe.devices.simulated.board import SETTABLE
+from leverframe.devices.simulated.simulated_board import SETTABLE
 from leverframe.interface import status_files
 from leverframe.interface.descriptions.listing import fill
 from leverframe.interface.descriptions.openapi import openapi

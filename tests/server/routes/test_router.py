@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from leverframe.core.profile import Profile
-from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 from leverframe.interface.descriptions.listing import example_request
 from leverframe.interface.table.lookup import TABLE
 from leverframe.server.routes.headers import PAGE_HEADERS

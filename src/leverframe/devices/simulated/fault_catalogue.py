@@ -18,7 +18,6 @@ from msgspec import Struct
 
 from leverframe.core.durations import DAY_S
 from leverframe.core.labels import DIGITAL_INPUTS, OUTPUTS
-from leverframe.devices.simulated.board import SETTABLE
 from leverframe.devices.simulated.plant_wiring import (
     REQUIRED,
     BadField,
@@ -29,6 +28,7 @@ from leverframe.devices.simulated.plant_wiring import (
     fields_from_text,
     values_of,
 )
+from leverframe.devices.simulated.simulated_board import SETTABLE
 
 HTTP, PORTS, POWER, CLOCK, PINS = "http", "ports", "power", "clock", "pins"
 READINGS, LEVELS, MODBUS, CHANNELS = "readings", "levels", "modbus", "channels"

@@ -18,8 +18,8 @@ from leverframe.core.engine.timers import Moment
 from leverframe.core.labels import ONEWIRE, OUTPUTS
 from leverframe.core.settings import Settings
 from leverframe.devices.simulated import fault_catalogue as catalogue
-from leverframe.devices.simulated.board import SimulatedBoard
 from leverframe.devices.simulated.fault_catalogue import SERVERS, Fault
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 
 #: What a DS18B20 reads before its first conversion, and what drivers give for one that is gone.
 POWER_ON_CELSIUS, NO_ANSWER_CELSIUS = 85.0, -127.0

@@ -36,7 +36,7 @@ from leverframe.core.profile import Profile
 from leverframe.core.runtime.clock import NO_STEP_S, Clock, SystemClock, VirtualClock
 from leverframe.core.settings import Settings
 from leverframe.core.tree import MISSING, defaults, difference, is_confidential
-from leverframe.devices.simulated.board import BoardState
+from leverframe.devices.simulated.simulated_board import BoardState
 from leverframe.host.controller.controller import NO_VALUES, Controller
 from leverframe.host.controller.findings import FindingsState
 

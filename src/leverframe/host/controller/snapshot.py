@@ -19,7 +19,12 @@ from leverframe.core.errors import ErrorForPeople
 from leverframe.core.profile import Profile
 from leverframe.core.settings import Settings
 from leverframe.core.tree import MISSING, defaults, difference, settings_from_leaves
-from leverframe.devices.simulated.board import BoardState, HostsState, ReceivedSms, SimulatedBoard
+from leverframe.devices.simulated.simulated_board import (
+    BoardState,
+    HostsState,
+    ReceivedSms,
+    SimulatedBoard,
+)
 from leverframe.host.controller.commit_path import Change
 from leverframe.host.controller.controller import Controller
 from leverframe.host.controller.faults import Faults

@@ -35,7 +35,6 @@ from leverframe.core.labels import (
     ONEWIRE,
     READINGS,
 )
-from leverframe.devices.simulated.board import SETTABLE, ReceivedSms, SimulatedBoard
 from leverframe.devices.simulated.fault_catalogue import (
     BadFault,
     Fault,
@@ -43,6 +42,7 @@ from leverframe.devices.simulated.fault_catalogue import (
     time_unreachable_s,
 )
 from leverframe.devices.simulated.plant_wiring import BadPlant, plant_from_text
+from leverframe.devices.simulated.simulated_board import SETTABLE, ReceivedSms, SimulatedBoard
 from leverframe.host.controller import Controller
 from leverframe.host.controller.faults import MAX_FAULTS, Faults
 from leverframe.host.controller.hooks import ControllerElsewhere

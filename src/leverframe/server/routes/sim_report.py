@@ -18,7 +18,6 @@ from leverframe.core.labels import (
     PARTICULATES,
     PWMS,
 )
-from leverframe.devices.simulated.board import ReceivedSms, SimulatedBoard
 from leverframe.devices.simulated.fault_catalogue import FAULTS, fields_of
 from leverframe.devices.simulated.plant_wiring import (
     KINDS,
@@ -30,6 +29,7 @@ from leverframe.devices.simulated.plant_wiring import (
     NumberOrLabel,
     OneOf,
 )
+from leverframe.devices.simulated.simulated_board import ReceivedSms, SimulatedBoard
 from leverframe.host.controller import Controller
 from leverframe.host.controller.faults import FaultReport, Faults
 from leverframe.interface.names import unit_of
