@@ -31,7 +31,7 @@ def test_history_survives_a_kill_and_shows_the_gap(
         ask(port, "/sim.cgi?DS1=23.5")
         assert values(port, "DS1") == [21.5, None, 23.5]
     assert main(["data", "check", "--data", str(tmp_path)]) == 0
-    assert "history.db is sound" in capsys.readouterr().out
+    assert "history.db is not damaged" in capsys.readouterr().out
     output = tmp_path / "all.csv"
     arguments = ["--labels", "DS1,OUT0", "-o", str(output)]
     assert main(["data", "export", "--data", str(tmp_path), *arguments]) == 0

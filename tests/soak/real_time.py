@@ -22,7 +22,7 @@ from tests.soak.ledger import Ledger
 from tests.soak.messages import PREFIX, RULES, TARGET, Messages
 from tests.soak.rules import COMMANDS, RuleModel
 
-SLAVE = Path(__file__).parents[1] / "hardware" / "modbus_slave.py"
+SLAVE = Path(__file__).parents[1] / "devices" / "modbus_slave.py"
 #: What its registers hold, and what m1 therefore is: kilowatts for the meter of energy.
 REGISTERS, KILOWATTS = [0, 36, 0, 0, 0, 0, 0, 0], 3.6
 MAPPING = "*".join(["11", *["00"] * 29])

@@ -178,8 +178,8 @@ async def test_unit_changed_during_an_interruption_is_not_resumed(
     some_of(
         [
             ("swallowed", r"was answered, but .* is .*, not "),
-            ("400", "refused .* with status 400"),
-            ("503", "refused .* with status 503"),
+            ("400", "rejected .* with status 400"),
+            ("503", "rejected .* with status 503"),
             ("401", "requires a login"),
         ]
     ),

@@ -427,7 +427,7 @@ TROUBLES = {
     "slow": (faults.slow("1h"), NO_ANSWER),
     "reset": (faults.reset(), NO_ANSWER),
     "garbage": (faults.garbage("answer"), NO_ANSWER),
-    "status": (faults.status(500), "refused GET /stm.cgi"),
+    "status": (faults.status(500), "rejected GET /stm.cgi"),
     "sign-in": (faults.status(401), "requires a login"),
 }
 

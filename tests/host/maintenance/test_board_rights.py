@@ -109,7 +109,7 @@ def test_a_sensor_that_may_not_be_read_is_a_matter_of_rights(
     text = f'[board]\nkind = "linux"\nsysfs = "{tree.root}"\n[board.onewire]\n'
     assert "20.0 °C" in check(tmp_path, text).stdout
     assert (
-        "may not be used by this account" in check(tmp_path, text, "--account", UNPRIVILEGED).stdout
+        "This account may not" in check(tmp_path, text, "--account", UNPRIVILEGED).stdout
     )
 
 
