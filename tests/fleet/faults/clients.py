@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from leverframe.server.problems import NotKnownYet
 from tests.fleet.faults.processes import FaultedFleet
 from tests.soak.controller import Gone
 from tests.soak.ledger import Ledger
@@ -21,7 +22,7 @@ from tests.soak.ledger import Ledger
 ANSWER_S = 12.0
 #: What clients count, by its place among the numbers of a controller.
 CHANGES, MESSAGES, BULK, DIRECT = range(4)
-_NOT_KNOWN = b"Whether the change is stored is not known yet"
+_NOT_KNOWN = NotKnownYet.title.encode()
 #: What a node may answer that does nothing, besides refusals of the change itself.
 _REFUSALS = (421, 503, 507)
 _LENGTH = re.compile(r"\r\ncontent-length: (\d+)", re.IGNORECASE)

@@ -14,8 +14,9 @@ def shorten(factor: float) -> None:
     lease.LEASE_S *= factor
     lease.BEAT_S *= factor
     postgres_connection.PATIENCE_S *= factor
-    # The class has taken the default over already.
+    # The classes have taken the default over already.
     setattr(lease.PeerWatch.__init__, "__defaults__", (lease.LEASE_S,))  # noqa: B010
+    setattr(lease.NodeLease.__init__, "__defaults__", (lease.boot_time, lease.LEASE_S))  # noqa: B010
 
 
 if __name__ == "__main__":

@@ -108,9 +108,7 @@ def test_a_sensor_that_may_not_be_read_is_a_matter_of_rights(
     next(tree.root.rglob("w1_slave")).chmod(0o600)
     text = f'[board]\nkind = "linux"\nsysfs = "{tree.root}"\n[board.onewire]\n'
     assert "20.0 °C" in check(tmp_path, text).stdout
-    assert (
-        "This account may not" in check(tmp_path, text, "--account", UNPRIVILEGED).stdout
-    )
+    assert "This account may not" in check(tmp_path, text, "--account", UNPRIVILEGED).stdout
 
 
 @pytest.mark.parametrize(
