@@ -135,6 +135,8 @@ def _request(pin: Pin, settings: gpiod.LineSettings) -> gpiod.LineRequest:
 
 
 def _unusable(pin: Pin, error: OSError | ValueError) -> Unusable:
+    if isinstance(error, FileNotFoundError):
+        return Unusable(os_error_text(error, pin.chip))
     if isinstance(error, OSError):
         return Unusable(os_error_text(error, _place(pin)))
     return Unusable(f"{_place(pin)} is missing: {error}.")
