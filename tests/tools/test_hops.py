@@ -22,6 +22,7 @@ def test_a_command_is_traced_with_its_tree(path: str, begins: str) -> None:
     first, again = hops.PATHS[path](hops.PROJECT / "src")
     assert first[0] == f"{begins}, for the first time"
     assert again[0] == f"{begins}, again"
-    assert len(first[1]) > len(again[1]) > 100
+    # What a node does besides is traced, too, so neither is always the longer one.
+    assert min(len(first[1]), len(again[1])) > 100
     assert again[1][0].function == "main"
     assert max(call.depth for call in again[1]) > 10
