@@ -12,6 +12,7 @@ import pytest
 from leverframe.core.errors import DONE, ErrorForPeople
 from leverframe.fleet.cluster.database_setup import NodeIdentity, open_cluster
 from leverframe.fleet.cluster.directory import Place
+from leverframe.fleet.cluster.membership import read_nodes
 from leverframe.fleet.cluster.storage import open_database
 from leverframe.fleet.fleet_file import ClusterTable, read_fleet
 from leverframe.fleet.records import MemberRecord
@@ -278,3 +279,22 @@ def test_unusable_inner_address_is_reported_before_registration(
             assert reason in str(refused.value)
             assert str(refused.value).endswith("with --inner.")
     assert read_rows(address) == before
+
+
+def test_node_that_fails_before_its_controllers_start_leaves_its_name_free(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    address = postgres.new_fleet()
+
+    async def fail() -> None:
+        storage = await open_database(ClusterTable(database=address, node="a"), folder)
+        await storage.leave()
+        assert storage.registry is not None
+        storage.registry.close()
+        await storage.lane.close()
+
+    with FleetFolder(tmp_path) as folder:
+        asyncio.run(fail())
+    with psycopg.connect(address) as connection:
+        (node,) = read_nodes(connection)
+    assert not node.is_alive

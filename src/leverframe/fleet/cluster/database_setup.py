@@ -87,6 +87,15 @@ class OpenedCluster(Struct, frozen=True):
             self.address, lambda: lane.claim, bounds, lambda: len(directory.owners)
         )
 
+    async def resign(self) -> None:
+        """End a life that never had controllers."""
+
+        def resign() -> None:
+            with open_database(self.address) as connection:
+                membership.resign(connection, self.claim)
+
+        await asyncio.to_thread(resign)
+
 
 async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> OpenedCluster:
     """Check that the database can be used, and register the node.
@@ -128,10 +137,5 @@ async def short_life(table: ClusterTable, folder: FleetFolder) -> AsyncIterator[
     finally:
         cluster.registry.close()
         await cluster.lane.close()
-
-        def resign() -> None:
-            with open_database(table.database) as connection:
-                # Running nodes read the accounts again when notified.
-                membership.resign(connection, cluster.claim)
-
-        await asyncio.to_thread(resign)
+        # Running nodes read the accounts again when notified.
+        await cluster.resign()

@@ -27,7 +27,7 @@ class DatabaseStorage:
     lease: NodeLease | None
     _node: FleetNode
     _door: FleetDoor
-    member: ClusterMember
+    _member: ClusterMember | None = None
 
     def __init__(self, opened: OpenedCluster, folder: FleetFolder) -> None:
         self._opened = opened
@@ -51,15 +51,19 @@ class DatabaseStorage:
         await self._door.inner.listen(identity.place.host, identity.place.port)
         place = replace(identity.place, port=self._door.inner.port)
         opened = replace(self._opened, identity=replace(identity, place=place))
-        self.member = self._node.cluster = ClusterMember(opened, self._node, self._door.caller)
-        await self.member.start()
-        self._door.inner.answer = self.member.answer
+        member = ClusterMember(opened, self._node, self._door.caller)
+        self._member = self._node.cluster = member
+        await member.start()
+        self._door.inner.answer = member.answer
 
     def is_elsewhere(self, name: str) -> bool:
         return self._opened.directory.knows(name)
 
     async def leave(self) -> None:
-        await self.member.leave()
+        if self._member is None:
+            await self._opened.resign()
+        else:
+            await self._member.leave()
 
     async def close(self) -> None:
         await self._door.inner.close()
