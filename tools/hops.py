@@ -21,7 +21,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -34,6 +33,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 from urllib.request import urlopen
 
+from tests.ports import free_port
 from tools.fleet_demo import NoDemo, database
 
 PROJECT = Path(__file__).parent.parent
@@ -350,13 +350,6 @@ def wait_until(holds: Callable[[], bool]) -> None:
         if time.monotonic() > until:
             raise SystemExit("the nodes are not ready")
         time.sleep(0.1)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 #: What can be traced.
