@@ -176,7 +176,9 @@ export class Page {
 
   /** @param {KeyboardEvent} event @param {Scene} scene */
   #press(event, scene) {
-    const { from, to, rows, cursor } = scene;
+    const { from, to, rows, now } = scene;
+    // Keys come faster than pictures: the cursor of the picture may be where it was before.
+    const cursor = this.#cursor ?? now;
     const step = (to - from) * (event.shiftKey ? BIG_STEP : KEY_STEP);
     /** @type {Record<string, () => void>} */
     const keys = {
