@@ -44,7 +44,7 @@ def test_fixtures_of_cases_are_in_the_signature(pytester: pytest.Pytester) -> No
         from tests.cases import for_each
 
         @for_each("number", [1, 2])
-        def test_it(number, tmp_path):
+        def test_number(number, tmp_path):
             assert number == 1 and tmp_path.exists()
         """
     )

@@ -235,7 +235,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert circle_in(imports_of(sources)) == []
 
 
-def test_a_circle_of_imports_is_found() -> None:
+def test_circle_of_imports_is_found() -> None:
     sources = {
         "a/b.py": "from leverframe.c import d",
         "c.py": "if TYPE_CHECKING:\n    from leverframe.a.b import e",
@@ -322,7 +322,7 @@ def test_module_names_say_what_is_inside() -> None:
         ("gadgets/lamp.py", "", "the part gadgets has no place in MAY_IMPORT yet"),
     ],
 )
-def test_a_breach_of_the_layers_is_found(file: str, source: str, complaint: str) -> None:
+def test_breach_of_the_layers_is_found(file: str, source: str, complaint: str) -> None:
     (found,) = complaints(file, source)
     assert complaint in found
 
@@ -349,7 +349,7 @@ def test_allowed_import_is_not_reported(file: str, source: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["engine/utils.py", "helpers/time.py", "wire/_base.py"])
-def test_an_empty_module_name_is_found(file: str) -> None:
+def test_empty_module_name_is_found(file: str) -> None:
     assert len(empty_names(file)) == 1
 
 

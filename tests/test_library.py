@@ -39,7 +39,7 @@ def test_every_exported_name_is_there_and_documented() -> None:
             assert name == "__version__" or getattr(module, name).__doc__, name
 
 
-def test_a_name_that_is_not_exported_is_an_attribute_error() -> None:
+def test_name_that_is_not_exported_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Twins'"):
         testing.Twins  # noqa: B018 - looking it up is the test
     with pytest.raises(AttributeError, match="has no attribute 'Kontroller'"):
@@ -76,7 +76,7 @@ def test_importing_it_loads_none_of_its_parts() -> None:
     assert done.stdout.split() == []
 
 
-def test_a_clock_that_runs_by_itself_is_not_moved() -> None:
+def test_clock_that_runs_by_itself_is_not_moved() -> None:
     clocks: list[Clock] = [SystemClock(), VirtualClock()]
     assert [clock.is_virtual for clock in clocks] == [False, True]
     assert [clock.was_stepped() for clock in clocks] == [False, False]
@@ -86,7 +86,7 @@ def test_a_clock_that_runs_by_itself_is_not_moved() -> None:
         clocks[0].go_back(clocks[1].read())
 
 
-async def test_a_controller_is_put_together_from_its_exported_parts() -> None:
+async def test_controller_is_put_together_from_its_exported_parts() -> None:
     clock = VirtualClock()
     board: Board = SimulatedBoard(clock.now)
     controller = Controller(Profile("3.5", "1.49"), MemoryStore(), board, clock, UTC)
@@ -133,7 +133,7 @@ def own_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("own_board")
-async def test_a_board_of_another_package_is_opened_follows_settings_and_is_closed() -> None:
+async def test_board_of_another_package_is_opened_follows_settings_and_is_closed() -> None:
     wiring = Wiring(kind="own")
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC, wiring=wiring)
     board = built.controller.board
@@ -146,7 +146,7 @@ async def test_a_board_of_another_package_is_opened_follows_settings_and_is_clos
 
 
 @pytest.mark.usefixtures("own_board")
-def test_the_configuration_knows_the_boards_of_other_packages(tmp_path: Path) -> None:
+def test_configuration_knows_the_boards_of_other_packages(tmp_path: Path) -> None:
     file = tmp_path / "leverframe.toml"
     file.write_text('[board]\nkind = "own"\n')
     assert read_config(file, {}).board.kind == "own"
@@ -161,7 +161,7 @@ async def test_unknown_board_is_reported_with_the_available_ones() -> None:
 
 
 @pytest.mark.usefixtures("own_board")
-def test_the_board_of_another_package_is_not_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+def test_board_of_another_package_is_not_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     assert check_board(Config(board=Wiring(kind="own")), Sources(None, {}, {}), None) == DONE
     assert "The board own comes from another package" in capsys.readouterr().out
 
@@ -175,7 +175,7 @@ def test_library_page_describes_every_name() -> None:
     assert "VirtualClock(wall=1767571200.0)" in page
 
 
-def test_the_page_of_the_library_lists_every_attribute() -> None:
+def test_page_of_the_library_lists_every_attribute() -> None:
     page = library_page()
     for module in (leverframe, testing):
         for name in module.__all__:

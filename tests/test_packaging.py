@@ -51,7 +51,7 @@ def test_every_command_is_completed() -> None:
 
 
 @pytest.mark.needs_program("groff")
-def test_the_man_page_is_sound_troff() -> None:
+def test_man_page_is_sound_troff() -> None:
     done = subprocess.run(
         ["groff", "-man", "-ww", "-z", str(PACKAGING / "leverframe.1")],
         capture_output=True,
@@ -73,7 +73,7 @@ def names_in_wheel(source: Path, folder: Path) -> set[str]:
         return {name.partition(".data/")[2] or name for name in archive.namelist()}
 
 
-def test_the_wheel_holds_types_pages_examples_and_the_unit_file(tmp_path: Path) -> None:
+def test_wheel_holds_types_pages_examples_and_the_unit_file(tmp_path: Path) -> None:
     names = names_in_wheel(PROJECT, tmp_path)
     assert {
         "leverframe/py.typed",
@@ -97,7 +97,7 @@ def test_pytest_finds_no_plugin_in_the_package_itself() -> None:
     assert "entry-points" not in project_in(PROJECT)
 
 
-def test_the_wheel_for_pytest_holds_the_entry_point_alone(tmp_path: Path) -> None:
+def test_wheel_for_pytest_holds_the_entry_point_alone(tmp_path: Path) -> None:
     names = {name for name in names_in_wheel(PLUGIN, tmp_path) if ".dist-info/" not in name}
     assert names == {"pytest_leverframe.py"}
     assert project_in(PLUGIN)["entry-points"]["pytest11"] == {

@@ -67,7 +67,7 @@ def test_every_locked_package_has_a_wheel_for_every_python_and_machine(list_name
     assert list(locked_wheels.missing_wheels(lock, wheels)) == []
 
 
-def test_a_package_without_a_wheel_for_one_machine_is_named() -> None:
+def test_package_without_a_wheel_for_one_machine_is_named() -> None:
     wheels = "lamp-1.0-cp311-cp311-manylinux_2_17_x86_64.whl lamp-1.0-cp312-abi3-linux_x86_64.whl"
     missing = list(locked_wheels.missing_wheels("lamp==1.0 \\\n    --hash=sha256:00\n", wheels))
     assert missing == [
@@ -77,7 +77,7 @@ def test_a_package_without_a_wheel_for_one_machine_is_named() -> None:
     ]
 
 
-def test_a_package_for_newer_pythons_only_needs_no_wheel_for_older_ones() -> None:
+def test_package_for_newer_pythons_only_needs_no_wheel_for_older_ones() -> None:
     lock = "lamp==1.0 ; python_full_version >= '3.12'\n"
     wheels = "lamp-1.0-cp312-abi3-manylinux_2_17_x86_64.manylinux_2_17_aarch64.whl"
     assert list(locked_wheels.missing_wheels(lock, wheels)) == []
@@ -89,7 +89,7 @@ def test_classifiers_name_the_pythons_that_the_lock_is_checked_for() -> None:
     assert named == [version.rpartition(".")[0] for version in locked_wheels.PYTHONS]
 
 
-def test_a_missing_program_skips_the_test_and_says_so(pytester: pytest.Pytester) -> None:
+def test_missing_program_skips_the_test_and_says_so(pytester: pytest.Pytester) -> None:
     pytester.makeconftest((PROJECT / "tests" / "conftest.py").read_text(encoding="utf-8"))
     pytester.makepyfile(
         """
@@ -110,12 +110,12 @@ def test_a_missing_program_skips_the_test_and_says_so(pytester: pytest.Pytester)
 
 
 @pytest.mark.parametrize(("is_thorough", "outcome"), [(False, "skipped"), (True, "passed")])
-def test_a_thorough_test_runs_in_thorough_runs_only(
+def test_thorough_test_runs_in_thorough_runs_only(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, is_thorough: bool, outcome: str
 ) -> None:
     monkeypatch.setattr(effort, "THOROUGH", is_thorough)
     pytester.makeconftest((PROJECT / "tests" / "conftest.py").read_text(encoding="utf-8"))
-    pytester.makepyfile("import pytest\n\n@pytest.mark.thorough\ndef test_it(): pass\n")
+    pytester.makepyfile("import pytest\n\n@pytest.mark.thorough\ndef test_thorough(): pass\n")
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
     result.assert_outcomes(**{outcome: 1})
 
@@ -143,7 +143,7 @@ def test_by_a_helper(): helper()
 def test_by_a_constant(): print(COUNT)
 @parametrize("one", some_of(ALL))
 def test_by_its_cases(one): pass
-def test_the_same_in_every_run(): print(ALL)
+def test_in_every_run(): print(ALL)
 """
     found = {"COUNT", "helper", "test_by_a_helper", "test_by_a_constant", "test_by_its_cases"}
     assert effort.sampling_names(source) == found

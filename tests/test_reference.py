@@ -52,11 +52,11 @@ def row_named(line: str) -> int:
     return next(number for number, row in enumerate(TABLE) if row.line.endswith(line))
 
 
-def test_the_reference_in_the_repository_is_up_to_date() -> None:
+def test_reference_in_the_repository_is_up_to_date() -> None:
     assert main(["--check", str(DOCS.parent)]) == 0
 
 
-def test_a_stale_or_missing_page_fails_the_check_and_is_named(
+def test_stale_or_missing_page_fails_the_check_and_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(tmp_path)]) == 0
@@ -130,14 +130,14 @@ def test_secrets_are_marked_and_nothing_else_is() -> None:
     assert set(marked) == SECRETS
 
 
-def test_a_setting_shows_its_default_its_command_and_its_comment() -> None:
+def test_setting_shows_its_default_its_command_and_its_comment() -> None:
     assert line_about(settings(), "| `outputs.*.return_time`") == (
         "| `outputs.*.return_time` | `0` | `ortime` | Seconds until an output that was switched on "
         "goes off automatically; 0 means never. |"
     )
 
 
-def test_a_default_that_differs_by_position_is_shown_for_each() -> None:
+def test_default_that_differs_by_position_is_shown_for_each() -> None:
     assert "| `[true, false, false, false]` |" in line_about(
         settings(), "| `oled.screens.*.active`"
     )
@@ -212,7 +212,7 @@ def test_sections_hold_the_whole_table_in_order() -> None:
     assert tuple(row for _, rows in SECTIONS for row in rows) == TABLE
 
 
-def test_a_bar_in_a_cell_does_not_end_it() -> None:
+def test_bar_in_a_cell_does_not_end_it() -> None:
     assert table(("a",), [("x|y",)]).splitlines()[-1] == "| x\\|y |"
 
 

@@ -36,7 +36,7 @@ def test_work_that_takes_too_long_alone_is_refused(delays: list[float]) -> None:
         delays.append(8.0)
 
 
-def test_a_processor_that_is_shared_holds_up_who_would_run() -> None:
+def test_processor_that_is_shared_holds_up_who_would_run() -> None:
     allowed = os.sched_getaffinity(0)
     one = min(allowed)
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:

@@ -89,7 +89,7 @@ def test_unreachable_unit_raises_an_error(twin):
         Heating(twin.url).regulate()
 
 
-def test_a_reboot_takes_eight_seconds(twin):
+def test_reboot_takes_eight_seconds(twin):
     heating = Heating(twin.url, tries=1)
     twin.sense(DS1=18)
     twin.reboot(takes="8s")

@@ -42,7 +42,7 @@ def port_can_be_used() -> bool:
 
 
 @pytest.mark.skipif(not port_can_be_used(), reason="needs UDP port 69, which takes more rights")
-def test_the_makers_flash_function_brings_another_version(twin: ServedTwin, tmp_path: Path) -> None:
+def test_makers_flash_function_brings_another_version(twin: ServedTwin, tmp_path: Path) -> None:
     file = tmp_path / "firmware.bin"
     file.write_bytes(sign_image(build_image(["3.5"], "1.49d"), PRIVATE))
     steps: list[float] = []

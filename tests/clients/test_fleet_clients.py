@@ -90,7 +90,7 @@ def wildcard_names(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", VERSIONS)
 @pytest.mark.parametrize("way", ["name", "address", "port"])
 @pytest.mark.usefixtures("wildcard_names")
-def test_the_makers_library_works_by_each_way(fleet: Served, name: str, way: str) -> None:
+def test_makers_library_works_by_each_way(fleet: Served, name: str, way: str) -> None:
     host, port = fleet.place(name, way)
     found = get_version(host, port=port, with_device=True)
     assert found is not None

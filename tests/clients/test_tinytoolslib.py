@@ -54,7 +54,7 @@ def outputs(device: DeviceModel) -> list[int]:
 # --- finding --------------------------------------------------------------------------------------
 
 
-def test_the_library_finds_the_version(twin: ServedTwin) -> None:
+def test_library_finds_the_version(twin: ServedTwin) -> None:
     found = get_version(HOST, port=twin.port, with_device=True)
     assert found is not None
     profile = twin.twin.controller.profile
@@ -64,7 +64,7 @@ def test_the_library_finds_the_version(twin: ServedTwin) -> None:
     assert found["network_info"]["schema"] == "http"
 
 
-def test_the_library_reads_the_identity(twin: ServedTwin, device: DeviceModel) -> None:
+def test_library_reads_the_identity(twin: ServedTwin, device: DeviceModel) -> None:
     read = device.get_all()
     identity = twin.get("/json/network.json").json()
     assert read["mac"] == identity["mac"]
@@ -156,7 +156,7 @@ def test_outputs_are_toggled(device: DeviceModel) -> None:
     assert outputs(device) == [0, 0, 0, 0, 1, 0]
 
 
-def test_an_inverted_display_turns_the_library_round(twin: ServedTwin, device: DeviceModel) -> None:
+def test_inverted_display_turns_the_library_round(twin: ServedTwin, device: DeviceModel) -> None:
     twin.get("/stm.cgi?outnn=1")
     assert outputs(device) == [1] * 6
     device.set_out(2, 0)
@@ -187,7 +187,7 @@ def test_event_variables_are_set(device: DeviceModel) -> None:
 
 
 @pytest.mark.parametrize("twin", [Profile("3.0", "1.58a")], ids=str, indirect=True)
-def test_the_library_sets_no_event_variables_on_hw_30(device: DeviceModel) -> None:
+def test_library_sets_no_event_variables_on_hw_30(device: DeviceModel) -> None:
     with pytest.raises(TinyToolsUnsupported):
         device.set_var(1, 1)
 
@@ -199,13 +199,13 @@ def test_onewire_sensors_are_found_one_after_the_other(
     assert [device.get_ds_id(), device.get_ds_id()] == [ONE_ID, OTHER_ID]
 
 
-def test_a_onewire_sensor_is_bound_to_its_place(twin: ServedTwin, device: DeviceModel) -> None:
+def test_onewire_sensor_is_bound_to_its_place(twin: ServedTwin, device: DeviceModel) -> None:
     device.set_ds(3, ONE_ID)
     twin.get(f"/sim.cgi?onewire={ONE_ID}")
     assert device.get_all()["ds3"] == 20.0
 
 
-def test_the_sensor_of_an_analog_input_is_chosen(twin: ServedTwin, device: DeviceModel) -> None:
+def test_sensor_of_an_analog_input_is_chosen(twin: ServedTwin, device: DeviceModel) -> None:
     device.set_analog_input(6, 1)
     device.set_analog_input([1, 2], [2, 13])
     sensors = [one["sensor"] for one in twin.settings()["analog_inputs"]]
@@ -232,7 +232,7 @@ def test_sensor_calibration_and_multiplier_are_set_together(
 # --- restart, defaults, firmware ------------------------------------------------------------------
 
 
-def test_a_restart_keeps_settings_and_drops_states(twin: ServedTwin, device: DeviceModel) -> None:
+def test_restart_keeps_settings_and_drops_states(twin: ServedTwin, device: DeviceModel) -> None:
     device.set_out(0, 1)
     device.set_pwm_duty(1, 12)
     twin.get("/stm.cgi?restart_power_on=1")
@@ -243,7 +243,7 @@ def test_a_restart_keeps_settings_and_drops_states(twin: ServedTwin, device: Dev
     assert twin.get("/json/status.json").json()["restart"] == "0"
 
 
-def test_a_reset_brings_back_the_defaults(twin: ServedTwin, device: DeviceModel) -> None:
+def test_reset_brings_back_the_defaults(twin: ServedTwin, device: DeviceModel) -> None:
     device.set_pwm_duty(1, 12)
     device.set_analog_input(1, 13)
     twin.get("/stm.cgi?oname=0Pump&outnn=1")
@@ -255,7 +255,7 @@ def test_a_reset_brings_back_the_defaults(twin: ServedTwin, device: DeviceModel)
     assert (read["out0"], read["pwmDuty1"]) == (0, 50)
 
 
-def test_the_flasher_allows_updates_and_starts_the_bootloader(twin: ServedTwin) -> None:
+def test_flasher_allows_updates_and_starts_the_bootloader(twin: ServedTwin) -> None:
     accounts = twin.get("/xml/st.xml").text.partition("<userpass>")[2].partition("<")[0]
     twin.get(f"/stm.cgi?auth=00{accounts}")
     assert not twin.settings()["access"]["updates_allowed"]
@@ -272,7 +272,7 @@ def test_the_flasher_allows_updates_and_starts_the_bootloader(twin: ServedTwin) 
 
 
 @pytest.mark.filterwarnings("ignore:verify_ssl is deprecated:DeprecationWarning")
-async def test_the_asynchronous_half_works_too(twin: ServedTwin) -> None:
+async def test_asynchronous_half_works_too(twin: ServedTwin) -> None:
     async with aiohttp.ClientSession() as session:
         found = await async_get_version(HOST, port=twin.port, with_device=True, session=session)
         assert found is not None

@@ -331,7 +331,7 @@ NOTES: dict[str, dict[str, int | dict[str, Any]]] = {
         for text, expected in expectations.items()
     ],
 )
-def test_a_version_brings_and_takes_what_the_document_says(
+def test_version_brings_and_takes_what_the_document_says(
     request_text: str, profile: Profile, expected: int | dict[str, Any]
 ) -> None:
     came = outcome(request_text, profile)

@@ -260,7 +260,7 @@ CODES: list[tuple[tuple[str, str], str, str]] = [
         for text in profiles.split(", ")
     ],
 )
-def test_a_version_has_exactly_the_codes_of_the_document(
+def test_version_has_exactly_the_codes_of_the_document(
     command: str, path: str, profile: Profile, codes: str
 ) -> None:
     came = {}

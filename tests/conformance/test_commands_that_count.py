@@ -61,7 +61,7 @@ async def test_periodic_switching_that_a_rule_ended_begins_by_its_command() -> N
     assert await switchings(twin) == 6
 
 
-async def test_a_command_that_changes_nothing_does_not_restart_the_cycle() -> None:
+async def test_command_that_changes_nothing_does_not_restart_the_cycle() -> None:
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok("/outs.cgi?aout=01")
@@ -71,7 +71,7 @@ async def test_a_command_that_changes_nothing_does_not_restart_the_cycle() -> No
     assert await twin.outputs() == "000000"
 
 
-async def test_of_joined_commands_the_last_one_counts() -> None:
+async def test_last_one_of_joined_commands_counts() -> None:
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok("/outs.cgi?aout=01&aout=00")
@@ -79,7 +79,7 @@ async def test_of_joined_commands_the_last_one_counts() -> None:
     assert await twin.outputs() == "000000"
 
 
-async def test_a_permanent_rule_keeps_on_what_a_command_would_end() -> None:
+async def test_permanent_rule_keeps_on_what_a_command_would_end() -> None:
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok(AUTO_SWITCH + "&eventper=0*1")
@@ -91,7 +91,7 @@ def regulator(twin: LoopTwin) -> Explanation:
     return twin.controller.engine.pid.explain()
 
 
-async def test_the_regulator_that_a_rule_stopped_runs_by_its_command() -> None:
+async def test_regulator_that_a_rule_stopped_runs_by_its_command() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?DS1=20")
     await twin.ok(REGULATE.format(250))
@@ -102,7 +102,7 @@ async def test_the_regulator_that_a_rule_stopped_runs_by_its_command() -> None:
     assert regulator(twin)["duty"] == 30.0
 
 
-async def test_the_same_regulator_sent_again_runs_again() -> None:
+async def test_same_regulator_sent_again_runs_again() -> None:
     twin = await LoopTwin.start()
     await twin.ok(REGULATE.format(250))
     await meet_and_delete(twin, ENABLE_PID)
@@ -128,7 +128,7 @@ async def test_count_of_switchings_by_a_live_rule_ends_with_a_restore() -> None:
     assert await switchings(twin) == 0
 
 
-async def test_a_watchdog_entry_that_gave_up_restarts_when_it_is_set_again() -> None:
+async def test_watchdog_entry_that_gave_up_restarts_when_it_is_set_again() -> None:
     twin = await LoopTwin.start()
     await twin.ok(WATCHDOG)
     await pass_time(twin, 60)
@@ -139,7 +139,7 @@ async def test_a_watchdog_entry_that_gave_up_restarts_when_it_is_set_again() -> 
     assert (explained[0].state, explained[0].restarts) == ("running", 0)
 
 
-async def test_the_audit_trail_records_only_who_made_a_setting_count_again() -> None:
+async def test_audit_trail_records_only_who_made_a_setting_count_again() -> None:
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok(AUTO_SWITCH)

@@ -53,7 +53,7 @@ PAIRS = [pytest.param(form, row, id=form.line) for form, row in ROWS if form.lin
 @pytest.mark.skipif(
     not DOCUMENT.exists(), reason="the interface document is not beside the project folder"
 )
-def test_the_file_of_facts_is_what_the_document_says() -> None:
+def test_file_of_facts_is_what_the_document_says() -> None:
     stored = FIXTURE.read_text(encoding="utf-8").splitlines()
     hint = "to write the file again: python -m tests.conformance.interface_facts"
     assert stored == as_text(read_document()).splitlines(), hint
@@ -95,7 +95,7 @@ def test_no_other_path_of_the_document_is_without_an_answer() -> None:
 
 
 @for_each(("form", "row"), PAIRS)
-def test_a_form_has_the_fields_that_are_printed(form: Form, row: Row) -> None:
+def test_form_has_the_fields_that_are_printed(form: Form, row: Row) -> None:
     assert set(params_of(row)) == set(form.fields)
 
 
@@ -111,7 +111,7 @@ DECIDED_SPANS: dict[str, tuple[VersionSpan, ...]] = {
 
 
 @for_each(("form", "row"), PAIRS)
-def test_a_form_is_offered_by_the_versions_printed_beside_it(form: Form, row: Row) -> None:
+def test_form_is_offered_by_the_versions_printed_beside_it(form: Form, row: Row) -> None:
     spans = DECIDED_SPANS.get(form.line) or form.spans or ALWAYS
     for profile in ALL_HARDWARE:
         assert row.is_offered(profile) == is_offered(spans, profile), profile
@@ -157,12 +157,12 @@ def appearance(row: Row, profile: Profile) -> tuple[Any, ...]:
 
 
 @for_each(("form", "row"), PAIRS)
-def test_a_form_changes_with_every_version_printed_beside_it(form: Form, row: Row) -> None:
+def test_form_changes_with_every_version_printed_beside_it(form: Form, row: Row) -> None:
     without_change = {sw for line, sw in NO_CHANGE if line == form.line}
     assert set(form.versions) - changes_of(row) - without_change == set()
 
 
-def test_a_deprecated_form_says_since_when() -> None:
+def test_deprecated_form_says_since_when() -> None:
     deprecated = [(form, row) for form, row in ROWS if form.deprecated]
     assert [form.line for form, _ in deprecated] == ["GET /inpa.cgi?eclear=<A>"]
     for form, row in deprecated:
@@ -182,7 +182,7 @@ def test_codes_below_a_table_change_with_the_versions_printed_there(heading: str
     assert printed - changes - no_change - labels_only == set()
 
 
-def test_the_program_knows_every_version_of_the_document_and_no_others() -> None:
+def test_program_knows_every_version_of_the_document_and_no_others() -> None:
     printed = {sw for versions in FACTS.sections.values() for sw in versions}
     without_effect = {sw for _, sw in NO_CHANGE} - set(VERSIONS)
     assert printed - without_effect - versions_in(TABLE) == set()
@@ -224,14 +224,14 @@ WIDENED = {("GET /inpa.cgi?powsel=<A><B>", "B"): (0, 13)}
 
 
 @for_each(("form", "row"), [pair for pair in PAIRS if pair.values[0].ranges])
-def test_a_field_has_the_range_printed_beside_it(form: Form, row: Row) -> None:
+def test_field_has_the_range_printed_beside_it(form: Form, row: Row) -> None:
     for name, printed in form.ranges.items():
         allowed = WIDENED.get((form.line, name), printed)
         assert range_of(row, name, newest_that_offers(row)) == allowed, name
 
 
 @for_each(("form", "row"), [pair for pair in PAIRS if pair.values[0].older_ranges])
-def test_a_field_has_the_older_range_up_to_the_version_printed(form: Form, row: Row) -> None:
+def test_field_has_the_older_range_up_to_the_version_printed(form: Form, row: Row) -> None:
     for name, (low, high, until) in form.older_ranges.items():
         for profile in (Profile("3.5", sw) for sw in VERSIONS):
             is_older = version(profile.sw) < version(until)
@@ -251,7 +251,7 @@ def test_most_ranges_of_the_document_are_found() -> None:
 
 
 @for_each(("form", "row"), [pair for pair in PAIRS if pair.values[0].lengths])
-def test_a_text_has_the_length_printed_beside_it(form: Form, row: Row) -> None:
+def test_text_has_the_length_printed_beside_it(form: Form, row: Row) -> None:
     lengths = {name: row.params[name].schema(NEWEST)["maxLength"] for name in form.lengths}
     assert lengths == form.lengths
 

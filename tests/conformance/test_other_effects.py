@@ -21,7 +21,7 @@ from tests.conformance.requests import make_good_samples
 from tests.conformance.test_rows import everything
 
 
-async def test_the_modem_gets_the_command_as_it_was_written() -> None:
+async def test_modem_gets_the_command_as_it_was_written() -> None:
     twin = await LoopTwin.start()
     sent: list[Any] = []
     twin.controller.on_modem = sent.append
@@ -30,7 +30,7 @@ async def test_the_modem_gets_the_command_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(("target", "channel"), [("gsmsendsms", "sms"), ("testemail=1", "email")])
-async def test_a_test_message_is_sent(target: str, channel: str) -> None:
+async def test_test_message_is_sent(target: str, channel: str) -> None:
     twin = await LoopTwin.start()
     sent: list[Any] = []
     twin.controller.on_notify = sent.append
@@ -38,14 +38,14 @@ async def test_a_test_message_is_sent(target: str, channel: str) -> None:
     assert [effect.channel for effect in sent] == [channel]
 
 
-async def test_a_client_of_hw_30_reads_back_the_entry_it_sent() -> None:
+async def test_client_of_hw_30_reads_back_the_entry_it_sent() -> None:
     twin = await LoopTwin.start(Profile("3.0", "1.40"))
     await twin.ok("/inpa.cgi?event=0*11*0*100*0*0*31*65*0*1*100")
     entries = (await twin.ok("/xml/eve2.xml")).body
     assert b"<ev0>1*0*11*0*100*0*0*31*65*0*1*100*0</ev0>" in entries
 
 
-async def test_a_frequency_of_newer_hardware_is_refused_with_the_versions_that_have_it() -> None:
+async def test_frequency_of_newer_hardware_is_refused_with_the_versions_that_have_it() -> None:
     twin = await LoopTwin.start(Profile("3.0", "1.58a"))
     refused = await twin.ask("/stm.cgi?pwmf=010")
     assert refused.status == 400
@@ -69,7 +69,7 @@ async def test_ids_of_the_bus_come_one_after_the_other() -> None:
     assert shown == ids
 
 
-async def test_a_deleted_entry_is_gone_and_later_ones_move_down() -> None:
+async def test_deleted_entry_is_gone_and_later_ones_move_down() -> None:
     twin = await LoopTwin.start()
     for entry in (0, 1, 2):
         await twin.ok(f"/inpa.cgi?event={entry}*{10 + entry}*0*0*0*0*0*0*0*0*0*0")
@@ -81,7 +81,7 @@ async def test_a_deleted_entry_is_gone_and_later_ones_move_down() -> None:
 @pytest.mark.parametrize(
     "profile", [Profile("3.0", "1.58a"), Profile("3.5", "1.36"), NEWEST], ids=str
 )
-async def test_an_entry_that_is_set_first_exists_and_those_before_it_do_not(
+async def test_entry_that_is_set_first_exists_and_those_before_it_do_not(
     profile: Profile,
 ) -> None:
     twin = await LoopTwin.start(profile)
@@ -107,7 +107,7 @@ async def exists_and_enabled(twin: LoopTwin) -> dict[int, str]:
     return {place: fields[:3] for place, fields in entries.items() if fields[0] == "1"}
 
 
-async def test_a_deleted_schedule_entry_is_gone_and_the_others_stay() -> None:
+async def test_deleted_schedule_entry_is_gone_and_the_others_stay() -> None:
     twin = await LoopTwin.start()
     for place in (3, 4):
         await twin.ok(f"/inpa.cgi?schedset={place}*N{place}*0*1*21600*0*31*1")
@@ -117,7 +117,7 @@ async def test_a_deleted_schedule_entry_is_gone_and_the_others_stay() -> None:
     assert (await twin.ask("/inpa.cgi?scheddel=3")).status == 409
 
 
-async def test_a_moved_entry_takes_its_dependents_along() -> None:
+async def test_moved_entry_takes_its_dependents_along() -> None:
     twin = await LoopTwin.start()
     for number, depends in enumerate((0, 0, 21)):
         await twin.ok(f"/inpa.cgi?event={number}*{10 + number}*0*0*0*0*0*0*0*0*0*0*1*0*{depends}*0")
@@ -133,7 +133,7 @@ async def test_a_moved_entry_takes_its_dependents_along() -> None:
 
 
 @pytest.mark.parametrize("name", ["devstart3", "lkstart3"])
-async def test_the_bootloader_answers_nothing_for_a_minute(name: str) -> None:
+async def test_bootloader_answers_nothing_for_a_minute(name: str) -> None:
     twin = await LoopTwin.start()
     await twin.ok("/outs.cgi?out0=1")
     await twin.ok(f"/stm.cgi?upgrade={name}")
@@ -143,7 +143,7 @@ async def test_the_bootloader_answers_nothing_for_a_minute(name: str) -> None:
     assert (await twin.ask("/outs.cgi")).status == 200
 
 
-async def test_a_picture_is_kept_until_it_is_removed() -> None:
+async def test_picture_is_kept_until_it_is_removed() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/post.cgi?pictureupload", "POST", png_of(("A", "B", "C", "D")))
     assert (await twin.ok("/picture")).content_type == "image/png"
@@ -152,7 +152,7 @@ async def test_a_picture_is_kept_until_it_is_removed() -> None:
 
 
 @pytest.mark.parametrize("path", ["/dev_settings.bin", "/lk3_settings.bin"])
-async def test_a_backup_can_be_fetched_and_sent_back(path: str) -> None:
+async def test_backup_can_be_fetched_and_sent_back(path: str) -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?oname=0Pump")
     backup = await twin.ok(path)
@@ -162,21 +162,21 @@ async def test_a_backup_can_be_fetched_and_sent_back(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/dev_settings.bin", "/lk3_settings.bin"])
-async def test_a_backup_cannot_be_posted_to(path: str) -> None:
+async def test_backup_cannot_be_posted_to(path: str) -> None:
     twin = await LoopTwin.start()
     before = everything(twin)
     assert (await twin.ask(path, "POST")).status == 405
     assert everything(twin) == before
 
 
-async def test_a_reset_brings_the_defaults_back() -> None:
+async def test_reset_brings_the_defaults_back() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?oname=0Pump&lang=0&outblock=1")
     await twin.ok("/stm.cgi?eeprom_reset=1")
     assert twin.controller.engine.settings == defaults(NEWEST)
 
 
-async def test_the_clock_takes_every_time_that_the_row_allows() -> None:
+async def test_clock_takes_every_time_that_the_row_allows() -> None:
     (row,) = [row for row in TABLE if "t_man" in row.line]
     for sample in make_good_samples(row, NEWEST):
         twin = await LoopTwin.start()
@@ -193,7 +193,7 @@ async def test_signing_in_checks_name_and_password() -> None:
     assert (await twin.ask("/post.cgi?signin", "POST", bad)).status == 401
 
 
-async def test_a_password_is_changed_with_the_present_one() -> None:
+async def test_password_is_changed_with_the_present_one() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/post.cgi?users_save", "POST", b"&u0=keeper*secret*1&&")
     change = b"username=keeper&password=secret&new=a+longer+secret"
@@ -208,7 +208,7 @@ async def test_signing_out_needs_nothing() -> None:
     assert (await twin.ask("/post.cgi?signout", "POST")).status == 204
 
 
-async def test_a_site_is_kept() -> None:
+async def test_site_is_kept() -> None:
     twin = await LoopTwin.start()
     site = pack_site({"index.html": b"<title>Cellar</title>"})
     await twin.ok("/post.cgi?wwwfileupload", "POST", site)

@@ -163,7 +163,7 @@ async def check_good_requests(
 
 
 @for_rows(lambda row: row.line not in {*OTHERWISE, EVENT})
-async def test_a_good_request_has_exactly_its_effect(number: int) -> None:
+async def test_good_request_has_exactly_its_effect(number: int) -> None:
     await check_good_requests(number, make_good_samples)
 
 
@@ -176,7 +176,7 @@ def good_rules(row: Row, profile: Profile) -> Sequence[Sample]:
 
 
 @for_rows(lambda row: row.line == EVENT)
-async def test_a_good_rule_has_exactly_its_effect(number: int) -> None:
+async def test_good_rule_has_exactly_its_effect(number: int) -> None:
     await check_good_requests(number, good_rules)
 
 
@@ -216,7 +216,7 @@ async def check_refused(twin: LoopTwin, sample: Sample) -> None:
 
 
 @for_rows(lambda row: True)
-async def test_a_bad_request_names_the_field_and_changes_nothing(number: int) -> None:
+async def test_bad_request_names_the_field_and_changes_nothing(number: int) -> None:
     row = TABLE[number]
     fields: set[str | None] = set()
     for profile in profiles_of(number):
@@ -231,7 +231,7 @@ async def test_a_bad_request_names_the_field_and_changes_nothing(number: int) ->
 
 
 @for_rows(lambda row: row.body is not None)
-async def test_a_command_with_a_body_must_be_posted(number: int) -> None:
+async def test_command_with_a_body_must_be_posted(number: int) -> None:
     row = TABLE[number]
     twin = await LoopTwin.start()
     before = everything(twin)
@@ -241,7 +241,7 @@ async def test_a_command_with_a_body_must_be_posted(number: int) -> None:
 
 
 @for_each("line", PREPARATIONS)
-async def test_a_command_that_contradicts_the_state_is_a_conflict(line: str) -> None:
+async def test_command_that_contradicts_the_state_is_a_conflict(line: str) -> None:
     (row,) = [row for row in TABLE if row.line == line]
     twin = await LoopTwin.start()
     before = everything(twin)
@@ -270,7 +270,7 @@ def is_distinguished(row: Row, target: str, profile: Profile) -> bool:
 
 
 @for_rows(lambda row: not all(row.is_offered(profile) for profile in ALL_HARDWARE))
-async def test_a_row_of_another_version_is_not_there_and_says_where_it_is(number: int) -> None:
+async def test_row_of_another_version_is_not_there_and_says_where_it_is(number: int) -> None:
     row = TABLE[number]
     sample = next(make_good_samples(row, newest_that_offers(row)))
     for profile in profiles_that_change(number):

@@ -98,7 +98,7 @@ def places_in(request: bytes) -> list[int]:
     return [*close, *range(CLOSE_TO_THE_BEGINNING, end, STRIDE)]
 
 
-async def test_a_request_that_is_cut_at_any_place_gets_the_same_answer() -> None:
+async def test_request_that_is_cut_at_any_place_gets_the_same_answer() -> None:
     connection, wire = connect(repeat, http_limits())
     requests = all_requests()
     assert len(requests) > 2000
@@ -159,7 +159,7 @@ class ConnectedTwin:
 
 
 @pytest.mark.parametrize("part", some_of(range(PARTS)))
-async def test_a_request_in_random_pieces_does_the_same(part: int) -> None:
+async def test_request_in_random_pieces_does_the_same(part: int) -> None:
     chance = Random(part)
     for _, row in COMMANDS[part::PARTS]:
         if not row.is_offered(NEWEST):

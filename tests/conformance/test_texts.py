@@ -110,7 +110,7 @@ async def arrives(twin: LoopTwin, sample: Sample) -> None:
 
 
 @for_each(("row", "name", "text"), TEXT_FIELDS)
-async def test_an_encoded_text_arrives_as_it_was_meant(row: Row, name: str, text: Text) -> None:
+async def test_encoded_text_arrives_as_it_was_meant(row: Row, name: str, text: Text) -> None:
     field = Field(row, name)
     twin = await prepare(field.profile, row)
     for raw, meant in ARRIVING.items():
@@ -132,7 +132,7 @@ async def test_length_is_counted_in_letters_and_nothing_is_cut(
 
 
 @for_each(("row", "name", "text"), TEXT_FIELDS)
-async def test_an_empty_text_is_a_text_where_nothing_may_stand(
+async def test_empty_text_is_a_text_where_nothing_may_stand(
     row: Row, name: str, text: Text
 ) -> None:
     field = Field(row, name)

@@ -128,7 +128,7 @@ def test_xml_beyond_the_limits_is_refused(body: bytes, why: str) -> None:
     "body",
     [b"<response><a><b/></a></response>", b"<other/>", b"<response><a/><a/></response>", ENTITIES],
 )
-def test_a_status_file_is_a_list_of_values_and_nothing_else(body: bytes) -> None:
+def test_status_file_is_a_list_of_values_and_nothing_else(body: bytes) -> None:
     with pytest.raises(NotReadable):
         keys_in("/xml/ix.xml", body)
     assert keys_in("/xml/ix.xml", b"<response><a>1</a><b></b></response>") == {"a": "1", "b": ""}

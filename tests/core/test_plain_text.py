@@ -36,7 +36,7 @@ def test_letters_of_all_languages_and_spaces_stay() -> None:
 
 
 @given(st.text())
-def test_a_printable_text_is_one_line(text: str) -> None:
+def test_printable_text_is_one_line(text: str) -> None:
     shown = printable(text)
     assert "\n" not in shown
     assert not any(letter in ACTING for letter in shown)

@@ -30,7 +30,7 @@ software = st.builds(
 )
 
 
-def test_the_default_is_the_newest_that_the_document_names() -> None:
+def test_default_is_the_newest_that_the_document_names() -> None:
     assert Profile() == Profile("3.9", "1.75")
     assert str(Profile()) == "HW 3.9 SW 1.75"
 
@@ -66,7 +66,7 @@ def test_every_hardware_revision_makes_a_profile(hw: str) -> None:
         ("3.9", "1.４９", "1.36"),
     ],
 )
-def test_an_unknown_version_is_refused_with_what_exists(hw: str, sw: str, naming: str) -> None:
+def test_unknown_version_is_refused_with_what_exists(hw: str, sw: str, naming: str) -> None:
     with pytest.raises(UnknownProfile, match=naming):
         Profile(hw, sw)
 
@@ -83,14 +83,14 @@ def test_an_unknown_version_is_refused_with_what_exists(hw: str, sw: str, naming
         (VersionSpan(HW39, "1.24", "1.75"), ["3.9 1.67"], ["3.8 1.30", "3.9 1.75"]),
     ],
 )
-def test_a_span_holds_since_but_not_until(
+def test_span_holds_since_but_not_until(
     span: VersionSpan, inside: list[str], outside: list[str]
 ) -> None:
     assert [text for text in inside + outside if span.covers(Profile(*text.split()))] == inside
 
 
 @given(st.sampled_from(HARDWARE), software, software, software)
-def test_a_version_is_before_in_or_after_a_span(hw: str, sw: str, version: str, other: str) -> None:
+def test_version_is_before_in_or_after_a_span(hw: str, sw: str, version: str, other: str) -> None:
     assume(version != other)
     span, profile = VersionSpan(HARDWARE, *sorted((version, other))), Profile(hw, sw)
     answers = [span.is_before(profile), span.covers(profile), span.is_after(profile)]
@@ -145,7 +145,7 @@ def test_spans_are_said_in_the_words_of_the_document(
     ("hw", "sw", "nearest"),
     [("3.9", "9.99", "1.75"), ("3.0", "1.75", "1.58a"), ("3.5", "1.76", "1.75")],
 )
-def test_a_version_that_never_existed_is_refused_with_the_nearest_that_did(
+def test_version_that_never_existed_is_refused_with_the_nearest_that_did(
     hw: str, sw: str, nearest: str
 ) -> None:
     with pytest.raises(UnknownProfile, match=f"newest version for it is {nearest}"):

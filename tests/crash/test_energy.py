@@ -13,7 +13,7 @@ def energy(port: int) -> float:
     return float(state["ENERGY1"])
 
 
-def test_a_killed_controller_loses_at_most_a_minute_of_energy(tmp_path: Path) -> None:
+def test_killed_controller_loses_at_most_a_minute_of_energy(tmp_path: Path) -> None:
     kilowatts = 3.6
     with end_by_signal(signal.SIGKILL, tmp_path, "--virtual-time") as port:
         ask(port, "/inpa.cgi?powsave=1&powsel=0*10")

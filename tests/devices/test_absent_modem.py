@@ -6,7 +6,7 @@ from leverframe.core.engine.calls import SendModem
 from leverframe.devices.modem_line import NOT_CONNECTED, AbsentModem, ModemUnavailable
 
 
-async def test_an_absent_modem_refuses_all_and_says_why() -> None:
+async def test_absent_modem_refuses_all_and_says_why() -> None:
     modem = AbsentModem()
     with pytest.raises(ModemUnavailable, match=NOT_CONNECTED):
         await modem.send_sms("+48600000000", "Frost")

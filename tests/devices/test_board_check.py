@@ -44,7 +44,7 @@ def test_input_whose_driver_cannot_watch_it_is_reported() -> None:
     assert check_parts(wiring, Unwatched(), FakeI2cBus())["INPD1"].is_good is False
 
 
-def test_an_input_of_a_running_controller_is_left_alone() -> None:
+def test_input_of_a_running_controller_is_left_alone() -> None:
     class Taken(FakeLines):
         def describe(self, pin: Pin) -> str:
             return IN_USE
@@ -55,7 +55,7 @@ def test_an_input_of_a_running_controller_is_left_alone() -> None:
     assert lines.inputs == {}
 
 
-def test_a_sensor_that_answers_with_errors_is_not_missing(tmp_path: Path) -> None:
+def test_sensor_that_answers_with_errors_is_not_missing(tmp_path: Path) -> None:
     bus = FakeI2cBus()
     damaged = am2320_part(20.0, 40.0)
     damaged.answer = damaged.answer[:-1] + b"\0"
@@ -74,7 +74,7 @@ def test_a_sensor_that_answers_with_errors_is_not_missing(tmp_path: Path) -> Non
     assert "I2C" not in rows
 
 
-def test_a_bus_without_a_sensor_has_bad_wires(tmp_path: Path) -> None:
+def test_bus_without_a_sensor_has_bad_wires(tmp_path: Path) -> None:
     missing = on_bus(tmp_path, FakeI2cBus())["I2C"]
     assert missing.is_good is False
     assert missing.text == "no known sensor answers; check its wires and its supply."
@@ -88,7 +88,7 @@ def test_a_bus_without_a_sensor_has_bad_wires(tmp_path: Path) -> None:
         (errno.EBUSY, "/dev/i2c-1 is used by another program or driver"),
     ],
 )
-def test_a_display_fails_for_its_own_reason(number: int, text: str) -> None:
+def test_display_fails_for_its_own_reason(number: int, text: str) -> None:
     class Broken(FakeI2cBus):
         def read(self, address: int, count: int) -> bytes:
             raise OSError(number, "")

@@ -124,7 +124,7 @@ async def test_pwm_pin_has_the_commanded_level(bench: Bench) -> None:
     assert [bench.pwm_level(index) for index in range(4)] == [0.0, 0.25, 0.5, 1.0]
 
 
-async def test_a_new_frequency_keeps_the_level(bench: Bench) -> None:
+async def test_new_frequency_keeps_the_level(bench: Bench) -> None:
     bench.board.drive_pwm(1, 0.75)
     await bench.poll()
     bench.board.set_pwm_frequency(1, 20_000)
@@ -156,14 +156,14 @@ async def test_voltages_are_reported_in_volts_at_the_pin(bench: Bench) -> None:
     assert bench.sensed["VCC"] == pytest.approx(12.1)
 
 
-async def test_a_sensor_on_the_1_wire_bus_reports_under_its_id(bench: Bench) -> None:
+async def test_sensor_on_the_1_wire_bus_reports_under_its_id(bench: Bench) -> None:
     bench.plug_onewire(SENSOR, 21.5)
     await bench.poll()
     assert bench.sensed[SENSOR] == 21.5
     assert bench.sensed["onewire"] == (SENSOR,)
 
 
-async def test_a_1_wire_sensor_that_is_unplugged_is_absent(bench: Bench) -> None:
+async def test_1_wire_sensor_that_is_unplugged_is_absent(bench: Bench) -> None:
     bench.plug_onewire(SENSOR, 21.5)
     bench.plug_onewire(OTHER_SENSOR, 18.0)
     await bench.poll()
@@ -174,7 +174,7 @@ async def test_a_1_wire_sensor_that_is_unplugged_is_absent(bench: Bench) -> None
     assert bench.sensed["onewire"] == (OTHER_SENSOR,)
 
 
-async def test_the_weather_sensor_reports_and_is_absent_when_unplugged(bench: Bench) -> None:
+async def test_weather_sensor_reports_and_is_absent_when_unplugged(bench: Bench) -> None:
     bench.plug_weather(-3.5, 61.0)
     await bench.poll()
     assert (bench.sensed["T1"], bench.sensed["H1"]) == (-3.5, 61.0)
@@ -205,7 +205,7 @@ async def test_reconnected_controller_gets_all_readings(bench: Bench) -> None:
         lambda board: board.set_pull_up(3, True),
     ],
 )
-async def test_a_pull_up_can_be_switched_while_the_level_is_held(
+async def test_pull_up_can_be_switched_while_the_level_is_held(
     bench: Bench, drive: Callable[[Board], None]
 ) -> None:
     bench.set_level("INPD1", 0)
@@ -216,7 +216,7 @@ async def test_a_pull_up_can_be_switched_while_the_level_is_held(
     assert (bench.sensed["INPD1"], bench.sensed["INPD4"]) == (0, 0)
 
 
-async def test_a_board_without_deadlines_is_never_ticked_in_vain(bench: Bench) -> None:
+async def test_board_without_deadlines_is_never_ticked_in_vain(bench: Bench) -> None:
     assert bench.board.next_deadline() is None
     bench.board.tick(0.0)
     await bench.poll()

@@ -18,7 +18,7 @@ from .virtual_loop import run_virtually
 WRITE = Write(WRITE_REGISTER, 40, (7,))
 
 
-def test_a_request_goes_before_the_next_poll_and_is_answered() -> None:
+def test_request_goes_before_the_next_poll_and_is_answered() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100, s8=5), slots(("GTIL", 7), ("GTIL", 8)))
         await asyncio.sleep(0.01)
@@ -36,7 +36,7 @@ def test_a_request_goes_before_the_next_poll_and_is_answered() -> None:
     run_virtually(scenario())
 
 
-def test_a_request_does_not_wait_for_the_next_period() -> None:
+def test_request_does_not_wait_for_the_next_period() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(0.5)
@@ -48,7 +48,7 @@ def test_a_request_does_not_wait_for_the_next_period() -> None:
     run_virtually(scenario())
 
 
-def test_an_exception_is_a_refusal_with_code_and_words() -> None:
+def test_exception_is_a_refusal_with_code_and_words() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         bench.bus.refusing = {40}
@@ -83,7 +83,7 @@ def test_silence_is_reported_and_the_next_request_waits_for_a_late_answer() -> N
     run_virtually(scenario())
 
 
-def test_a_slot_without_a_module_cannot_be_asked() -> None:
+def test_slot_without_a_module_cannot_be_asked() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         with pytest.raises(Unusable, match="no module is chosen for Modbus slot 2"):
@@ -93,7 +93,7 @@ def test_a_slot_without_a_module_cannot_be_asked() -> None:
     run_virtually(scenario())
 
 
-def test_a_device_without_readings_can_be_asked() -> None:
+def test_device_without_readings_can_be_asked() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s9=1), slots(("custom1", 9)))
         assert await bench.master.request(1, WRITE) == Data(b"")
@@ -136,7 +136,7 @@ def test_cancelled_request_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize("wait_s", [0.0, 0.01])
-def test_a_request_ends_when_the_module_or_the_bus_goes(wait_s: float) -> None:
+def test_request_ends_when_the_module_or_the_bus_goes(wait_s: float) -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(0.5)

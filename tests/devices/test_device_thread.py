@@ -86,7 +86,7 @@ async def test_failed_device_is_retried_while_other_devices_are_driven(notes: No
     thread.close()
 
 
-async def test_a_mistake_in_a_driver_does_not_end_the_thread(
+async def test_mistake_in_a_driver_does_not_end_the_thread(
     notes: Notes, thread: DeviceThread
 ) -> None:
     def mistake() -> None:
@@ -124,7 +124,7 @@ class StuckDevice:
         return PollResult({"VCC": self.value}, {})
 
 
-async def test_a_device_that_hangs_is_absent_until_it_answers() -> None:
+async def test_device_that_hangs_is_absent_until_it_answers() -> None:
     device, texts = StuckDevice(), dict[str, str]()
     reports: list[Readings] = []
     reported = asyncio.Event()
@@ -162,7 +162,7 @@ class MistakenDevice:
         return next(self.results)
 
 
-async def test_a_mistake_in_a_driver_makes_its_readings_absent() -> None:
+async def test_mistake_in_a_driver_makes_its_readings_absent() -> None:
     reports: list[Readings] = []
     texts: dict[str, str] = {}
     poller = Poller(MistakenDevice(), reports.append, Troubles(texts))
@@ -220,7 +220,7 @@ def test_failure_is_reported_in_a_sentence(error: OSError, sentence: str) -> Non
     assert os_error_text(error, "/dev/x").startswith(sentence)
 
 
-def test_a_trouble_is_logged_once_and_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+def test_trouble_is_logged_once_and_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
     texts: dict[str, str] = {}
     troubles = Troubles(texts)
     troubles.note("OUT1", None)

@@ -38,30 +38,30 @@ def dots(picture: Image.Image) -> bytes:
 
 
 @for_each("name", SCREENS)
-def test_a_screen_is_drawn_as_in_the_stored_picture(name: str) -> None:
+def test_screen_is_drawn_as_in_the_stored_picture(name: str) -> None:
     with Image.open(PICTURES / f"{name}.png") as stored:
         assert dots(picture_of(SCREENS[name])) == dots(stored)
 
 
-def test_a_dark_display_is_black() -> None:
+def test_dark_display_is_black() -> None:
     assert not any(dots(picture_of(None)))
 
 
-def test_the_png_is_the_picture() -> None:
+def test_png_is_the_picture() -> None:
     lines = SCREENS["readings"]
     with Image.open(BytesIO(png_of(lines))) as png:
         assert (png.format, png.size) == ("PNG", (WIDTH, HEIGHT))
         assert dots(png) == dots(picture_of(lines))
 
 
-def test_a_line_has_room_for_21_letters() -> None:
+def test_line_has_room_for_21_letters() -> None:
     full = "W" * LETTERS_IN_A_LINE
     assert dots(picture_of([full])) == dots(picture_of([full + "W"]))
     assert dots(picture_of([full])) != dots(picture_of([full[1:]]))
 
 
 @given(st.characters(min_codepoint=33, max_codepoint=126))
-def test_the_first_letter_of_a_line_looks_like_any_other(letter: str) -> None:
+def test_first_letter_of_a_line_looks_like_any_other(letter: str) -> None:
     first, second = picture_of([f"{letter} "]), picture_of([f" {letter}"])
     left = BEFORE_LETTERS - 1
     drawn = first.crop((left, 0, left + LETTER_WIDTH, LINE_HEIGHT))

@@ -19,7 +19,7 @@ from leverframe.devices.wiring import Pin
 NO_SUCH_BUS = 4711
 
 
-def test_an_input_is_debounced_and_pulled_and_reports_both_edges() -> None:
+def test_input_is_debounced_and_pulled_and_reports_both_edges() -> None:
     gpiod = pytest.importorskip("gpiod")
     from leverframe.devices.linux.kernel_drivers import input_settings
 
@@ -32,7 +32,7 @@ def test_an_input_is_debounced_and_pulled_and_reports_both_edges() -> None:
     assert open_one.bias == gpiod.line.Bias.PULL_DOWN
 
 
-def test_an_output_comes_up_with_the_wanted_state() -> None:
+def test_output_comes_up_with_the_wanted_state() -> None:
     gpiod = pytest.importorskip("gpiod")
     from leverframe.devices.linux.kernel_drivers import output_settings
 
@@ -114,6 +114,6 @@ def test_two_edges_that_came_as_one_interrupt_are_both_counted() -> None:
     assert line.edges() == [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
 
 
-def test_a_queue_that_lost_its_beginning_begins_with_what_was_lost() -> None:
+def test_queue_that_lost_its_beginning_begins_with_what_was_lost() -> None:
     line = input_with((4, True))
     assert line.edges() == [0, 1, 0, 1]

@@ -33,7 +33,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[LinuxBench]:
 # --- pins -----------------------------------------------------------------------------------------
 
 
-async def test_a_level_at_the_start_is_known_and_no_edge(tmp_path: Path) -> None:
+async def test_level_at_the_start_is_known_and_no_edge(tmp_path: Path) -> None:
     bench = LinuxBench(tmp_path)
     bench.lines.held[11] = 0
     await bench.open()
@@ -43,7 +43,7 @@ async def test_a_level_at_the_start_is_known_and_no_edge(tmp_path: Path) -> None
     await bench.close()
 
 
-async def test_an_open_input_reads_its_pull(bench: LinuxBench) -> None:
+async def test_open_input_reads_its_pull(bench: LinuxBench) -> None:
     bench.board.set_pull_up(2, False)
     await bench.poll()
     assert bench.sensed["INPD3"] == 0
@@ -52,7 +52,7 @@ async def test_an_open_input_reads_its_pull(bench: LinuxBench) -> None:
     assert bench.sensed["INPD3"] == 1
 
 
-async def test_an_input_that_breaks_down_is_opened_again(bench: LinuxBench) -> None:
+async def test_input_that_breaks_down_is_opened_again(bench: LinuxBench) -> None:
     bench.lines.held[11] = 0
     broken = bench.lines.inputs[11]
     broken.break_down()
@@ -83,7 +83,7 @@ async def test_missing_chip_is_reported_and_the_rest_runs(tmp_path: Path) -> Non
     await bench.close()
 
 
-async def test_a_chip_that_hangs_holds_up_no_other(tmp_path: Path) -> None:
+async def test_chip_that_hangs_holds_up_no_other(tmp_path: Path) -> None:
     outputs = {"OUT0": Pin(CHIP, 0), "OUT1": Pin(OTHER_CHIP, 1)}
     inputs = {"INPD1": Pin(CHIP, 11)}
     bench = LinuxBench(tmp_path, outputs=outputs, digital_inputs=inputs)
@@ -114,7 +114,7 @@ async def test_outputs_are_driven_to_the_end_and_left_as_they_are(tmp_path: Path
     assert bench.lines.driven[4] is True
 
 
-async def test_a_pwm_channel_is_brought_up_before_it_is_used(tmp_path: Path) -> None:
+async def test_pwm_channel_is_brought_up_before_it_is_used(tmp_path: Path) -> None:
     bench = LinuxBench(tmp_path, pwm={"PWM0": PwmChannel(1, 3)})
     bench.tree.put("class/pwm/pwmchip1/export", "")
     await bench.open()
@@ -130,7 +130,7 @@ async def test_a_pwm_channel_is_brought_up_before_it_is_used(tmp_path: Path) -> 
     await bench.close()
 
 
-async def test_a_pwm_channel_is_used_when_udev_has_given_the_rights(tmp_path: Path) -> None:
+async def test_pwm_channel_is_used_when_udev_has_given_the_rights(tmp_path: Path) -> None:
     bench = LinuxBench(tmp_path, pwm={"PWM0": PwmChannel(1, 3)})
     bench.tree.put("class/pwm/pwmchip1/export", "")
     await bench.open()
@@ -238,7 +238,7 @@ async def test_one_bad_look_keeps_the_value_and_a_second_makes_it_absent(
     ("code", "complaint"),
     [("-5", "answers with wrong checksums"), ("-19", "does not answer"), (None, "does not answer")],
 )
-async def test_a_sensor_without_a_text_is_asked_for_the_reason(
+async def test_sensor_without_a_text_is_asked_for_the_reason(
     bench: LinuxBench, code: str | None, complaint: str
 ) -> None:
     """Since Linux 5.8 `w1_slave` is empty for a wrong checksum, too; `resolution` has the code."""
@@ -262,7 +262,7 @@ async def test_only_bound_sensors_are_read_and_all_are_listed(bench: LinuxBench)
     assert bench.sensed[EXTRA] is None
 
 
-async def test_a_machine_without_1_wire_bus_says_so(tmp_path: Path) -> None:
+async def test_machine_without_1_wire_bus_says_so(tmp_path: Path) -> None:
     bench = LinuxBench(tmp_path)
     (bench.tree.root / "bus/w1/devices/w1_bus_master1").rmdir()
     (bench.tree.root / "bus/w1/devices").rmdir()
@@ -295,7 +295,7 @@ async def test_additional_sensors_are_mapping_slots_4_to_6(tmp_path: Path) -> No
 # --- I2C ------------------------------------------------------------------------------------------
 
 
-async def test_the_chosen_sensor_is_read_and_no_other(bench: LinuxBench) -> None:
+async def test_chosen_sensor_is_read_and_no_other(bench: LinuxBench) -> None:
     bench.bus.parts.update(full_bus().parts)
     await bench.poll()
     assert (bench.sensed["T1"], bench.sensed["H1"]) == (21.5, 50.0)
@@ -320,7 +320,7 @@ async def test_the_chosen_sensor_is_read_and_no_other(bench: LinuxBench) -> None
         (0x5F, hts221_part(), "HTS221"),
     ],
 )
-async def test_a_sensor_that_was_not_chosen_is_detected(
+async def test_sensor_that_was_not_chosen_is_detected(
     bench: LinuxBench, address: int, part: object, name: str
 ) -> None:
     await bench.poll()
@@ -331,7 +331,7 @@ async def test_a_sensor_that_was_not_chosen_is_detected(
     assert "AM2320" in bench.troubles
 
 
-async def test_a_damaged_answer_is_held_once_and_then_absent(bench: LinuxBench) -> None:
+async def test_damaged_answer_is_held_once_and_then_absent(bench: LinuxBench) -> None:
     bench.plug_weather(20.0, 40.0)
     await bench.board.poll()
     part = bench.bus.parts[i2c_chips.AM2320_ADDRESS]
@@ -356,7 +356,7 @@ async def test_damaged_answer_of_the_secondary_sensor_is_reported(bench: LinuxBe
     assert bench.troubles["SPS30"].startswith("answers with wrong checksums on I2C bus 1")
 
 
-async def test_a_sensor_that_is_plugged_in_again_is_set_up_again(bench: LinuxBench) -> None:
+async def test_sensor_that_is_plugged_in_again_is_set_up_again(bench: LinuxBench) -> None:
     bench.set("i2c.primary", "HTS221")
     bench.bus.parts[i2c_chips.HTS221_ADDRESS] = hts221_part()
     await bench.poll()
@@ -371,7 +371,7 @@ async def test_a_sensor_that_is_plugged_in_again_is_set_up_again(bench: LinuxBen
     ]
 
 
-async def test_the_secondary_sensor_measures_while_it_is_chosen(bench: LinuxBench) -> None:
+async def test_secondary_sensor_measures_while_it_is_chosen(bench: LinuxBench) -> None:
     part = sps30_part(1.5, 2.5, 3.5, 4.5)
     bench.bus.parts[i2c_chips.SPS30_ADDRESS] = part
     await bench.poll()
@@ -386,7 +386,7 @@ async def test_the_secondary_sensor_measures_while_it_is_chosen(bench: LinuxBenc
     assert part.commands[-1] == i2c_chips.SPS30_STOP
 
 
-async def test_a_dead_primary_sensor_leaves_the_secondary_alone(bench: LinuxBench) -> None:
+async def test_dead_primary_sensor_leaves_the_secondary_alone(bench: LinuxBench) -> None:
     bench.bus.parts = {i2c_chips.SPS30_ADDRESS: sps30_part(1.0, 2.0, 3.0, 4.0)}
     bench.set("i2c.sps30", True)
     await bench.poll()

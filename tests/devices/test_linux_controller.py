@@ -84,7 +84,7 @@ async def test_ids_are_stepped_through_and_bound(twin: LoopTwin, tree: SysfsTree
     assert (await twin.state())["DS3"] is None
 
 
-async def test_a_missing_chip_is_degraded_and_the_rest_runs(twin: LoopTwin) -> None:
+async def test_missing_chip_is_degraded_and_the_rest_runs(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out1=1")
     await poll(twin)
     assert await twin.json("/health") == {
@@ -96,13 +96,13 @@ async def test_a_missing_chip_is_degraded_and_the_rest_runs(twin: LoopTwin) -> N
     assert (await twin.state())["VCC"] == pytest.approx(12.1)
 
 
-async def test_a_real_board_has_no_test_bench(twin: LoopTwin) -> None:
+async def test_real_board_has_no_test_bench(twin: LoopTwin) -> None:
     await twin.refused("/sim.cgi?DS1=20", 404)
     await twin.refused("/api/sim", 404)
     await twin.refused("/api/sim/snapshots", 404)
 
 
-async def test_the_connected_i2c_sensor_is_detected_and_others_are_chosen(tmp_path: Path) -> None:
+async def test_connected_i2c_sensor_is_detected_and_others_are_chosen(tmp_path: Path) -> None:
     bench = LinuxBench(tmp_path)
     bench.bus.parts[i2c_chips.HTS221_ADDRESS] = hts221_part()
     controller = Controller(Profile(), MemoryStore(), bench.board, SystemClock(), UTC)

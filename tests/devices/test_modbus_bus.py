@@ -256,7 +256,7 @@ async def line(slave: MisbehavingSlave) -> Any:
     ],
     ids=["good", "noise before", "another slave", "echo", "exception", "wrong checksum before"],
 )
-async def test_the_answer_is_found_in_what_a_line_delivers(
+async def test_answer_is_found_in_what_a_line_delivers(
     slave: MisbehavingSlave, line: SerialLine, response: bytes, answer: Answer
 ) -> None:
     slave.says = lambda request: response
@@ -284,7 +284,7 @@ async def test_without_an_answer_the_slave_counts_as_silent(
     assert await line.ask(FAST, SLAVE, ASKED) == ANSWER
 
 
-async def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
+async def test_answer_that_comes_too_late_is_not_taken_for_the_next(
     slave: MisbehavingSlave, line: SerialLine
 ) -> None:
     assert await line.ask(FAST, SLAVE, ASKED) == NoAnswer()
@@ -293,7 +293,7 @@ async def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
     assert await line.ask(FAST, SLAVE, Read(3, 300, 1)) == ANSWER
 
 
-async def test_an_answer_counts_that_a_busy_controller_finds_at_the_end_of_its_time(
+async def test_answer_counts_that_a_busy_controller_finds_at_the_end_of_its_time(
     slave: MisbehavingSlave, line: SerialLine
 ) -> None:
     def hold_up(request: bytes) -> bytes:
@@ -305,7 +305,7 @@ async def test_an_answer_counts_that_a_busy_controller_finds_at_the_end_of_its_t
     assert await line.ask(FAST, SLAVE, ASKED) == ANSWER
 
 
-async def test_a_port_is_free_after_the_line_was_closed_while_it_opened(
+async def test_port_is_free_after_the_line_was_closed_while_it_opened(
     slave: MisbehavingSlave, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, connect = asyncio.Event(), serialx.create_serial_connection
@@ -329,12 +329,12 @@ async def test_a_port_is_free_after_the_line_was_closed_while_it_opened(
     await other.close()
 
 
-async def test_a_port_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
+async def test_port_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         await SerialLine(str(tmp_path / "ttyUSB9")).ask(FAST, SLAVE, ASKED)
 
 
-async def test_a_port_that_vanishes_is_an_os_error_and_may_come_back(tmp_path: Path) -> None:
+async def test_port_that_vanishes_is_an_os_error_and_may_come_back(tmp_path: Path) -> None:
     slave = MisbehavingSlave()
     path = tmp_path / "ttyUSB0"
     path.symlink_to(slave.path)
@@ -353,7 +353,7 @@ async def test_a_port_that_vanishes_is_an_os_error_and_may_come_back(tmp_path: P
     another.close()
 
 
-async def test_a_port_whose_loss_a_write_notices_first_is_opened_again(
+async def test_port_whose_loss_a_write_notices_first_is_opened_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fails(_: bytes) -> None:

@@ -84,7 +84,7 @@ def test_readings_come_back_after_a_restart_of_the_controller() -> None:
     run_virtually(scenario())
 
 
-async def test_a_bus_that_is_not_there_degrades_the_controller_and_stops_nothing() -> None:
+async def test_bus_that_is_not_there_degrades_the_controller_and_stops_nothing() -> None:
     twin = await LoopTwin.start()
     services = await connect_modbus(twin.controller, "/dev/there-is-no-such-port")
     await twin.ok("/stm.cgi?modbus_sensor=01")

@@ -153,7 +153,7 @@ def test_nothing_is_asked_without_power() -> None:
     run_virtually(scenario())
 
 
-def test_a_version_without_mapping_shows_slot_1_in_order() -> None:
+def test_version_without_mapping_shows_slot_1_in_order() -> None:
     async def scenario() -> None:
         old = defaults(Profile("3.0", "1.58a"))
         settings = replace(old, modbus_slots=(ModbusSlot("GTIL", 7),))
@@ -166,7 +166,7 @@ def test_a_version_without_mapping_shows_slot_1_in_order() -> None:
 
 
 @pytest.mark.parametrize("module", ["GTIL", "SDM630/72D-v2", "DTSU666"])
-def test_a_trouble_begins_at_the_moment_at_which_readings_become_absent(module: str) -> None:
+def test_trouble_begins_at_the_moment_at_which_readings_become_absent(module: str) -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), slots((module, 7)))
         await asyncio.sleep(60.0)
@@ -254,7 +254,7 @@ def test_refused_reading_is_absent_immediately_and_the_rest_continues() -> None:
 
 
 @pytest.mark.parametrize(("code", "words"), sorted(EXCEPTION_WORDS.items()))
-def test_a_module_that_refuses_everything_is_a_trouble_with_code_and_words(
+def test_module_that_refuses_everything_is_a_trouble_with_code_and_words(
     code: int, words: str
 ) -> None:
     async def scenario() -> None:
@@ -356,7 +356,7 @@ def test_silent_module_leaves_two_others_nine_tenths_of_their_rate(
         assert rates[True][slave] >= 0.9 * rates[False][slave]
 
 
-def test_a_module_taken_out_has_no_readings_any_more() -> None:
+def test_module_taken_out_has_no_readings_any_more() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(2.0)
@@ -385,7 +385,7 @@ def test_new_mapping_counts_immediately() -> None:
     run_virtually(scenario())
 
 
-def test_an_unchanged_module_keeps_its_readings_when_another_changes() -> None:
+def test_unchanged_module_keeps_its_readings_when_another_changes() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(2.0)
@@ -397,7 +397,7 @@ def test_an_unchanged_module_keeps_its_readings_when_another_changes() -> None:
     run_virtually(scenario())
 
 
-def test_an_own_device_is_read_with_its_pause_and_its_line() -> None:
+def test_own_device_is_read_with_its_pause_and_its_line() -> None:
     async def scenario() -> None:
         readings = tuple(
             ModbusReading(f"r{n}" if n < 3 else "", "", 10, 100 + 2 * n, 3) for n in range(30)

@@ -104,7 +104,7 @@ def alone() -> Rates:
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_the_others_keep_nine_tenths_of_their_rate(alone: Rates, kind: str) -> None:
+def test_healthy_slaves_keep_nine_tenths_of_their_rate(alone: Rates, kind: str) -> None:
     rounds: list[float] = []
     # The slaves are as quick as before, but the machine may be busier: what they would have
     # answered in the time that they had is what counts. A machine that is busy in one round is not

@@ -263,7 +263,7 @@ async def test_answers_exceptions_and_nonsense_are_distinguished() -> None:
             assert await ask_line(server.address) == answer
 
 
-async def test_a_connection_is_kept_while_answers_come_and_closed_after_a_silence(
+async def test_connection_is_kept_while_answers_come_and_closed_after_a_silence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(modbus_lines, "TCP_ANSWER_S", 0.05)
@@ -291,7 +291,7 @@ async def test_connection_closed_by_the_server_is_opened_again() -> None:
         await line.close()
 
 
-async def test_a_server_that_hangs_up_or_is_not_there_is_an_os_error() -> None:
+async def test_server_that_hangs_up_or_is_not_there_is_an_os_error() -> None:
     async with Server(lambda request: None) as server:
         with pytest.raises(OSError, match="closed by the other side"):
             await ask_line(server.address)
@@ -301,7 +301,7 @@ async def test_a_server_that_hangs_up_or_is_not_there_is_an_os_error() -> None:
         await ask_line("a..b:502")
 
 
-async def test_a_name_that_is_not_known_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_name_that_is_not_known_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
     async def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -310,7 +310,7 @@ async def test_a_name_that_is_not_known_is_an_os_error(monkeypatch: pytest.Monke
         await ask_line("meter.example")
 
 
-async def test_a_host_that_takes_no_connection_in_time_is_an_os_error(
+async def test_host_that_takes_no_connection_in_time_is_an_os_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(modbus_lines, "CONNECT_S", 0.01)
@@ -322,7 +322,7 @@ async def test_a_host_that_takes_no_connection_in_time_is_an_os_error(
             await ask_line(f"127.0.0.1:{busy.getsockname()[1]}")
 
 
-async def test_a_host_that_is_not_there_degrades_the_controller_with_a_sentence() -> None:
+async def test_host_that_is_not_there_degrades_the_controller_with_a_sentence() -> None:
     twin = await LoopTwin.start()
     services = await connect_modbus(twin.controller)
     address = f"127.0.0.1:{free_port()}"

@@ -129,7 +129,7 @@ def test_value_is_written_read_back_and_reported_with_its_requester() -> None:
     at_a_desk(scenario)
 
 
-def test_a_module_that_knows_only_the_other_function_gets_that() -> None:
+def test_module_that_knows_only_the_other_function_gets_that() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.unknown = {6}
         await desk.write(7, is_asked=True)
@@ -138,7 +138,7 @@ def test_a_module_that_knows_only_the_other_function_gets_that() -> None:
     at_a_desk(scenario)
 
 
-def test_a_register_that_needs_a_moment_is_read_again() -> None:
+def test_register_that_needs_a_moment_is_read_again() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.settles_s = 0.3
         await desk.write(7, is_asked=True)
@@ -214,7 +214,7 @@ def test_requested_write_is_answered_soon() -> None:
 
 
 @pytest.mark.parametrize("code", [2, 3, 4])
-def test_a_module_that_refuses_is_not_asked_again(code: int) -> None:
+def test_module_that_refuses_is_not_asked_again(code: int) -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.faults = deque([refusal_of(code)])
         await desk.write(215)
@@ -225,7 +225,7 @@ def test_a_module_that_refuses_is_not_asked_again(code: int) -> None:
 
 
 @pytest.mark.parametrize("code", [5, 6])
-def test_a_module_that_is_busy_is_asked_again(code: int) -> None:
+def test_module_that_is_busy_is_asked_again(code: int) -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.faults = deque([refusal_of(code)])
         await desk.write(215)
@@ -235,7 +235,7 @@ def test_a_module_that_is_busy_is_asked_again(code: int) -> None:
     at_a_desk(scenario)
 
 
-def test_a_rule_that_flutters_writes_once_a_second_and_the_newest_value() -> None:
+def test_rule_that_flutters_writes_once_a_second_and_the_newest_value() -> None:
     async def scenario(desk: Desk) -> None:
         for number in range(100):
             last = desk.write(number)
@@ -248,7 +248,7 @@ def test_a_rule_that_flutters_writes_once_a_second_and_the_newest_value() -> Non
     at_a_desk(scenario)
 
 
-def test_a_newer_value_ends_the_attempts_for_an_older_one() -> None:
+def test_newer_value_ends_the_attempts_for_an_older_one() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.faults = deque([SILENT])
         older = desk.write(1)
@@ -316,7 +316,7 @@ def test_unfit_value_and_fault_are_reported_and_not_retried() -> None:
     at_a_desk(scenario)
 
 
-def test_the_end_of_the_controller_answers_who_waits() -> None:
+def test_end_of_the_controller_answers_who_waits() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.faults = deque([SILENT] * 100)
         running, overtaking = desk.write(1, is_asked=True), desk.write(1, is_asked=True, register=5)
@@ -329,7 +329,7 @@ def test_the_end_of_the_controller_answers_who_waits() -> None:
     at_a_desk(scenario)
 
 
-def test_the_newest_places_are_shown() -> None:
+def test_newest_places_are_shown() -> None:
     async def scenario(desk: Desk) -> None:
         for register in range(SHOWN + 5):
             await desk.write(1, register=register)

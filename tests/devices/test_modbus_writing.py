@@ -95,7 +95,7 @@ def last_write(state: dict[str, Any]) -> tuple[str, float | None]:
         (100, FLOAT, "21500", 21.5),
     ],
 )
-async def test_a_command_writes_and_is_answered_when_it_was_read_back(
+async def test_command_writes_and_is_answered_when_it_was_read_back(
     port: str, register: int, kind: int, sent: str, value: float
 ) -> None:
     async with on_bus(port) as twin:
@@ -116,7 +116,7 @@ async def test_polling_reads_the_written_value(port: str) -> None:
         await shows(twin, "m2", 1.0)
 
 
-async def test_the_audit_shows_who_wrote_and_the_journal_what_came_of_it(port: str) -> None:
+async def test_audit_shows_who_wrote_and_the_journal_what_came_of_it(port: str) -> None:
     async with on_bus(port) as twin:
         await set_up(twin)
         await twin.ok(f"/stm.cgi?mod_write=1*100*{INT16}*215")
@@ -132,7 +132,7 @@ async def test_the_audit_shows_who_wrote_and_the_journal_what_came_of_it(port: s
         assert ("modbus", "215 to slot 1 register 100: written and read back") in texts
 
 
-async def test_a_register_that_the_device_lacks_is_refused_with_code_and_words(port: str) -> None:
+async def test_register_that_the_device_lacks_is_refused_with_code_and_words(port: str) -> None:
     async with on_bus(port) as twin:
         await set_up(twin)
         problem = await twin.refused(f"/stm.cgi?mod_write=1*500*{INT16}*215", 502)
@@ -140,7 +140,7 @@ async def test_a_register_that_the_device_lacks_is_refused_with_code_and_words(p
         assert "Modbus slot 1 register 500" in (await twin.json("/health"))["troubles"]
 
 
-async def test_a_rule_switches_a_coil_on_and_off(port: str) -> None:
+async def test_rule_switches_a_coil_on_and_off(port: str) -> None:
     async with on_bus(port) as twin:
         await set_up(twin)
         await twin.ok("/stm.cgi?mod_write_set1=Valve*1*10*0*1*0")
@@ -220,7 +220,7 @@ async def test_impossible_write_is_refused_before_any_change(request_: str, stat
         assert (await twin.settings())["outputs"][0]["name"] == ""
 
 
-async def test_the_lock_keeps_commands_from_modules_and_lets_rules_through() -> None:
+async def test_lock_keeps_commands_from_modules_and_lets_rules_through() -> None:
     async with on_bus(None) as twin:
         await twin.ok("/stm.cgi?modbus_sensor=06&mod_write_set1=Valve*1*10*0*1*0")
         await twin.ok("/inpa.cgi?event=0*104*0*1*0*0*200*0*0*0*0*0*1*0*0*0&eventon=0*1")
@@ -242,7 +242,7 @@ async def test_modules_of_a_simulated_board_take_everything_in_the_order_of_virt
         assert [driven.value for driven in bench.history if "slot 1" in driven.what] == [18.0, 21.5]
 
 
-async def test_a_real_board_without_a_bus_says_what_to_configure(
+async def test_real_board_without_a_bus_says_what_to_configure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(SimulatedBoard, "bench", None)
@@ -252,7 +252,7 @@ async def test_a_real_board_without_a_bus_says_what_to_configure(
         assert "serial_modbus" in problem["detail"]
 
 
-async def test_a_rule_writes_to_a_device_in_the_network() -> None:
+async def test_rule_writes_to_a_device_in_the_network() -> None:
     with tcp_slaves([{"id": SLAVE, "runs": RUNS}], free_port()) as address:
         async with on_bus(None) as twin:
             await set_up(twin)

@@ -91,7 +91,7 @@ async def impatient() -> AsyncIterator[Bench]:
     await bench.close()
 
 
-async def test_the_modem_is_set_up_and_its_network_is_shown(bench: Bench) -> None:
+async def test_modem_is_set_up_and_its_network_is_shown(bench: Bench) -> None:
     await bench.ready()
     assert bench.modem.status.report() == ModemState(
         state="ready",
@@ -105,14 +105,14 @@ async def test_the_modem_is_set_up_and_its_network_is_shown(bench: Bench) -> Non
     assert bench.other.commands[:3] == ["AT", "ATE0", "AT+CMEE=2"]
 
 
-async def test_the_network_is_looked_at_again_and_again() -> None:
+async def test_network_is_looked_at_again_and_again() -> None:
     bench = Bench(replace(PATIENT, look_s=0.02))
     await bench.ready()
     await until(lambda: bench.other.commands.count("AT+CREG?") >= 4)
     await bench.close()
 
 
-async def test_the_apn_is_given_as_it_was_set_and_again_when_it_changes(bench: Bench) -> None:
+async def test_apn_is_given_as_it_was_set_and_again_when_it_changes(bench: Bench) -> None:
     bench.gsm = Gsm(apn='"internet","user","secret"')
     bench.start()
     await until(lambda: bench.modem.status.apn == "set")
@@ -122,7 +122,7 @@ async def test_the_apn_is_given_as_it_was_set_and_again_when_it_changes(bench: B
     await until(lambda: bench.other.apn == '"other"')
 
 
-async def test_an_apn_that_is_refused_does_not_stop_the_rest(bench: Bench) -> None:
+async def test_apn_that_is_refused_does_not_stop_the_rest(bench: Bench) -> None:
     bench.gsm = Gsm(apn='"internet"')
     bench.other.surprise("AT+CSTT", lambda: bench.other.say("ERROR"))
     bench.start()
@@ -131,14 +131,14 @@ async def test_an_apn_that_is_refused_does_not_stop_the_rest(bench: Bench) -> No
     await bench.modem.send_sms(NUMBER, "still works")
 
 
-async def test_an_sms_goes_to_the_network(bench: Bench) -> None:
+async def test_sms_goes_to_the_network(bench: Bench) -> None:
     await bench.ready()
     await bench.modem.send_sms(NUMBER, "Pump on, 21.5 °C: zażółć")
     await bench.modem.send_sms("501234567", "Pump off")
     assert bench.other.sent == [(NUMBER, "Pump on, 21.5 °C: zażółć"), ("501234567", "Pump off")]
 
 
-async def test_a_long_text_goes_in_parts(bench: Bench) -> None:
+async def test_long_text_goes_in_parts(bench: Bench) -> None:
     await bench.ready()
     await bench.modem.send_sms(NUMBER, LONG_TEXT)
     assert len(bench.other.sent) == 3
@@ -162,7 +162,7 @@ async def test_message_that_the_network_refuses_is_reported(bench: Bench) -> Non
 
 
 @pytest.mark.parametrize("moment", ["AT+CMGS", TEXT])
-async def test_a_message_is_sent_after_the_modem_restarted_in_between(
+async def test_message_is_sent_after_the_modem_restarted_in_between(
     bench: Bench, moment: str
 ) -> None:
     await bench.ready()
@@ -182,7 +182,7 @@ async def test_unnoticed_modem_restart_is_detected_by_the_echo(bench: Bench) -> 
     await until(lambda: bench.received == [(NUMBER, "heard of")])
 
 
-async def test_a_modem_that_says_it_has_booted_is_looked_at(bench: Bench) -> None:
+async def test_modem_that_says_it_has_booted_is_looked_at(bench: Bench) -> None:
     await bench.ready()
     bench.other.forget()
     bench.other.receive(NUMBER, "came during the restart")
@@ -199,7 +199,7 @@ async def test_long_message_continues_with_the_first_unconfirmed_part(bench: Ben
     assert "".join(text for _, text in bench.other.sent) == LONG_TEXT
 
 
-async def test_a_modem_that_always_restarts_when_it_sends_is_given_up(bench: Bench) -> None:
+async def test_modem_that_always_restarts_when_it_sends_is_given_up(bench: Bench) -> None:
     await bench.ready()
     for _ in range(MAX_ATTEMPTS):
         bench.other.surprise("AT+CMGS", bench.other.reset)
@@ -231,7 +231,7 @@ async def test_silence_in_the_middle_fails_the_message_and_the_modem_recovers(
     assert impatient.other.sent == [(NUMBER, "y")]
 
 
-async def test_a_late_answer_is_not_taken_for_the_next_one(impatient: Bench) -> None:
+async def test_late_answer_is_not_taken_for_the_next_one(impatient: Bench) -> None:
     await impatient.ready()
     impatient.other.surprise("AT+CSQ", impatient.other.be_silent)
     assert await impatient.type_command("AT+CSQ") == ["no answer"]
@@ -249,7 +249,7 @@ async def test_a_late_answer_is_not_taken_for_the_next_one(impatient: Bench) -> 
         ("AT+COPS?", "+COPS: 0"),
     ],
 )
-async def test_a_wrong_answer_leaves_a_value_unknown(
+async def test_wrong_answer_leaves_a_value_unknown(
     bench: Bench, command: str, nonsense: str
 ) -> None:
     bench.other.surprise(command, lambda: bench.other.say(nonsense, "OK"))
@@ -259,13 +259,13 @@ async def test_a_wrong_answer_leaves_a_value_unknown(
     assert getattr(shown, values[command]) in (None, "unknown")
 
 
-async def test_a_set_up_that_is_refused_is_tried_again(bench: Bench) -> None:
+async def test_set_up_that_is_refused_is_tried_again(bench: Bench) -> None:
     bench.other.surprise("AT+CNMI", lambda: bench.other.say("+CMS ERROR: SIM busy"))
     await bench.ready()
     assert bench.other.commands.count("AT+CNMI=2,1,0,0,0") == 2
 
 
-async def test_a_sim_card_that_asks_for_its_pin_says_what_to_do(bench: Bench) -> None:
+async def test_sim_card_that_asks_for_its_pin_says_what_to_do(bench: Bench) -> None:
     bench.other.sim = "SIM PIN"
     bench.start()
     await bench.in_state("waiting for the SIM card")
@@ -285,20 +285,20 @@ async def test_missing_sim_card_is_reported(bench: Bench) -> None:
     assert bench.modem.status.sim == "SIM not inserted"
 
 
-async def test_a_network_that_does_not_take_the_card_is_a_trouble(bench: Bench) -> None:
+async def test_network_that_does_not_take_the_card_is_a_trouble(bench: Bench) -> None:
     bench.other.registration = 3
     await bench.ready()
     assert bench.troubles["GSM modem"] == "the SIM card is not in a network: denied."
 
 
-async def test_the_answer_to_a_typed_command_can_be_read(bench: Bench) -> None:
+async def test_answer_to_a_typed_command_can_be_read(bench: Bench) -> None:
     await bench.ready()
     assert await bench.type_command("AT+CSQ") == ["+CSQ: 20,0", "OK"]
     assert await bench.type_command("AT+NONSENSE") == ["ERROR"]
     assert bench.modem.status.full_report().command == "AT+NONSENSE"
 
 
-async def test_a_typed_command_that_asks_for_a_text_is_called_off(bench: Bench) -> None:
+async def test_typed_command_that_asks_for_a_text_is_called_off(bench: Bench) -> None:
     await bench.ready()
     (answer,) = await bench.type_command("AT+CMGS=20")
     assert "requests a text" in answer
@@ -306,7 +306,7 @@ async def test_a_typed_command_that_asks_for_a_text_is_called_off(bench: Bench) 
     assert bench.other.sent == [(NUMBER, "x")]
 
 
-async def test_a_typed_command_during_a_restart_is_answered_with_that(bench: Bench) -> None:
+async def test_typed_command_during_a_restart_is_answered_with_that(bench: Bench) -> None:
     await bench.ready()
     bench.other.surprise("AT+CGMI", bench.other.reset)
     assert await bench.type_command("AT+CGMI") == ["the modem restarted"]
@@ -319,7 +319,7 @@ async def test_unsolicited_lines_of_the_modem_can_be_read(bench: Bench) -> None:
     await until(lambda: any("Balance" in line for line in status.full_report().unasked))
 
 
-async def test_a_received_sms_is_deleted_handed_on_and_answered(bench: Bench) -> None:
+async def test_received_sms_is_deleted_handed_on_and_answered(bench: Bench) -> None:
     bench.reply = "OK OUT 100000"
     await bench.ready()
     bench.other.receive(NUMBER, "1234:out0=1")
@@ -329,7 +329,7 @@ async def test_a_received_sms_is_deleted_handed_on_and_answered(bench: Bench) ->
     assert bench.other.stored == {}
 
 
-async def test_a_long_received_sms_is_one_text(bench: Bench) -> None:
+async def test_long_received_sms_is_one_text(bench: Bench) -> None:
     await bench.ready()
     bench.other.receive(NUMBER, LONG_TEXT)
     await until(lambda: bool(bench.received))
@@ -346,7 +346,7 @@ async def test_messages_received_while_stopped_are_read_at_startup(
     assert bench.received == [(NUMBER, "first"), (NUMBER, "second")]
 
 
-async def test_a_message_is_never_acted_upon_before_it_is_deleted(bench: Bench) -> None:
+async def test_message_is_never_acted_upon_before_it_is_deleted(bench: Bench) -> None:
     await bench.ready()
     bench.other.surprise("AT+CMGD", bench.other.reset)
     bench.other.receive(NUMBER, "toggle")
@@ -369,7 +369,7 @@ async def test_messages_that_cannot_be_deleted_are_left_alone(
     assert bench.received == []
 
 
-async def test_a_message_that_cannot_be_read_is_dropped(bench: Bench) -> None:
+async def test_message_that_cannot_be_read_is_dropped(bench: Bench) -> None:
     bench.other.stored[1] = "0011FF"
     bench.other.receive(NUMBER, "good")
     await bench.ready()
@@ -389,7 +389,7 @@ async def test_messages_fail_immediately_without_a_modem_and_commands_report_it(
     assert modem.status.full_report().answer == ("No GSM modem is connected.",)
 
 
-async def test_a_port_that_is_lost_fails_what_waits(bench: Bench) -> None:
+async def test_port_that_is_lost_fails_what_waits(bench: Bench) -> None:
     await bench.ready()
     bench.other.surprise("AT+CMGS", bench.other.be_silent)
     sending = asyncio.create_task(bench.modem.send_sms(NUMBER, "x"))

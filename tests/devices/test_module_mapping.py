@@ -16,7 +16,7 @@ ITEMS = st.builds(ModbusMapping, st.integers(0, 6), st.integers(0, 29))
 MAPPINGS = st.lists(ITEMS, min_size=30, max_size=30)
 
 
-def test_a_label_shows_the_reading_of_its_slot() -> None:
+def test_label_shows_the_reading_of_its_slot() -> None:
     mapping = (ModbusMapping(1, 2), ModbusMapping(4, 0), ModbusMapping(0, 0), ModbusMapping(1, 9))
     assert map_readings(mapping, {1: (1.0, 2.0, 3.0)}) == {"m1": 3.0, "m4": None}
     assert map_readings(mapping, {4: (21.5,), 5: ()}) == {"m2": 21.5}

@@ -73,7 +73,7 @@ class Bench:
         )
 
 
-async def test_the_panel_shows_the_lines_and_follows_them() -> None:
+async def test_panel_shows_the_lines_and_follows_them() -> None:
     bench = Bench()
     bench.service.show_if_changed()
     await until(lambda: bench.bus.shows("T1 21.5", "", "", ""))
@@ -84,7 +84,7 @@ async def test_the_panel_shows_the_lines_and_follows_them() -> None:
     assert not bench.troubles
 
 
-async def test_a_dark_display_switches_the_panel_off() -> None:
+async def test_dark_display_switches_the_panel_off() -> None:
     bench = Bench()
     bench.service.show_if_changed()
     await until(lambda: bench.bus.lit)
@@ -94,7 +94,7 @@ async def test_a_dark_display_switches_the_panel_off() -> None:
     await bench.service.close()
 
 
-async def test_a_panel_that_was_missing_is_set_up_when_it_answers() -> None:
+async def test_panel_that_was_missing_is_set_up_when_it_answers() -> None:
     bench = Bench()
     bench.bus.is_there = False
     bench.service.show_if_changed()
@@ -127,7 +127,7 @@ async def test_pulled_adapter_is_reported_though_nothing_changes(tmp_path: Path)
     await service.close()
 
 
-async def test_the_panel_is_dark_and_the_bus_free_at_the_end() -> None:
+async def test_panel_is_dark_and_the_bus_free_at_the_end() -> None:
     bench = Bench()
     bench.service.show_if_changed()
     await until(lambda: bench.bus.lit)
@@ -139,7 +139,7 @@ async def test_the_panel_is_dark_and_the_bus_free_at_the_end() -> None:
 # --- board check ----------------------------------------------------------------------------------
 
 
-def test_a_check_says_whether_the_display_answers_and_leaves_it_alone() -> None:
+def test_check_says_whether_the_display_answers_and_leaves_it_alone() -> None:
     bus, panel = FakeI2cBus(), RegisterPart({})
     bus.parts[0x3C] = panel
     [found] = display_checks(OledWiring(bus=1), lambda number: bus)
@@ -147,13 +147,13 @@ def test_a_check_says_whether_the_display_answers_and_leaves_it_alone() -> None:
     assert (panel.written, bus.closed) == ([], True)
 
 
-def test_a_check_says_what_to_do_about_a_display_that_does_not_answer() -> None:
+def test_check_says_what_to_do_about_a_display_that_does_not_answer() -> None:
     [found] = display_checks(OledWiring(bus=1, address=0x3D), lambda number: FakeI2cBus())
     assert not found.is_good
     assert "does not answer; check its wires, its supply and the address." in found.text
 
 
-def test_a_check_says_when_the_bus_of_the_display_is_missing() -> None:
+def test_check_says_when_the_bus_of_the_display_is_missing() -> None:
     def no_bus(number: int) -> FakeI2cBus:
         raise Unusable(f"/dev/i2c-{number} is not there; check the wiring.")
 

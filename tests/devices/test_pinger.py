@@ -62,7 +62,7 @@ def may_ping() -> None:
 
 @pytest.mark.usefixtures("may_ping")
 @pytest.mark.parametrize("host", [HERE, "localhost"])
-async def test_a_host_that_is_there_answers_in_milliseconds(pings: Pings, host: str) -> None:
+async def test_host_that_is_there_answers_in_milliseconds(pings: Pings, host: str) -> None:
     pings.send(2, host)
     entry, milliseconds = await pings.answer()
     assert entry == 2
@@ -80,7 +80,7 @@ async def test_pings_of_several_entries_run_side_by_side(pings: Pings) -> None:
 
 
 @pytest.mark.usefixtures("may_ping")
-async def test_a_new_ping_of_an_entry_ends_the_one_before(pings: Pings) -> None:
+async def test_new_ping_of_an_entry_ends_the_one_before(pings: Pings) -> None:
     pings.send(0, HERE)
     pings.send(0, HERE)
     await pings.answer()
@@ -89,7 +89,7 @@ async def test_a_new_ping_of_an_entry_ends_the_one_before(pings: Pings) -> None:
     assert pings.answers.empty()
 
 
-async def test_a_host_that_cannot_be_reached_is_no_answer_and_not_logged(
+async def test_host_that_cannot_be_reached_is_no_answer_and_not_logged(
     pings: Pings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def unreachable(*_: object, **__: object) -> None:
@@ -101,7 +101,7 @@ async def test_a_host_that_cannot_be_reached_is_no_answer_and_not_logged(
     assert caplog.records == []
 
 
-async def test_a_name_that_cannot_be_found_is_no_answer_and_logged_once(
+async def test_name_that_cannot_be_found_is_no_answer_and_logged_once(
     pings: Pings, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)

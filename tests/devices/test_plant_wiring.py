@@ -53,7 +53,7 @@ def test_every_kind_can_be_written_on_the_wire_and_in_a_file(kind: str) -> None:
         if field.default is REQUIRED
     ],
 )
-def test_a_required_field_that_is_missing_is_named(kind: str, name: str) -> None:
+def test_required_field_that_is_missing_is_named(kind: str, name: str) -> None:
     error = mistake(kind, **{name: REQUIRED})
     assert error.field == name
     assert f"A {kind} needs {name}" in error.detail
@@ -86,7 +86,7 @@ def test_a_required_field_that_is_missing_is_named(kind: str, name: str) -> None
         ("meter", "watts", -1),
     ],
 )
-def test_a_value_that_is_not_possible_is_refused_with_what_is(
+def test_value_that_is_not_possible_is_refused_with_what_is(
     kind: str, name: str, value: Any
 ) -> None:
     error = mistake(kind, **{name: value})
@@ -94,20 +94,20 @@ def test_a_value_that_is_not_possible_is_refused_with_what_is(
     assert error.allowed
 
 
-def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
+def test_unknown_kind_is_refused_with_the_known_ones() -> None:
     assert mistake("volcano").allowed == "room, tank, load, meter"
 
 
-def test_an_unknown_field_is_refused_with_the_known_ones() -> None:
+def test_unknown_field_is_refused_with_the_known_ones() -> None:
     error = mistake("load", colour="red")
     assert (error.field, error.allowed) == ("colour", "switch, reading, on, off")
 
 
-def test_a_room_is_not_its_own_outside() -> None:
+def test_room_is_not_its_own_outside() -> None:
     assert mistake("room", outside="DS1").field == "outside"
 
 
-def test_a_tank_that_nothing_notices_is_refused() -> None:
+def test_tank_that_nothing_notices_is_refused() -> None:
     assert mistake("tank", reading=REQUIRED).allowed == "a reading, a switch, or both"
 
 
@@ -116,6 +116,6 @@ def test_more_pulses_than_an_input_can_see_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["load*switch", "load*switch:OUT0*switch:OUT1", "load*"])
-def test_a_text_that_is_no_list_of_fields_is_refused(text: str) -> None:
+def test_text_that_is_no_list_of_fields_is_refused(text: str) -> None:
     with pytest.raises(BadPlant, match="NAME:VALUE"):
         plant_from_text(text)

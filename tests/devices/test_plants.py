@@ -70,7 +70,7 @@ def live(plant: Plant, until: float) -> list[tuple[float, dict[str, float]]]:
 
 
 @given(temperatures, temperatures, st.floats(1, 1e6), st.lists(st.floats(0, 1e5), max_size=20))
-def test_an_approach_in_small_steps_ends_where_one_step_does(
+def test_approach_in_small_steps_ends_where_one_step_does(
     start: float, end: float, time_constant_s: float, steps: list[float]
 ) -> None:
     value = start
@@ -80,7 +80,7 @@ def test_an_approach_in_small_steps_ends_where_one_step_does(
 
 
 @given(temperatures, temperatures, st.floats(1, 1e6), st.floats(0, 1e9))
-def test_an_approach_never_overshoots(
+def test_approach_never_overshoots(
     start: float, end: float, time_constant_s: float, elapsed_s: float
 ) -> None:
     value = approach(start, end, time_constant_s, elapsed_s)
@@ -88,14 +88,12 @@ def test_an_approach_never_overshoots(
 
 
 @given(st.floats(0, 1000), rates, st.floats(0, 1e9))
-def test_a_level_stays_within_its_tank(level: float, rate: float, elapsed_s: float) -> None:
+def test_level_stays_within_its_tank(level: float, rate: float, elapsed_s: float) -> None:
     assert 0 <= level_after(level, rate, 1000.0, elapsed_s) <= 1000
 
 
 @given(st.floats(0, 1000), st.floats(0, 1000), st.floats(0.001, 100))
-def test_a_level_is_at_the_mark_when_it_is_due_there(
-    level: float, mark: float, rate: float
-) -> None:
+def test_level_is_at_the_mark_when_it_is_due_there(level: float, mark: float, rate: float) -> None:
     towards = rate if mark >= level else -rate
     elapsed_s = seconds_until(mark, level, towards)
     assert level_after(level, towards, 1000.0, elapsed_s) == pytest.approx(mark, abs=1e-6)
@@ -104,17 +102,17 @@ def test_a_level_is_at_the_mark_when_it_is_due_there(
 # --- room -----------------------------------------------------------------------------------------
 
 
-def test_a_room_begins_as_warm_as_it_is_outside() -> None:
+def test_room_begins_as_warm_as_it_is_outside() -> None:
     assert room().begin(0.0, OFF) == {"DS1": 5.0}
 
 
-def test_a_heated_room_does_63_percent_of_the_way_in_the_time_constant() -> None:
+def test_heated_room_does_63_percent_of_the_way_in_the_time_constant() -> None:
     heated = room()
     heated.begin(0.0, ON)
     assert heated.tick(3600.0) == {"DS1": round(5 + 30 * (1 - exp(-1)), 2)}
 
 
-def test_a_room_is_as_exact_after_one_step_of_hours_as_after_thousands() -> None:
+def test_room_is_as_exact_after_one_step_of_hours_as_after_thousands() -> None:
     jumped, sampled = room(), room()
     for plant in (jumped, sampled):
         plant.begin(0.0, ON)
@@ -125,7 +123,7 @@ def test_a_room_is_as_exact_after_one_step_of_hours_as_after_thousands() -> None
     assert jumped.tick(20_000.5) == sampled.tick(20_000.5)
 
 
-def test_a_room_is_sampled_at_its_period_while_it_moves_and_not_at_rest() -> None:
+def test_room_is_sampled_at_its_period_while_it_moves_and_not_at_rest() -> None:
     plant = room(sample=10.0)
     plant.begin(100.0, OFF)
     assert plant.next_deadline() is None
@@ -136,7 +134,7 @@ def test_a_room_is_sampled_at_its_period_while_it_moves_and_not_at_rest() -> Non
     assert plant.next_deadline() is None
 
 
-def test_a_heater_that_flutters_does_not_put_samples_off() -> None:
+def test_heater_that_flutters_does_not_put_samples_off() -> None:
     plant = room(sample=10.0)
     plant.begin(0.0, ON)
     for second in range(1, 10):
@@ -159,22 +157,22 @@ def test_outside_is_twenty_degrees_until_its_reading_is_known() -> None:
 # --- tank -----------------------------------------------------------------------------------------
 
 
-def test_a_tank_shows_the_distance_to_the_surface_and_its_switch() -> None:
+def test_tank_shows_the_distance_to_the_surface_and_its_switch() -> None:
     assert tank().begin(0.0, OFF) == {"DISTANCE": 500.0, "INPD1": 1}
     assert tank(start=960.0).begin(0.0, OFF) == {"DISTANCE": 40.0, "INPD1": 0}
 
 
-def test_a_tank_on_an_analog_input_gives_its_volts_when_full() -> None:
+def test_tank_on_an_analog_input_gives_its_volts_when_full() -> None:
     assert tank(reading="INPA2", switch=None).begin(0.0, OFF) == {"INPA2": 1.65}
 
 
-def test_the_switch_closes_at_the_moment_the_level_reaches_it() -> None:
+def test_switch_closes_at_the_moment_the_level_reaches_it() -> None:
     plant = tank(reading=None)
     plant.begin(0.0, ON)
     assert live(plant, 1e6) == [(300.0, {"INPD1": 0})]
 
 
-def test_the_switch_opens_a_band_below_so_that_it_does_not_chatter() -> None:
+def test_switch_opens_a_band_below_so_that_it_does_not_chatter() -> None:
     plant = tank(reading=None)
     plant.begin(0.0, ON)
     live(plant, 300.0)
@@ -182,7 +180,7 @@ def test_the_switch_opens_a_band_below_so_that_it_does_not_chatter() -> None:
     assert live(plant, 1e6) == [(320.0, {"INPD1": 1})]
 
 
-def test_a_full_or_empty_tank_asks_for_no_time() -> None:
+def test_full_or_empty_tank_asks_for_no_time() -> None:
     for inputs, end in ((ON, 0.0), (OFF, 1000.0)):
         plant = tank()
         plant.begin(0.0, inputs)
@@ -201,7 +199,7 @@ def test_negative_rates_make_a_sump() -> None:
 @given(
     st.lists(st.tuples(st.floats(0.001, 5000), st.sampled_from([0.0, 0.25, 0.5, 1.0])), max_size=30)
 )
-def test_the_switch_agrees_with_the_level_whatever_the_pump_does(
+def test_switch_agrees_with_the_level_whatever_the_pump_does(
     moves: list[tuple[float, float]],
 ) -> None:
     plant = tank()
@@ -223,21 +221,21 @@ def test_the_switch_agrees_with_the_level_whatever_the_pump_does(
 # --- load and meter -------------------------------------------------------------------------------
 
 
-def test_a_load_shows_after_the_reaction_time_and_never_in_the_same_instant() -> None:
+def test_load_shows_after_the_reaction_time_and_never_in_the_same_instant() -> None:
     plant = Load("OUT0", "INPA1", on=1.5, off=0.1)
     assert plant.begin(0.0, OFF) == {"INPA1": 0.1}
     plant.put("OUT0", 1.0, 5.0)
     assert live(plant, 1e6) == [(5.0 + REACTION_S, {"INPA1": 1.5})]
 
 
-def test_a_load_on_pwm_is_in_between() -> None:
+def test_load_on_pwm_is_in_between() -> None:
     plant = Load("PWM0", "m1", on=200.0, off=0.0)
     plant.begin(0.0, OFF)
     plant.put("PWM0", 0.3, 1.0)
     assert live(plant, 2.0)[0][1] == {"m1": 60.0}
 
 
-def test_a_meter_pulses_once_for_its_part_of_a_kilowatt_hour() -> None:
+def test_meter_pulses_once_for_its_part_of_a_kilowatt_hour() -> None:
     plant = Meter("OUT0", "INPD2", watts=1000.0, pulses=3600.0, standby=0.0)
     assert plant.begin(0.0, ON) == {"INPD2": 1}
     assert live(plant, 2.5) == [
@@ -248,7 +246,7 @@ def test_a_meter_pulses_once_for_its_part_of_a_kilowatt_hour() -> None:
     ]
 
 
-def test_a_meter_without_power_asks_for_no_time_and_keeps_what_was_begun() -> None:
+def test_meter_without_power_asks_for_no_time_and_keeps_what_was_begun() -> None:
     plant = Meter("OUT0", "INPD2", watts=1000.0, pulses=3600.0, standby=0.0)
     plant.begin(0.0, ON)
     plant.put("OUT0", 0.0, 0.75)
@@ -258,7 +256,7 @@ def test_a_meter_without_power_asks_for_no_time_and_keeps_what_was_begun() -> No
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 50), st.sampled_from([0.0, 0.5, 1.0])), max_size=30))
-def test_a_meter_loses_no_energy_when_the_load_is_switched(
+def test_meter_loses_no_energy_when_the_load_is_switched(
     moves: list[tuple[float, float]],
 ) -> None:
     plant = Meter("PWM0", "INPD1", watts=1000.0, pulses=3600.0, standby=100.0)
@@ -288,7 +286,7 @@ def test_pulses_missed_in_a_long_absence_are_not_made_up_for_in_a_burst() -> Non
 # --- all of them ----------------------------------------------------------------------------------
 
 
-def test_the_earliest_deadline_of_all_plants_counts() -> None:
+def test_earliest_deadline_of_all_plants_counts() -> None:
     plants = Plants()
     assert plants.next_due is None
     plants.wire(room(sample=60.0), 0.0, ON)
@@ -297,7 +295,7 @@ def test_the_earliest_deadline_of_all_plants_counts() -> None:
     assert plants.tick(60.0).keys() == {"DS1"}
 
 
-def test_a_plant_takes_its_reading_over_from_the_one_before() -> None:
+def test_plant_takes_its_reading_over_from_the_one_before() -> None:
     plants = Plants()
     plants.wire(room(sample=5.0), 0.0, ON)
     plants.wire(Load("OUT0", "INPA1", on=1.0, off=0.0), 0.0, ON)

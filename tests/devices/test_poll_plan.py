@@ -73,7 +73,7 @@ class Bus:
         return self
 
 
-def test_an_empty_bus_has_no_turn() -> None:
+def test_empty_bus_has_no_turn() -> None:
     assert PollPlan({}, 5.0).next(5.0) is None
     assert PollPlan({1: Work(0)}, 5.0).next(5.0) is None
 
@@ -87,12 +87,12 @@ def test_slaves_take_turns_by_the_request() -> None:
     ]
 
 
-def test_a_fast_bus_is_read_once_in_the_period() -> None:
+def test_fast_bus_is_read_once_in_the_period() -> None:
     bus = Bus({1: Work(4)}, {1: 0.01}).live(100.0)
     assert bus.answers[1] == pytest.approx(4 * 100 / PERIOD_S, abs=4)
 
 
-def test_the_pause_of_a_slave_does_not_hold_up_the_others() -> None:
+def test_pause_of_a_slave_does_not_hold_up_the_others() -> None:
     bus = Bus({1: Work(10, 5.0), 2: Work(1)}, {1: 0.05, 2: 0.05}).live(100.0)
     moments = [at for at, slave, _ in bus.note_request if slave == 1]
     assert all(b - a >= 5.0 for a, b in zip(moments, moments[1:], strict=False))
@@ -138,7 +138,7 @@ def test_one_slow_slave_of_three_leaves_the_others_nine_tenths(
 
 
 @for_each("others_s", [0.03, 0.05, 0.1, 0.13])
-def test_others_may_think_a_while_themselves(others_s: float) -> None:
+def test_other_slaves_may_take_their_time(others_s: float) -> None:
     alone = rates({1: others_s, 3: others_s}, 14)
     beside = rates({1: others_s, 2: others_s + 0.2, 3: others_s}, 14)
     for slave in (1, 3):
@@ -156,7 +156,7 @@ def test_one_refusing_slave_of_three_leaves_the_others_nine_tenths(
         assert beside[slave] >= 0.9 * alone[slave]
 
 
-def test_a_late_answer_now_and_then_does_not_make_a_slave_slow() -> None:
+def test_late_answer_now_and_then_does_not_make_a_slave_slow() -> None:
     works = {slave: Work(14) for slave in (1, 2)}
     bus = Bus(works, {1: 1.0, 2: QUICK_S}, line_s=LINE_S)
     for number in range(3000):
@@ -165,7 +165,7 @@ def test_a_late_answer_now_and_then_does_not_make_a_slave_slow() -> None:
     assert bus.answers[1] >= 0.7 * bus.answers[2]
 
 
-def test_a_slow_slave_gets_what_the_others_leave_and_a_little_for_sure() -> None:
+def test_slow_slave_gets_what_the_others_leave_and_a_little_for_sure() -> None:
     assert rates({1: 0.25, 2: QUICK_S}, 1)[1] == pytest.approx(LIVED_S, abs=2)
     busy = Bus({1: Work(5), 2: Work(30), 3: Work(30)}, {1: 0.45, 2: 0.05, 3: 0.05}).live(600.0)
     assert busy.answers[1] * 0.45 >= 0.04 * busy.now
@@ -215,14 +215,14 @@ def test_requests_in_the_place_of_one_have_their_turns() -> None:
     assert [request for _, _, request in bus.note_request] == [1, 2, 3, 0]
 
 
-def test_a_slave_without_requests_can_be_silent_to_others_requests() -> None:
+def test_slave_without_requests_can_be_silent_to_others_requests() -> None:
     plan = PollPlan({1: Work(0), 2: Work(1)}, 0.0)
     plan.was_silent(1, 0.5, 1.0)
     plan.was_silent(2, 0.5, 1.0)
     assert (plan.late_until(1), plan.late_until(2)) == (float("-inf"), 1.0 + LATE_S)
 
 
-def test_a_silent_slave_is_still_asked() -> None:
+def test_silent_slave_is_still_asked() -> None:
     bus = Bus({1: Work(1), 2: Work(1)}, {1: None, 2: 0.1}).live(600.0)
     moments = [at for at, slave, _ in bus.note_request if slave == 1]
     assert max(b - a for a, b in zip(moments, moments[1:], strict=False)) < 20.0
@@ -237,13 +237,13 @@ def test_one_lost_answer_costs_a_slave_only_the_wait_for_late_answers() -> None:
     assert second - first == pytest.approx(TIMEOUT_S + LATE_S)
 
 
-def test_a_silent_slave_is_left_alone_until_late_answers_have_passed() -> None:
+def test_silent_slave_is_left_alone_until_late_answers_have_passed() -> None:
     bus = Bus({1: Work(5), 2: Work(5)}, {1: None, 2: 0.1}).live(300.0)
     moments = [at for at, slave, _ in bus.note_request if slave == 1]
     assert all(b - a >= TIMEOUT_S + LATE_S for a, b in zip(moments, moments[1:], strict=False))
 
 
-def test_after_a_silence_the_next_request_has_its_turn() -> None:
+def test_next_request_has_its_turn_after_a_silence() -> None:
     # A device may be silent about one register only.
     bus = Bus({1: Work(3)}, {1: None}).live(60.0)
     assert [request for _, _, request in bus.note_request][:4] == [0, 1, 2, 0]

@@ -56,14 +56,14 @@ async def site() -> AsyncIterator[Site]:
     other.close()
 
 
-async def test_the_modem_is_shown_in_the_state(site: Site) -> None:
+async def test_modem_is_shown_in_the_state(site: Site) -> None:
     await site.with_modem()
     modem = (await site.twin.state())["modem"]
     assert (modem["state"], modem["signal_dbm"], modem["registration"]) == ("ready", -73, "home")
     assert await site.twin.json("/health") == {"status": "ok", "board": "simulated"}
 
 
-async def test_the_answer_to_gsmcmd_can_be_read_by_the_administrator(site: Site) -> None:
+async def test_answer_to_gsmcmd_can_be_read_by_the_administrator(site: Site) -> None:
     await site.with_modem()
     await site.twin.ok("/stm.cgi?gsmcmd=AT%2BCSQ")
     await until(lambda: site.modem().answer is not None)
@@ -72,7 +72,7 @@ async def test_the_answer_to_gsmcmd_can_be_read_by_the_administrator(site: Site)
     assert "answer" not in (await site.twin.state())["modem"]
 
 
-async def test_an_sms_with_the_code_switches_and_is_answered(site: Site) -> None:
+async def test_sms_with_the_code_switches_and_is_answered(site: Site) -> None:
     await site.twin.ok("/stm.cgi?gsmcode=4711")
     await site.with_modem()
     site.other.receive("+48600000001", "1234:out0=1")
@@ -82,7 +82,7 @@ async def test_an_sms_with_the_code_switches_and_is_answered(site: Site) -> None
     assert await site.twin.outputs() == "000100"
 
 
-async def test_a_rule_sends_its_texts_to_all_recipients(site: Site) -> None:
+async def test_rule_sends_its_texts_to_all_recipients(site: Site) -> None:
     await site.twin.ok("/stm.cgi?gsmnumber2=+48500000001:+48500000002")
     await site.twin.ok("/stm.cgi?gsmsms2=Door%20open*Door%20closed")
     await site.twin.ok("/inpa.cgi?event=0*104*0*1*0*0*33*0*0*0*0*0*0*0*0*0&eventon=0*1")
@@ -97,7 +97,7 @@ async def test_a_rule_sends_its_texts_to_all_recipients(site: Site) -> None:
     ]
 
 
-async def test_a_test_sms_goes_to_the_recipients_of_the_first_slot(site: Site) -> None:
+async def test_test_sms_goes_to_the_recipients_of_the_first_slot(site: Site) -> None:
     await site.twin.ok("/stm.cgi?gsmnumber1=+48500000001:500000002")
     await site.with_modem()
     await site.twin.ok("/stm.cgi?gsmsendsms")
@@ -105,7 +105,7 @@ async def test_a_test_sms_goes_to_the_recipients_of_the_first_slot(site: Site) -
     assert [number for number, _ in site.other.sent] == ["+48500000001", "500000002"]
 
 
-async def test_the_modem_recovers_from_a_reset_in_the_middle_of_it_all(site: Site) -> None:
+async def test_modem_recovers_from_a_reset_in_the_middle_of_it_all(site: Site) -> None:
     await site.twin.ok("/stm.cgi?gsmcode=4711")
     await site.with_modem()
     site.other.surprise("AT+CMGD", site.other.reset)
@@ -132,7 +132,7 @@ async def test_choosing_a_sensor_instead_of_the_modem_reads_it(site: Site) -> No
     await until(lambda: site.built.controller.engine.values["DISTANCE"] is None)
 
 
-async def test_a_missing_port_degrades_the_health_and_the_rest_runs(tmp_path: Path) -> None:
+async def test_missing_port_degrades_the_health_and_the_rest_runs(tmp_path: Path) -> None:
     built = await build_on(str(tmp_path / "ttyUSB7"))
     twin = LoopTwin(built.controller, built.web)
     await twin.ok("/stm.cgi?usart_sensor=4")

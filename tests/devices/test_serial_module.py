@@ -116,7 +116,7 @@ async def test_unprompted_sensor_is_read_among_garbage(bench: Bench) -> None:
     assert bench.values == {"PM2.5": None, "PM10.0": None}
 
 
-async def test_a_sensor_that_answers_is_asked_again_and_again(bench: Bench) -> None:
+async def test_sensor_that_answers_is_asked_again_and_again(bench: Bench) -> None:
     service = bench.service(period_s=0.01)
     service.start(with_module(MHZ19))
     await bench.hears(serial_sensors.MHZ19_REQUEST * 3)
@@ -145,7 +145,7 @@ async def test_readings_that_are_stale_are_absent_until_new_ones_come(bench: Ben
     await service.close()
 
 
-async def test_a_sensor_that_speaks_again_is_no_trouble_any_more(bench: Bench) -> None:
+async def test_sensor_that_speaks_again_is_no_trouble_any_more(bench: Bench) -> None:
     service = bench.service(stale_s=0.1)
     service.start(with_module(SDS011))
     await until(lambda: "serial module" in bench.troubles)
@@ -169,7 +169,7 @@ async def test_sensor_that_stopped_measuring_is_restarted(bench: Bench) -> None:
     await service.close()
 
 
-async def test_a_scanned_code_stays_until_the_next_one(bench: Bench) -> None:
+async def test_scanned_code_stays_until_the_next_one(bench: Bench) -> None:
     service = bench.service()
     service.start(with_module("bar/QR code scanner"))
     # Nothing shows when a scanner's port is open; people scan until it beeps.
@@ -194,7 +194,7 @@ async def test_choosing_another_module_reopens_the_port(bench: Bench) -> None:
     await service.close()
 
 
-async def test_a_missing_port_is_a_trouble_until_it_is_there(bench: Bench, tmp_path: Path) -> None:
+async def test_missing_port_is_a_trouble_until_it_is_there(bench: Bench, tmp_path: Path) -> None:
     link = tmp_path / "ttyUSB0"
     service = bench.service(str(link))
     service.start(with_module(SDS011))
@@ -208,7 +208,7 @@ async def test_a_missing_port_is_a_trouble_until_it_is_there(bench: Bench, tmp_p
     await service.close()
 
 
-async def test_a_port_that_is_lost_is_opened_again_when_it_is_back(tmp_path: Path) -> None:
+async def test_port_that_is_lost_is_opened_again_when_it_is_back(tmp_path: Path) -> None:
     first, second = Bench(), Bench()
     link = tmp_path / "ttyUSB0"
     link.symlink_to(first.path)

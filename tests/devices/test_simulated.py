@@ -44,7 +44,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_a_bare_board_is_never_due(bench: Bench) -> None:
+def test_bare_board_is_never_due(bench: Bench) -> None:
     bench.board.set_readings({"DS1": 20.0, "INPD1": 0})
     bench.board.drive_output(0, True)
     bench.board.drive_pwm(0, 0.5)
@@ -56,7 +56,7 @@ def test_new_plant_shows_its_readings_immediately(bench: Bench) -> None:
     assert bench.heard == [{"DS1": 5.0}]
 
 
-def test_a_plant_takes_outputs_as_it_finds_them(bench: Bench) -> None:
+def test_plant_takes_outputs_as_it_finds_them(bench: Bench) -> None:
     bench.board.drive_pwm(0, 1.0)
     bench.wire(ROOM)
     bench.wait(36_000)
@@ -71,7 +71,7 @@ def test_only_what_changed_is_reported(bench: Bench) -> None:
     assert bench.heard == [{"DISTANCE": 499.0}, {"DISTANCE": 498.0}]
 
 
-def test_an_unplugged_sensor_stays_unplugged_whatever_its_plant_does(bench: Bench) -> None:
+def test_unplugged_sensor_stays_unplugged_whatever_its_plant_does(bench: Bench) -> None:
     bench.wire(ROOM)
     bench.board.set_readings({"DS1": None})
     bench.board.drive_pwm(0, 1.0)
@@ -94,7 +94,7 @@ def test_plugging_in_where_no_plant_is_changes_nothing(bench: Bench) -> None:
     assert bench.readings()["DS1"] is None
 
 
-def test_a_value_set_by_hand_lasts_until_the_plant_moves(bench: Bench) -> None:
+def test_value_set_by_hand_lasts_until_the_plant_moves(bench: Bench) -> None:
     bench.wire(ROOM)
     bench.board.set_readings({"DS1": 50.0})
     bench.wait(3600)
@@ -104,7 +104,7 @@ def test_a_value_set_by_hand_lasts_until_the_plant_moves(bench: Bench) -> None:
     assert bench.readings()["DS1"] == pytest.approx(5.5, abs=0.02)
 
 
-def test_a_room_in_a_house_follows_the_house(bench: Bench) -> None:
+def test_room_in_a_house_follows_the_house(bench: Bench) -> None:
     bench.wire("room*heater:PWM0*reading:DS2*outside:5*power:30*time_constant:60")
     bench.wire("room*heater:PWM1*reading:DS1*outside:DS2*power:10*time_constant:60")
     bench.board.drive_pwm(0, 0.5)
@@ -123,7 +123,7 @@ def test_without_plants_readings_stay_as_they_are(bench: Bench) -> None:
     assert bench.readings()["DS1"] == before
 
 
-def test_a_load_that_switches_itself_off_does_not_hold_time_still(bench: Bench) -> None:
+def test_load_that_switches_itself_off_does_not_hold_time_still(bench: Bench) -> None:
     bench.wire("load*switch:OUT0*reading:INPA1*on:1")
     bench.board.connect(lambda news: bench.board.drive_output(0, not news.get("INPA1")))
     bench.board.drive_output(0, True)
@@ -141,7 +141,7 @@ def answers(bench: Bench) -> list[tuple[float, int, float | None]]:
     return heard
 
 
-def test_a_host_answers_after_its_milliseconds(bench: Bench) -> None:
+def test_host_answers_after_its_milliseconds(bench: Bench) -> None:
     heard = answers(bench)
     bench.board.hosts.set_answer("router", 250.0)
     bench.board.hosts.ping(PingHost(3, "router", 2.0))
@@ -161,7 +161,7 @@ def test_host_without_a_simulated_answer_is_silent(bench: Bench) -> None:
     assert heard == []
 
 
-def test_an_answer_after_the_timeout_is_none(bench: Bench) -> None:
+def test_answer_after_the_timeout_is_none(bench: Bench) -> None:
     heard = answers(bench)
     bench.board.hosts.set_answer("router", 3000.0)
     bench.board.hosts.ping(PingHost(0, "router", 2.0))
@@ -169,7 +169,7 @@ def test_an_answer_after_the_timeout_is_none(bench: Bench) -> None:
     assert heard == []
 
 
-def test_a_new_ping_of_an_entry_ends_the_one_before(bench: Bench) -> None:
+def test_new_ping_of_an_entry_ends_the_one_before(bench: Bench) -> None:
     heard = answers(bench)
     bench.board.hosts.set_answer("far", 1000.0)
     bench.board.hosts.set_answer("near", 10.0)

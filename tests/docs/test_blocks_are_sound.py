@@ -186,7 +186,7 @@ def test_every_command_line_in_the_text_exists(document: Path) -> None:
     assert [words for words in calls if unknown_words(words)] == []
 
 
-def test_a_command_line_that_does_not_exist_is_found() -> None:
+def test_command_line_that_does_not_exist_is_found() -> None:
     assert unknown_words(["run", "--port", "1", "--warp"]) == ["--warp"]
     assert unknown_words(["backup", "shew", "x.bin"]) == ["shew"]
     assert unknown_words(["config", "check|example"]) == []

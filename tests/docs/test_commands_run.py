@@ -63,7 +63,7 @@ def test_failing_command_fails_its_page(tmp_path: Path) -> None:
         ("missing", "words", 1),
     ],
 )
-def test_a_command_without_its_effect_fails_the_run_of_its_page(
+def test_command_without_its_effect_fails_the_run_of_its_page(
     where: str, text: str, status: int, tmp_path: Path
 ) -> None:
     code = "echo all is well\necho some words > written\n"

@@ -68,7 +68,7 @@ def test_prometheus_accepts_the_rules() -> None:
 
 
 @pytest.mark.parametrize("path", DASHBOARDS, ids=lambda it: it.stem)
-def test_the_panels_of_a_dashboard_do_not_overlap(path: Path) -> None:
+def test_panels_of_a_dashboard_do_not_overlap(path: Path) -> None:
     dashboard = read(path)
     cells: list[tuple[int, int]] = []
     for panel in dashboard["panels"]:

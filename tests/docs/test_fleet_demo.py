@@ -85,7 +85,7 @@ def answer(line: str, ports: dict[int, int]) -> str:
 
 @pytest.mark.thorough
 @pytest.mark.needs_program("curl")
-def test_the_first_try_of_the_guide_goes_as_it_says(tmp_path: Path) -> None:
+def test_first_try_of_the_guide_goes_as_it_says(tmp_path: Path) -> None:
     if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
         pytest.skip("PostgreSQL is not installed")
     start, then = [one for one in blocks(GUIDE) if one.language == "sh"][:2]

@@ -11,7 +11,7 @@ ALL = "/json/all.json"
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_the_request_after_one_whose_connection_broke_gets_its_answer(keeps: bool) -> None:
+def test_request_after_one_whose_connection_broke_gets_its_answer(keeps: bool) -> None:
     with Twin() as twin:
         client = ApiClient(twin.url, keeps=keeps)
         assert client.request("GET", ALL).status == 200
@@ -22,7 +22,7 @@ def test_the_request_after_one_whose_connection_broke_gets_its_answer(keeps: boo
         assert client.is_closed
 
 
-def test_an_account_signs_in_and_a_refusal_is_an_answer() -> None:
+def test_account_signs_in_and_a_refusal_is_an_answer() -> None:
     with Twin(accounts={"keeper": "geheim-ä"}) as twin:
         client = ApiClient(twin.url)
         refusal = client.request("GET", "/api/account")

@@ -38,7 +38,7 @@ def test_bootloader_without_a_key_starts_and_refuses_images_with_the_reason(
         assert process.ask("/outs.cgi")[0] == 200
 
 
-def test_with_a_key_it_starts(tmp_path: Path) -> None:
+def test_bootloader_starts_with_a_key(tmp_path: Path) -> None:
     key = tmp_path / "owner.pub"
     key.write_bytes(new_key_pair()[1])
     with controller_process(tmp_path, "--firmware-key", str(key), "--tftp-port", "0") as process:

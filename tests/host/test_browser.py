@@ -45,7 +45,7 @@ def outputs(process: ControllerProcess) -> bytes:
 
 
 @pytest.mark.parametrize("attack", EACH_ATTACK)
-def test_a_foreign_page_switches_nothing(
+def test_foreign_page_switches_nothing(
     attack: str, process: ControllerProcess, visitor: Page
 ) -> None:
     target = f"http://127.0.0.1:{process.port}/outs.cgi?out0=1"
@@ -55,7 +55,7 @@ def test_a_foreign_page_switches_nothing(
     assert outputs(process) == b"000000"
 
 
-def test_a_name_that_was_bound_to_our_address_reaches_nothing(
+def test_name_that_was_bound_to_our_address_reaches_nothing(
     process: ControllerProcess, browser: Browser
 ) -> None:
     page = browser.new_page()
@@ -93,7 +93,7 @@ def process_with_passwords(process: ControllerProcess) -> Iterator[ControllerPro
 
 
 @pytest.mark.thorough
-def test_a_person_signs_in_with_the_page_and_out_again(
+def test_person_signs_in_with_the_page_and_out_again(
     process_with_passwords: ControllerProcess, browser: Browser
 ) -> None:
     process = process_with_passwords

@@ -94,7 +94,7 @@ def fill(disk: Path) -> Path:
     return filler
 
 
-def test_a_full_disk_stops_changes_only_and_only_while_it_is_full(tmp_path: Path) -> None:
+def test_full_disk_stops_changes_only_and_only_while_it_is_full(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     if not may_mount(data):
@@ -111,7 +111,7 @@ def test_a_full_disk_stops_changes_only_and_only_while_it_is_full(tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_a_disk_that_takes_no_write_stops_changes_only(tmp_path: Path) -> None:
+def test_disk_that_takes_no_write_stops_changes_only(tmp_path: Path) -> None:
     with controller_process(tmp_path) as process:
         assert rename(process, 0) == 200
         limits = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
@@ -241,7 +241,7 @@ def test_start_on_a_full_disk_uses_the_stored_settings(tmp_path: Path) -> None:
 
 
 @only_root_can_mount
-def test_a_first_start_on_a_read_only_disk_is_refused(tmp_path: Path) -> None:
+def test_first_start_on_a_read_only_disk_is_refused(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     with loop_disk(data) as remount:

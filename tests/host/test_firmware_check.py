@@ -82,7 +82,7 @@ def has_result(twin: LoopTwin) -> bool:
     return report.newest is not None or report.trouble is not None
 
 
-async def test_it_is_off_by_default(place: Place) -> None:
+async def test_firmware_check_is_off_by_default(place: Place) -> None:
     async with checking(place) as twin:
         await twin.controller.advance(10 * DAY_S)
         assert (await twin.json("/api/firmware"))["on"] is False
@@ -102,7 +102,7 @@ async def test_nothing_is_asked_without_power(place: Place) -> None:
         await until(lambda: len(place.heads) == 2)
 
 
-async def test_a_newer_version_is_shown_with_its_notes(place: Place) -> None:
+async def test_newer_version_is_shown_with_its_notes(place: Place) -> None:
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
         report = await wait_for_report(twin)
@@ -148,7 +148,7 @@ async def test_versions_are_compared(
     assert (report["newest"], report["is_newer"]) == (newest, is_newer)
 
 
-async def test_a_version_for_other_hardware_is_not_for_us(place: Place) -> None:
+async def test_version_for_other_hardware_is_not_for_us(place: Place) -> None:
     place.body = msgspec.json.encode({"version": "1.76", "hardware": ["3.0"]})
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
@@ -176,7 +176,7 @@ async def test_a_version_for_other_hardware_is_not_for_us(place: Place) -> None:
         (200, b" " * 20_000, "more than 16384 bytes"),
     ],
 )
-async def test_a_bad_answer_is_one_sentence(
+async def test_bad_answer_is_one_sentence(
     place: Place, status: int, body: bytes, trouble: str
 ) -> None:
     place.status, place.body = status, body
@@ -243,7 +243,7 @@ async def test_fault_is_reported_and_the_check_retried_the_next_day() -> None:
     await check.close()
 
 
-async def test_it_asks_once_a_day_and_a_bit_whatever_happens(place: Place) -> None:
+async def test_firmware_check_asks_about_once_a_day_whatever_happens(place: Place) -> None:
     store = MemoryStore()
     async with checking(place, store=store) as twin:
         await twin.ok(SWITCH_ON)

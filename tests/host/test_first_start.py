@@ -52,7 +52,7 @@ def test_passwords_that_are_made_up_hold_a_hundred_bits_and_never_repeat() -> No
     assert all(len(password.replace("-", "")) * 5 >= 100 for password in made)
 
 
-def test_a_loopback_address_is_open_without_accounts(tmp_path: Path) -> None:
+def test_loopback_address_is_open_without_accounts(tmp_path: Path) -> None:
     with controller_process(tmp_path) as process:
         assert "password" not in process.printed
         assert process.ask("/outs.cgi?out0=1")[0] == 200
@@ -76,7 +76,7 @@ def test_network_address_creates_an_administrator_whose_password_is_shown_once(
         assert process.ask("/api/settings", account=account)[0] == 200
 
 
-def test_the_password_is_stored_nowhere(tmp_path: Path) -> None:
+def test_password_is_stored_nowhere(tmp_path: Path) -> None:
     with controller_process(tmp_path, *EVERYWHERE) as process:
         password = password_in(process.printed).encode()
         assert password not in process.log.read_bytes()
@@ -155,7 +155,7 @@ def test_tls_answers_by_https_with_a_certificate_of_its_own(tmp_path: Path) -> N
 
 
 @pytest.mark.thorough
-def test_a_hangup_takes_up_a_new_certificate_without_a_restart(tmp_path: Path) -> None:
+def test_hangup_takes_up_a_new_certificate_without_a_restart(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     own_certificate(tmp_path / "new", "leverframe-new", [])
     with controller_process(tmp_path, "--tls") as process:

@@ -69,7 +69,7 @@ def test_reading_the_command_line_loads_nothing_that_packs_archives() -> None:
     assert ARCHIVES.intersection(done.stdout.split()) == set()
 
 
-def test_the_start_loads_nothing_of_a_feature_that_is_off() -> None:
+def test_start_loads_nothing_of_a_feature_that_is_off() -> None:
     program = "import leverframe.host.serve, sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True

@@ -68,7 +68,7 @@ def wait_until_all_have_left(process: ControllerProcess) -> None:
 
 
 @pytest.mark.usefixtures("loop")
-def test_a_client_that_leaves_a_stream_is_no_fault(tmp_path: Path) -> None:
+def test_client_that_leaves_a_stream_is_no_fault(tmp_path: Path) -> None:
     record(tmp_path / "data")
     chance = random.Random(20)
     with controller_process(tmp_path) as process:
@@ -80,7 +80,7 @@ def test_a_client_that_leaves_a_stream_is_no_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("loop")
-def test_a_bad_request_is_no_fault(tmp_path: Path) -> None:
+def test_bad_request_is_no_fault(tmp_path: Path) -> None:
     with controller_process(tmp_path) as process:
         many = {f"Name{number}": "x" for number in range(200)}
         assert process.ask("/health", **many)[0] == 431

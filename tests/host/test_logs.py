@@ -37,7 +37,7 @@ def record(message: str, **fields: object) -> logging.LogRecord:
     return made
 
 
-def test_a_json_line_is_one_object_whatever_the_message_holds() -> None:
+def test_json_line_is_one_object_whatever_the_message_holds() -> None:
     line = JsonLines().format(record('two\nlines and "quotes"', cause="rule", secret="x"))
     assert "\n" not in line
     said = json.loads(line)
@@ -47,7 +47,7 @@ def test_a_json_line_is_one_object_whatever_the_message_holds() -> None:
     assert "secret" not in said
 
 
-def test_a_line_names_the_controller_where_there_are_several() -> None:
+def test_line_names_the_controller_where_there_are_several() -> None:
     def lines() -> tuple[str, str]:
         return OneLine(_TEXT).format(record("hot")), JsonLines().format(record("hot"))
 
@@ -59,7 +59,7 @@ def test_a_line_names_the_controller_where_there_are_several() -> None:
     assert "controller" not in json.loads(in_json)
 
 
-def test_an_exception_stays_within_its_json_line() -> None:
+def test_exception_stays_within_its_json_line() -> None:
     try:
         raise ValueError("broken")
     except ValueError:
@@ -70,7 +70,7 @@ def test_an_exception_stays_within_its_json_line() -> None:
     assert "ValueError: broken" in json.loads(line)["exception"]
 
 
-def test_a_line_break_cannot_forge_a_record_of_text() -> None:
+def test_line_break_cannot_forge_a_record_of_text() -> None:
     text = OneLine("%(levelname)s %(message)s").format(record("a\nERROR forged"))
     assert text.splitlines() == ["WARNING a", "    ERROR forged"]
 
@@ -87,7 +87,7 @@ def test_syslog_gets_what_is_logged(root: logging.Logger) -> None:
 
 
 @pytest.mark.parametrize("where", ["/nowhere/log", "localhost:none"])
-def test_a_syslog_that_is_not_there_is_said_in_a_sentence(root: logging.Logger, where: str) -> None:
+def test_syslog_that_is_not_there_is_said_in_a_sentence(root: logging.Logger, where: str) -> None:
     with pytest.raises(SyslogUnusable, match="syslog"):
         set_up("info", "text", where)
 
@@ -104,7 +104,7 @@ async def test_events_are_logged_with_their_cause(caplog: pytest.LogCaptureFixtu
 
 
 @pytest.mark.thorough
-def test_the_command_line_chooses_level_and_format(tmp_path: Path) -> None:
+def test_command_line_chooses_level_and_format(tmp_path: Path) -> None:
     run = [sys.executable, "-m", "leverframe", "run", "--data", str(tmp_path), "--port", "0"]
     process = subprocess.Popen(
         [*run, "--log-level", "info", "--log-format", "json"],

@@ -148,7 +148,7 @@ def test_request_failed_for_lack_of_files_succeeds_when_sent_again(
 
 
 @pytest.mark.thorough
-def test_a_feature_that_is_on_needs_no_further_file(tmp_path: Path) -> None:
+def test_feature_that_is_on_needs_no_further_file(tmp_path: Path) -> None:
     with controller_process(tmp_path) as process:
         assert process.ask("/stm.cgi?em4=secret")[0] == 200
     with controller_process(tmp_path) as process:

@@ -47,7 +47,7 @@ async def test_documents_of_the_api_are_made_once_for_a_version(node: NodeServic
         await built.stop()
 
 
-async def test_a_controller_that_becomes_another_version_shows_its_documents(
+async def test_controller_that_becomes_another_version_shows_its_documents(
     node: NodeServices,
 ) -> None:
     built, old = await build_on(node), await build_on(node, Profile("3.9", "1.70"))
@@ -81,7 +81,7 @@ async def test_all_controllers_take_turns_at_hashing(node: NodeServices) -> None
     assert len(set(await asyncio.gather(*hashing))) == len(each)
 
 
-async def test_a_controller_has_no_thread_of_its_own(node: NodeServices) -> None:
+async def test_controller_has_no_thread_of_its_own(node: NodeServices) -> None:
     before = set(threading.enumerate())
     builts = [await build(NEW, MemoryStore(), SystemClock(), UTC, node=node) for _ in range(20)]
     assert set(threading.enumerate()) <= before

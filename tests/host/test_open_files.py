@@ -97,6 +97,6 @@ def test_silent_unfinished_and_plain_connections_to_a_tls_port_count_as_one_kind
         check_answered(process, context)
 
 
-def test_a_limit_that_is_high_enough_is_not_mentioned(caplog: pytest.LogCaptureFixture) -> None:
+def test_limit_that_is_high_enough_is_not_mentioned(caplog: pytest.LogCaptureFixture) -> None:
     assert ports.descriptor_budget().clients.limit == MAX_CLIENTS
     assert not caplog.messages

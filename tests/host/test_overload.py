@@ -65,7 +65,7 @@ def send_as_far_as_taken(client: socket.socket, data: bytes, times: int) -> None
 
 
 @pytest.mark.thorough
-def test_a_thousand_idle_and_two_hundred_half_open_connections(
+def test_thousand_idle_and_two_hundred_half_open_connections(
     process: ControllerProcess, idle_bytes: int
 ) -> None:
     with ExitStack() as clients:
@@ -128,7 +128,7 @@ RARER = (drip, huge_chunked_body, ten_thousand_headers, send_pipelined_burst)
         *(pytest.param(rarer, marks=pytest.mark.thorough) for rarer in RARER),
     ],
 )
-def test_others_are_answered_while_ten_clients_misbehave(
+def test_clients_are_answered_while_ten_others_misbehave(
     process: ControllerProcess, idle_bytes: int, misbehave: Callable[[socket.socket], None]
 ) -> None:
     with ExitStack() as clients:
@@ -139,7 +139,7 @@ def test_others_are_answered_while_ten_clients_misbehave(
     check_unharmed(process, idle_bytes)
 
 
-def test_the_owner_gets_in_while_passwords_are_guessed(tmp_path: Path) -> None:
+def test_owner_gets_in_while_passwords_are_guessed(tmp_path: Path) -> None:
     with controller_process(tmp_path) as process:
         fields = "YWRtaW4=*bG9uZyBzZWNyZXQ=*dXNlcg==*"
         assert process.ask(f"/stm.cgi?auth=11{fields}")[0] == 200

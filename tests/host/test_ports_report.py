@@ -121,7 +121,7 @@ def test_service_whose_port_is_in_use_is_not_switched_on(
         (socket.SOCK_DGRAM, "--snmp-port", "snmp=1*watch*change"),
     ],
 )
-def test_a_port_that_was_taken_at_the_start_is_refused_again_until_it_is_free(
+def test_port_that_was_taken_at_the_start_is_refused_again_until_it_is_free(
     tmp_path: Path, kind: socket.SocketKind, option: str, command: str
 ) -> None:
     with controller_process(tmp_path, option, "0") as process:
@@ -146,7 +146,7 @@ def test_a_port_that_was_taken_at_the_start_is_refused_again_until_it_is_free(
             assert read_document(process, "/health")["status"] == "ok"
 
 
-def test_a_plain_port_beside_https_leads_there(tmp_path: Path) -> None:
+def test_plain_port_beside_https_leads_there(tmp_path: Path) -> None:
     with controller_process(tmp_path, "--tls", "--redirect-port", "0") as process:
         plain = int(re.findall(r"and redirect from port (\d+) ", process.printed)[0])
         connection = http.client.HTTPConnection("127.0.0.1", plain, timeout=PATIENCE_S)
@@ -158,7 +158,7 @@ def test_a_plain_port_beside_https_leads_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_plain_port_that_is_taken_is_a_trouble_and_the_rest_runs(tmp_path: Path) -> None:
+def test_plain_port_that_is_taken_is_a_trouble_and_the_rest_runs(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])
         with controller_process(tmp_path, "--tls", "--redirect-port", taken) as process:
@@ -170,7 +170,7 @@ def test_a_plain_port_that_is_taken_is_a_trouble_and_the_rest_runs(tmp_path: Pat
     ("configured", "https_port", "expected"),
     [({}, 443, 80), ({}, 8080, None), ({"redirect_port": 8080}, 443, 8080)],
 )
-def test_the_usual_ports_go_together(
+def test_usual_ports_go_together(
     configured: dict[str, Any], https_port: int, expected: int | None
 ) -> None:
     assert redirect_port(read_config(None, configured), https_port) == expected
@@ -184,7 +184,7 @@ def test_the_usual_ports_go_together(
         ("[::1]:80", 8443, "https://[::1]:8443/x?y"),
     ],
 )
-def test_the_way_to_https_has_the_port_of_https(host: str, port: int, location: str) -> None:
+def test_way_to_https_has_the_port_of_https(host: str, port: int, location: str) -> None:
     request = Request("GET", "/x", "y", {"host": host})
     reply = redirect_to_https(OwnNames(), request, port=port)
     assert dict(reply.headers)["Location"] == location

@@ -88,7 +88,7 @@ async def test_going_back_in_time_brings_the_power_back_or_takes_it(twin: LoopTw
     assert states == [True, False, True]
 
 
-async def test_a_power_cut_ends_the_wait_of_the_bootloader(twin: LoopTwin) -> None:
+async def test_power_cut_ends_the_wait_of_the_bootloader(twin: LoopTwin) -> None:
     waits: list[bool] = []
     twin.controller.bootloader_watchers.append(waits.append)
     await twin.ok("/stm.cgi?upgrade=devstart3")
@@ -176,7 +176,7 @@ async def test_modbus_tcp() -> None:
         await built.stop()
 
 
-async def test_the_port_that_leads_to_https(twin: LoopTwin) -> None:
+async def test_port_that_leads_to_https(twin: LoopTwin) -> None:
     port = free_port()
     redirect = await open_redirect(
         twin.controller, Config(redirect_port=port), THIS_MACHINE, DescriptorBudget(), 443
@@ -197,7 +197,7 @@ async def test_the_port_that_leads_to_https(twin: LoopTwin) -> None:
         await redirect.stop(0)
 
 
-async def test_the_bootloader_s_port(twin: LoopTwin) -> None:
+async def test_bootloader_s_port(twin: LoopTwin) -> None:
     private, public = new_key_pair()
     server = connect_bootloader(twin.controller, "127.0.0.1", 0, public)
     await twin.ok("/stm.cgi?upgrade=devstart3")
@@ -329,7 +329,7 @@ async def test_deferred_message_is_cut_and_resumed_as_well() -> None:
     await office.outbox.close()
 
 
-async def test_the_outbox_follows_the_power_of_its_controller() -> None:
+async def test_outbox_follows_the_power_of_its_controller() -> None:
     sending = Sending(capture=False, targets=Targets(allow_local=True))
     asked = asyncio.Event()
     cut = asyncio.Event()
@@ -372,7 +372,7 @@ async def test_commands_by_sms(twin: LoopTwin) -> None:
     assert await commands.take("+48501234567", "1234:out1=1") is not None
 
 
-async def test_the_serial_port() -> None:
+async def test_serial_port() -> None:
     ours, theirs = os.openpty()
     os.set_blocking(ours, False)
     built = await build(

@@ -30,7 +30,7 @@ async def read_only(config: Config = OLD) -> ReadOnlyStore:
 
 
 @pytest.mark.parametrize("config", [OLD, Config(), Config(sw="1.58a")])
-async def test_a_controller_that_stays_what_it_was_starts(config: Config) -> None:
+async def test_controller_that_stays_what_it_was_starts(config: Config) -> None:
     store = await read_only()
     profile, _ = await settle_version(store, config.version, store.load())
     assert profile == Profile("3.0", "1.58a")
@@ -65,7 +65,7 @@ def test_failed_certificate_creation_is_reported_with_a_remedy(tmp_path: Path) -
         own_certificate(folder, "name", ())
 
 
-async def test_a_store_from_before_cookies_had_names_of_their_own_starts_read_only() -> None:
+async def test_store_from_before_cookies_had_names_of_their_own_starts_read_only() -> None:
     written = MemoryStore()
     kept = {"identity.mac": "02:00:00:00:00:01", "identity.name": "old"}
     await written.commit(Changes(kept=kept))

@@ -56,7 +56,7 @@ RECORDED = ("Leverframe-Recorded", "yes")
 @pytest.mark.parametrize(
     "target", ["/extra.cgi", "/inside.json?x=1", "/stm.cgi?shiny=1", "/stm.cgi?modbuson=1"]
 )
-async def test_an_unknown_request_is_answered_as_recorded(target: str, tmp_path: Path) -> None:
+async def test_unknown_request_is_answered_as_recorded(target: str, tmp_path: Path) -> None:
     twin = await LoopTwin.start(Profile("3.0", "1.58a"))
     answers = read_answers(recording(tmp_path, exchange(target, "<recorded/>")))
     unit = RecordedUnit(twin.web.handle, answers)
@@ -80,7 +80,7 @@ async def test_requests_known_to_the_version_are_not_answered_from_the_recording
     await twin.controller.stop()
 
 
-async def test_a_recorded_refusal_and_its_headers_are_given_again(tmp_path: Path) -> None:
+async def test_recorded_refusal_and_its_headers_are_given_again(tmp_path: Path) -> None:
     twin = await LoopTwin.start()
     moved = exchange("/a", "", 302, location="/b")
     answers = read_answers(recording(tmp_path, moved, exchange("/c", "", 204)))
@@ -90,7 +90,7 @@ async def test_a_recorded_refusal_and_its_headers_are_given_again(tmp_path: Path
     await twin.controller.stop()
 
 
-def test_a_twin_takes_a_recording_and_a_reset_begins_it_again(tmp_path: Path) -> None:
+def test_twin_takes_a_recording_and_a_reset_begins_it_again(tmp_path: Path) -> None:
     path = recording(tmp_path, exchange("/extra.cgi", "<a/>"), exchange("/extra.cgi", "<b/>"))
     with Twin(recorded=path) as twin:
         assert [twin.get("/extra.cgi") for _ in range(3)] == ["<a/>", "<b/>", "<b/>"]
@@ -101,7 +101,7 @@ def test_a_twin_takes_a_recording_and_a_reset_begins_it_again(tmp_path: Path) ->
 
 
 @pytest.mark.thorough
-def test_a_twin_as_a_process_takes_a_recording(tmp_path: Path) -> None:
+def test_twin_as_a_process_takes_a_recording(tmp_path: Path) -> None:
     path = recording(tmp_path, exchange("/extra.cgi", "<a/>"))
     with Twin.process(recorded=path) as twin:
         assert twin.get("/extra.cgi") == "<a/>"
@@ -118,7 +118,7 @@ def test_run_takes_a_recording(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_recording_that_is_none_ends_the_start_with_a_line(tmp_path: Path) -> None:
+def test_recording_that_is_none_ends_the_start_with_a_line(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     path.write_text(json.dumps({"no": "recording"}))
     command = [*PROGRAM, "run", "--port", "0", "--data", str(tmp_path / "d")]

@@ -43,7 +43,7 @@ def fill(process: ControllerProcess) -> set[bytes]:
     return read_stored_secrets(process.folder)
 
 
-def test_a_reset_over_http_leaves_no_byte_of_a_secret(tmp_path: Path) -> None:
+def test_reset_over_http_leaves_no_byte_of_a_secret(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with controller_process(tmp_path) as process:
         secrets = fill(process)
@@ -59,7 +59,7 @@ def test_a_reset_over_http_leaves_no_byte_of_a_secret(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_reset_with_accounts_leaves_no_byte_of_their_passwords(tmp_path: Path) -> None:
+def test_reset_with_accounts_leaves_no_byte_of_their_passwords(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with controller_process(tmp_path) as process:
         fill(process)

@@ -136,7 +136,7 @@ def test_no_secret_comes_out(tmp_path: Path) -> None:
             assert holding == set(), path
 
 
-async def test_a_lenient_controller_logs_no_secret_that_it_skips() -> None:
+async def test_lenient_controller_logs_no_secret_that_it_skips() -> None:
     twin = await LoopTwin.start(lenient=True)
     for target in (*MISTAKES, f"/stm.cgi?emm4={canary('email.password')}"):
         await twin.ok(target)
@@ -145,7 +145,7 @@ async def test_a_lenient_controller_logs_no_secret_that_it_skips() -> None:
     assert not [path for path in CONFIDENTIAL if canary(path).encode() in log]
 
 
-def test_a_lenient_controller_prints_no_secret_that_it_skips(tmp_path: Path) -> None:
+def test_lenient_controller_prints_no_secret_that_it_skips(tmp_path: Path) -> None:
     secret = canary("access.users.*.password")
     bodies = (f"&u0=a*{secret}&&", f"&u0a*{secret}*1&&", f"&u0=a*b&{secret}*1&&", f"&{secret}&&")
     with controller_process(tmp_path, "--lenient") as process:
@@ -159,6 +159,6 @@ def test_a_lenient_controller_prints_no_secret_that_it_skips(tmp_path: Path) -> 
     assert secret.encode() not in log + printed
 
 
-def test_the_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
     with controller_process(tmp_path) as process:
         assert process.folder.stat().st_mode & 0o077 == 0

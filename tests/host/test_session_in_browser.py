@@ -88,7 +88,7 @@ def fetch(page: Page, target: str, method: str) -> int:
     return status
 
 
-def test_the_own_page_switches_with_its_session(process: ControllerProcess, page: Page) -> None:
+def test_own_page_switches_with_its_session(process: ControllerProcess, page: Page) -> None:
     page.goto(f"http://{BOX}:{process.port}/?safe")
     for method in ("GET", "POST"):
         assert fetch(page, "/outs.cgi?out0=1", method) == 200
@@ -106,7 +106,7 @@ def test_the_own_page_switches_with_its_session(process: ControllerProcess, page
     ids=["other port", "configured origin", "other site"],
 )
 @pytest.mark.parametrize("attack", EACH_ATTACK)
-def test_a_page_of_others_switches_nothing_with_the_session(
+def test_page_of_others_switches_nothing_with_the_session(
     attack: str,
     name: str,
     port: str,
@@ -123,7 +123,7 @@ def test_a_page_of_others_switches_nothing_with_the_session(
 
 
 @pytest.mark.thorough
-def test_a_name_that_was_bound_to_our_address_switches_nothing(
+def test_name_that_was_bound_to_our_address_switches_nothing(
     process: ControllerProcess, page: Page
 ) -> None:
     page.goto(f"http://{FOREIGN}:{process.port}/")
@@ -133,7 +133,7 @@ def test_a_name_that_was_bound_to_our_address_switches_nothing(
     assert outputs(process) == b"000000"
 
 
-def test_an_address_that_is_typed_switches_nothing_and_says_what_to_do(
+def test_address_that_is_typed_switches_nothing_and_says_what_to_do(
     process: ControllerProcess, page: Page
 ) -> None:
     answer = page.goto(f"http://{BOX}:{process.port}/outs.cgi?out0=1")

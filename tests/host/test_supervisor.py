@@ -37,7 +37,7 @@ def test_ready_alive_and_stopping_are_notified(notices: socket.socket) -> None:
     assert [notices.recv(100) for _ in range(3)] == [b"READY=1", b"WATCHDOG=1", b"STOPPING=1"]
 
 
-def test_a_sign_of_life_comes_twice_as_often_as_it_must(notices: socket.socket) -> None:
+def test_sign_of_life_comes_twice_as_often_as_it_must(notices: socket.socket) -> None:
     pid = str(os.getpid())
     asked = environment(notices, WATCHDOG_USEC="60000000", WATCHDOG_PID=pid)
     assert Supervisor(asked).interval_s == 30.0
@@ -72,7 +72,7 @@ def test_without_a_supervisor_nothing_happens() -> None:
     Supervisor({"NOTIFY_SOCKET": "/nowhere/at/all"}).ready()
 
 
-def test_a_name_without_a_file_works_too() -> None:
+def test_name_without_a_file_works_too() -> None:
     name = f"leverframe-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(f"\0{name}")
@@ -81,7 +81,7 @@ def test_a_name_without_a_file_works_too() -> None:
         assert receiver.recv(100) == b"READY=1"
 
 
-def test_the_unit_waits_for_readiness_and_signs_of_life() -> None:
+def test_unit_waits_for_readiness_and_signs_of_life() -> None:
     unit = UNIT.read_text()
     for line in ("Type=notify", "WatchdogSec=60", "Restart=always", "DynamicUser=yes"):
         assert f"\n{line}\n" in unit
@@ -94,7 +94,7 @@ def test_every_instance_of_the_unit_has_its_own_file_and_folder() -> None:
 
 
 @pytest.mark.needs_program("systemd-analyze")
-def test_the_unit_is_valid_and_hardened(tmp_path: Path) -> None:
+def test_unit_is_valid_and_hardened(tmp_path: Path) -> None:
     program = shutil.which("systemd-analyze")
     assert program is not None
     unit = tmp_path / UNIT.name.replace("@", "@cellar")

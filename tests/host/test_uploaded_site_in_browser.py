@@ -115,7 +115,7 @@ def check_it_is_shut_in(page: Page, process: ControllerProcess, origin: str) -> 
 
 
 @pytest.mark.thorough
-def test_a_site_shows_and_switches_but_is_no_administrator(
+def test_site_shows_and_switches_but_is_no_administrator(
     process: ControllerProcess, page: Page
 ) -> None:
     origin = open_site(page, process, None)

@@ -81,7 +81,7 @@ async def test_lists_follow_the_version_both_ways_and_nothing_is_lost() -> None:
     assert await again.json("/api/restore-report") == []
 
 
-async def test_after_a_reset_the_settings_of_an_earlier_version_do_not_come_back() -> None:
+async def test_reset_discards_the_settings_of_an_earlier_version() -> None:
     store = MemoryStore()
     new = await start_twin(store)
     await new.ok("/inpa.cgi?diffsel=5*0*1*1")
@@ -91,7 +91,7 @@ async def test_after_a_reset_the_settings_of_an_earlier_version_do_not_come_back
     assert again.controller.engine.settings == (await LoopTwin.start()).controller.engine.settings
 
 
-async def test_the_same_version_is_started_without_a_report() -> None:
+async def test_same_version_is_started_without_a_report() -> None:
     store = MemoryStore()
     first = await start_twin(store)
     await first.ok("/stm.cgi?oname=0Pump")
@@ -170,7 +170,7 @@ class ReadableStore(MemoryStore):
         await super().write(rows)
 
 
-async def test_the_same_version_is_settled_without_writing() -> None:
+async def test_same_version_is_settled_without_writing() -> None:
     store = ReadableStore()
     for asked in (AskedVersion(), AskedVersion("3.0", "1.58a")):
         store.may_write = True
@@ -180,7 +180,7 @@ async def test_the_same_version_is_settled_without_writing() -> None:
         assert await settle_version(store, asked, store.load()) == (first, False)
 
 
-async def test_a_start_reads_the_store_once_unless_its_version_is_new(
+async def test_start_reads_the_store_once_unless_its_version_is_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: list[Store] = []

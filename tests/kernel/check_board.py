@@ -31,7 +31,7 @@ PL061 = Path("/sys/bus/amba/drivers/pl061_gpio")
 # --- rights ---------------------------------------------------------------------------------------
 
 
-def test_the_check_has_the_rights_of_the_unit_and_says_what_they_lack(
+def test_check_has_the_rights_of_the_unit_and_says_what_they_lack(
     bench: Bench, service: Service
 ) -> None:
     rows = board_check()
@@ -42,7 +42,7 @@ def test_the_check_has_the_rights_of_the_unit_and_says_what_they_lack(
     assert "root" not in rows["Tried"]
 
 
-def test_with_its_groups_the_service_may_use_everything_that_is_free(
+def test_service_with_its_groups_may_use_everything_that_is_free(
     bench: Bench, service: Service, line_holder: gpiod.LineRequest
 ) -> None:
     service.configure(bench.config(), f"SupplementaryGroups={' '.join(GROUPS)}")
@@ -186,7 +186,7 @@ def test_pwm_is_driven(bench: Bench, running: Service) -> None:
 # --- what is killed and pulled --------------------------------------------------------------------
 
 
-def test_a_killed_controller_comes_back_with_outputs_as_they_were_set(
+def test_killed_controller_comes_back_with_outputs_as_they_were_set(
     bench: Bench, running: Service
 ) -> None:
     chip = bench.chip

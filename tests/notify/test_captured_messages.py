@@ -40,7 +40,7 @@ def capture(setup: Callable[[PostOffice], None], effect: Notify, **channel: Chan
     return one["content"]
 
 
-async def test_a_captured_mail_is_the_mail_that_arrives(bell: Bell) -> None:
+async def test_captured_mail_is_the_mail_that_arrives(bell: Bell) -> None:
     effect = Notify("email", 1, True, "rule 1", text="31.3 °C im Keller\nund mehr")
     async with mail_peer(bell) as peer:
 
@@ -81,7 +81,7 @@ async def test_a_captured_mail_is_the_mail_that_arrives(bell: Bell) -> None:
     ("post", "body", "method"),
     [(False, "", "GET"), (True, '{"t": "31 °C"}', "POST"), (True, "hot", "POST")],
 )
-async def test_a_captured_request_is_the_request_that_arrives(
+async def test_captured_request_is_the_request_that_arrives(
     bell: Bell, post: bool, body: str, method: str
 ) -> None:
     async with http_peer(bell) as peer:
@@ -106,7 +106,7 @@ async def test_a_captured_request_is_the_request_that_arrives(
     assert "s3cret" not in str(content)
 
 
-async def test_a_captured_request_without_a_usable_address_says_so() -> None:
+async def test_captured_request_without_a_usable_address_says_so() -> None:
     channel = HttpCalls(1, Trust(), Targets(allow_local=True).channel("http"))
     office = PostOffice(capture=True, http1=channel)
     office.outbox.notify(Notify("http", 1, True, "rule 1", text="http://[::1/in"))
@@ -114,7 +114,7 @@ async def test_a_captured_request_without_a_usable_address_says_so() -> None:
     assert one["problem"] == "HTTP1 has no usable address; set one with http1=..."
 
 
-async def test_a_captured_publish_has_its_broker_topic_and_payload() -> None:
+async def test_captured_publish_has_its_broker_topic_and_payload() -> None:
     content = capture(
         lambda office: office.set(mqtt__enabled=True, mqtt__host="broker", mqtt__password="s3cret"),
         Notify("mqtt", 1, True, "rule 1", label="DS1", value=31.3),
@@ -127,7 +127,7 @@ async def test_a_captured_publish_has_its_broker_topic_and_payload() -> None:
     assert "s3cret" not in str(content)
 
 
-async def test_a_captured_sms_has_its_number_and_text() -> None:
+async def test_captured_sms_has_its_number_and_text() -> None:
     content = capture(
         lambda office: office.set(gsm__sms__0__numbers=("+48123",)),
         Notify("sms", 1, True, "rule 1", text="Hot"),
@@ -137,7 +137,7 @@ async def test_a_captured_sms_has_its_number_and_text() -> None:
 
 
 @pytest.mark.parametrize(("community", "version"), [("public", "2c"), ("", "3")])
-async def test_a_captured_trap_has_its_version_kind_and_variables(
+async def test_captured_trap_has_its_version_kind_and_variables(
     community: str, version: str
 ) -> None:
     content = capture(
@@ -163,7 +163,7 @@ async def test_a_captured_trap_has_its_version_kind_and_variables(
     ]
 
 
-async def test_a_twin_shows_the_whole_mail_in_its_outbox() -> None:
+async def test_twin_shows_the_whole_mail_in_its_outbox() -> None:
     twin = await LoopTwin.start()
     await twin.ok(
         "/stm.cgi?em1=mail.example&em2=25&em3=&em4=&em5=bert@example.org&em6=a@b.c&em7=Hi"

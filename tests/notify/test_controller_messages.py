@@ -72,7 +72,7 @@ async def test_test_messages_need_no_text() -> None:
     await twin.controller.stop()
 
 
-async def test_the_period_of_http1_is_virtual_too() -> None:
+async def test_period_of_http1_is_virtual_too() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?http1=example.org/alive&httpperiod=3600")
     await twin.ok("/sim.cgi?advance=86400")
@@ -116,7 +116,7 @@ async def test_dead_mail_server_delays_no_relay_and_is_reported_everywhere() -> 
         await built.stop()
 
 
-async def test_a_problem_is_a_trouble_of_the_controller_until_it_is_over() -> None:
+async def test_problem_is_a_trouble_of_the_controller_until_it_is_over() -> None:
     bell = Bell()
     async with http_peer(bell) as peer:
         peer.answer = lambda taken: (503, {})
@@ -142,7 +142,7 @@ async def test_a_problem_is_a_trouble_of_the_controller_until_it_is_over() -> No
         await built.stop()
 
 
-async def test_the_log_says_that_an_address_changed_and_does_not_show_it() -> None:
+async def test_log_says_that_an_address_changed_and_does_not_show_it() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?http2=hooks.example/T1/s3cret&httppost2=1*key%3Ds3cret")
     texts = [entry["text"] for entry in await twin.json("/api/log")]
@@ -154,7 +154,7 @@ async def test_the_log_says_that_an_address_changed_and_does_not_show_it() -> No
 EVENT1_CALLS = "/inpa.cgi?event=0*104*0*1*0*0*24*0*0*0*0*0&eventon=0*1"
 
 
-async def test_a_command_is_answered_when_its_messages_are_on_disk(tmp_path: Path) -> None:
+async def test_command_is_answered_when_its_messages_are_on_disk(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
     built = await build(Profile(), store, SystemClock(), UTC)
     twin = LoopTwin(built.controller, built.web)
@@ -166,7 +166,7 @@ async def test_a_command_is_answered_when_its_messages_are_on_disk(tmp_path: Pat
     await built.stop()
 
 
-async def test_a_full_disk_is_no_reason_to_refuse_what_was_switched() -> None:
+async def test_full_disk_is_no_reason_to_refuse_what_was_switched() -> None:
     store = Disk()
     built = await build(Profile(), store, SystemClock(), UTC)
     twin = LoopTwin(built.controller, built.web)
@@ -186,7 +186,7 @@ async def test_capturing_can_be_chosen(capture: bool) -> None:
     await built.stop()
 
 
-async def test_the_outbox_is_for_the_administrator() -> None:
+async def test_outbox_is_for_the_administrator() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?auth=11YWRtaW4%3D*YWRtaW5wYXNz*dXNlcg%3D%3D*dXNlcnBhc3M%3D")
     assert (await twin.ask("/api/outbox")).status == 401

@@ -46,7 +46,7 @@ async def mailing(
         await office.outbox.close()
 
 
-async def test_a_mail_arrives_with_text_subject_and_addresses(bell: Bell) -> None:
+async def test_mail_arrives_with_text_subject_and_addresses(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         office.set(email__subject="Keller: Größe ✓")
         office.notify("31.3 °C im Keller\u2026 🚂")
@@ -73,7 +73,7 @@ async def test_starttls_and_login(bell: Bell, certificates: Certificates) -> Non
     assert (taken.encrypted, taken.signed_in) == (True, True)
 
 
-async def test_a_refused_login_waits_and_goes_out_when_it_is_corrected(
+async def test_refused_login_waits_and_goes_out_when_it_is_corrected(
     bell: Bell, certificates: Certificates
 ) -> None:
     async with (
@@ -139,11 +139,11 @@ async def test_tls_from_the_first_byte_on_its_own_port(
     assert len(peer.taken) == 1
 
 
-def test_the_port_of_tls_from_the_first_byte_is_465() -> None:
+def test_port_of_tls_from_the_first_byte_is_465() -> None:
     assert TLS_PORT == 465
 
 
-async def test_a_busy_server_is_tried_again_until_it_takes_the_mail(bell: Bell) -> None:
+async def test_busy_server_is_tried_again_until_it_takes_the_mail(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         peer.refuse_recipients = ["450 mailbox busy"]
         peer.refuse_mails = ["451 try later", "452 full"]
@@ -157,7 +157,7 @@ async def test_a_busy_server_is_tried_again_until_it_takes_the_mail(bell: Bell) 
     ]
 
 
-async def test_an_old_server_that_knows_only_helo_gets_its_mail(bell: Bell) -> None:
+async def test_old_server_that_knows_only_helo_gets_its_mail(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         peer.refuse_commands["EHLO"] = "502 what?"
         office.notify("a")
@@ -165,7 +165,7 @@ async def test_an_old_server_that_knows_only_helo_gets_its_mail(bell: Bell) -> N
     assert len(peer.taken) == 1
 
 
-async def test_a_mail_that_may_not_even_begin_is_given_up(bell: Bell) -> None:
+async def test_mail_that_may_not_even_begin_is_given_up(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         peer.refuse_commands["DATA"] = "554 no mail today"
         office.notify("a")
@@ -177,7 +177,7 @@ async def test_a_mail_that_may_not_even_begin_is_given_up(bell: Bell) -> None:
 
 
 @pytest.mark.parametrize("utf8", [True, False])
-async def test_an_address_with_other_letters_needs_a_server_that_takes_them(
+async def test_address_with_other_letters_needs_a_server_that_takes_them(
     bell: Bell, utf8: bool
 ) -> None:
     async with mail_peer(bell, utf8=utf8) as peer, mailing(bell, peer.port) as office:
@@ -191,7 +191,7 @@ async def test_an_address_with_other_letters_needs_a_server_that_takes_them(
             await office.until_problem("it does not accept addresses with such characters")
 
 
-async def test_a_recipient_that_does_not_exist_is_given_up(bell: Bell) -> None:
+async def test_recipient_that_does_not_exist_is_given_up(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         peer.refuse_recipients = ["550 no such person"]
         office.notify("a")
@@ -242,7 +242,7 @@ async def test_missing_setup_names_the_command_that_sets_it(bell: Bell) -> None:
     ]
 
 
-async def test_an_edge_without_a_text_sends_nothing(bell: Bell) -> None:
+async def test_edge_without_a_text_sends_nothing(bell: Bell) -> None:
     async with mailing(bell, 25) as office:
         office.notify("")
     assert office.report("waiting") + office.report("failed") == []
@@ -287,7 +287,7 @@ def test_invalid_sender_address_is_reported(sender: str) -> None:
 
 
 @given(st.text(max_size=30) | st.from_regex(r"\A[^@]{1,9}@[^@]{1,9}\Z"))
-def test_a_sender_is_one_address_in_one_header_or_refused(sender: str) -> None:
+def test_sender_is_one_address_in_one_header_or_refused(sender: str) -> None:
     try:
         head = write_mail(sender=sender).partition(b"\r\n\r\n")[0]
     except CannotSend:

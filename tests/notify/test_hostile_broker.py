@@ -91,7 +91,7 @@ async def controller_at(broker: HostileBroker) -> AsyncIterator[Controller]:
 
 
 @pytest.mark.parametrize("flood", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_a_flood_of_a_broker_does_not_reach_the_log(
+async def test_flood_of_a_broker_does_not_reach_the_log(
     flood: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -58,7 +58,7 @@ def request(office: PostOffice, url: str, body: str = "") -> None:
     office.notify(url, "http", 1, body=body)
 
 
-async def test_a_request_goes_out_with_host_path_and_query(
+async def test_request_goes_out_with_host_path_and_query(
     office: PostOffice, peer: HttpPeer
 ) -> None:
     request(office, f"localhost:{peer.port}/set?t=21.5&x=a%20b")
@@ -69,9 +69,7 @@ async def test_a_request_goes_out_with_host_path_and_query(
     assert sent["target"] == f"http://localhost:{peer.port}"
 
 
-async def test_an_address_without_a_path_asks_for_the_root(
-    office: PostOffice, peer: HttpPeer
-) -> None:
+async def test_address_without_a_path_asks_for_the_root(office: PostOffice, peer: HttpPeer) -> None:
     request(office, f"http://127.0.0.1:{peer.port}")
     await office.until_ended()
     assert peer.paths == ["/"]
@@ -81,7 +79,7 @@ async def test_an_address_without_a_path_asks_for_the_root(
     ("body", "kind"),
     [('{"t": 21.5}', "application/json"), ("t=21.5 °C", "text/plain; charset=utf-8"), ("", None)],
 )
-async def test_a_post_carries_its_body(
+async def test_post_carries_its_body(
     office: PostOffice, peer: HttpPeer, body: str, kind: str | None
 ) -> None:
     office.set(http__0__post=True)
@@ -94,7 +92,7 @@ async def test_a_post_carries_its_body(
         assert taken.headers["content-type"] == kind
 
 
-async def test_a_server_that_fails_is_asked_again_until_it_recovers(
+async def test_server_that_fails_is_asked_again_until_it_recovers(
     office: PostOffice, peer: HttpPeer
 ) -> None:
     statuses = iter([500, 503, 429, 204])
@@ -105,7 +103,7 @@ async def test_a_server_that_fails_is_asked_again_until_it_recovers(
     assert f"127.0.0.1:{peer.port} answered 500 Internal Server Error." in office.reports[0]
 
 
-async def test_a_server_that_stalls_is_asked_again(bell: Bell, peer: HttpPeer) -> None:
+async def test_server_that_stalls_is_asked_again(bell: Bell, peer: HttpPeer) -> None:
     peer.answer = lambda taken: None if len(peer.taken) == 1 else (200, {})
     async with calling(bell, answer_s=0.1) as office:
         request(office, f"127.0.0.1:{peer.port}/a")
@@ -115,7 +113,7 @@ async def test_a_server_that_stalls_is_asked_again(bell: Bell, peer: HttpPeer) -
     assert "accepted the request but does not answer" in office.reports[0]
 
 
-async def test_a_server_that_hangs_up_is_asked_again(office: PostOffice, peer: HttpPeer) -> None:
+async def test_server_that_hangs_up_is_asked_again(office: PostOffice, peer: HttpPeer) -> None:
     def hang_up_at_first(taken: Taken) -> tuple[int, dict[str, str]]:
         if len(peer.taken) == 1:
             raise ConnectionResetError
@@ -155,7 +153,7 @@ async def test_redirects_are_not_followed(office: PostOffice, peer: HttpPeer) ->
     assert peer.paths == ["/a"]
 
 
-async def test_a_login_is_shown_only_to_a_server_that_asks_for_it(
+async def test_login_is_shown_only_to_a_server_that_asks_for_it(
     office: PostOffice, peer: HttpPeer
 ) -> None:
     office.set(http__0__username="anna", http__0__password="s3cret")
@@ -197,7 +195,7 @@ async def test_digest_is_taken_where_the_server_offers_it(
     assert "s3cret" not in shown
 
 
-async def test_a_refused_login_waits_and_goes_out_when_it_is_corrected(
+async def test_refused_login_waits_and_goes_out_when_it_is_corrected(
     office: PostOffice, peer: HttpPeer
 ) -> None:
     right = "Basic " + base64.b64encode(b"anna:right").decode()
@@ -301,13 +299,13 @@ async def test_this_machine_is_not_requested_unless_it_is_allowed(
     assert all("--allow-local-targets" in problem for problem in problems)
 
 
-async def test_a_slot_without_an_address_says_so(office: PostOffice) -> None:
+async def test_slot_without_an_address_says_so(office: PostOffice) -> None:
     office.notify("", "http", 1)
     (failed,) = office.report("failed")
     assert failed["problem"] == "HTTP1 has no address; set one with http1=..."
 
 
-async def test_an_address_that_is_removed_ends_what_waits(office: PostOffice) -> None:
+async def test_address_that_is_removed_ends_what_waits(office: PostOffice) -> None:
     request(office, f"127.0.0.1:{free_port()}/a")
     await office.until_problem("refuses", "http1")
     office.set(http__0__url="")

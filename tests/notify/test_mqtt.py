@@ -111,7 +111,7 @@ async def test_every_state_is_retained_under_its_label_and_follows_changes(tmp_p
         await latecomer.stop()
 
 
-async def test_a_reading_within_its_dead_band_is_not_published_again(tmp_path: Path) -> None:
+async def test_reading_within_its_dead_band_is_not_published_again(tmp_path: Path) -> None:
     async with on_broker(tmp_path) as (controller, _, listener):
         for step, celsius in enumerate((21.0, 21.04, 21.08, 20.95, 21.1)):
             # The last of the readings shows that the others have been published before it.
@@ -132,7 +132,7 @@ async def test_commands_are_carried_out_and_acknowledged(tmp_path: Path) -> None
         assert [change["path"] for change in noted["changes"]] == ["OUT0", "OUT2"]
 
 
-async def test_a_fault_while_the_link_goes_down_does_not_hold_up_the_end(
+async def test_fault_while_the_link_goes_down_does_not_hold_up_the_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with asyncio.timeout(PATIENCE_S), on_broker(tmp_path) as (controller, _, _):
@@ -146,7 +146,7 @@ async def test_a_fault_while_the_link_goes_down_does_not_hold_up_the_end(
 
 
 @pytest.mark.parametrize("command", ["out0=1", "out0=1&pwmd=130"])
-async def test_a_command_that_fails_by_a_fault_is_answered_and_the_log_says_why(
+async def test_command_that_fails_by_a_fault_is_answered_and_the_log_says_why(
     tmp_path: Path,
     command: str,
     caplog: pytest.LogCaptureFixture,
@@ -168,7 +168,7 @@ async def test_a_command_that_fails_by_a_fault_is_answered_and_the_log_says_why(
         await listener.until_last(f"{PREFIX}/cmdr", "1")
 
 
-async def test_a_refused_command_changes_nothing_and_is_answered_with_a_sentence(
+async def test_refused_command_changes_nothing_and_is_answered_with_a_sentence(
     tmp_path: Path,
 ) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener):
@@ -237,7 +237,7 @@ async def test_commands_beyond_the_limit_are_refused_in_order_while_the_disk_han
         await until(lambda: controller.engine.settings.pwm[1].duty == 20)
 
 
-async def test_the_lock_of_the_outputs_holds_for_mqtt(tmp_path: Path) -> None:
+async def test_lock_of_the_outputs_holds_for_mqtt(tmp_path: Path) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener):
         await send_command(controller, "outblock=1")
         await broker.publish(f"{PREFIX}/cmd", "out0=1")
@@ -262,7 +262,7 @@ async def test_retained_command_is_not_carried_out_at_every_connection(
         assert controller.engine.values["OUT3"] == 1
 
 
-async def test_the_connection_is_a_rule_source_and_survives_a_restart(tmp_path: Path) -> None:
+async def test_connection_is_a_rule_source_and_survives_a_restart(tmp_path: Path) -> None:
     async with on_broker(tmp_path) as (controller, _, listener):
         await until(lambda: controller.engine.values["MQTT"] == 1)
         await send_command(controller, "event=0*118*0*1*0*0*0*0*0*0*0*0*1*0*0*0")
@@ -334,7 +334,7 @@ async def test_problem_is_a_sentence_without_secrets(
         await broker.kill()
 
 
-async def test_a_broker_that_is_not_there_is_tried_again(tmp_path: Path) -> None:
+async def test_broker_that_is_not_there_is_tried_again(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     async with running(broker) as controller:
         await send_command(controller, connect_command(broker))
@@ -548,7 +548,7 @@ async def test_another_prefix_withdraws_what_the_broker_kept_under_the_old_one(
         assert list_announcements(latecomer, "DS1")[-1]["state_topic"] == "attic/DS1"
 
 
-async def test_a_prefix_that_changed_while_the_broker_was_away_is_withdrawn_after_a_start(
+async def test_prefix_that_changed_while_the_broker_was_away_is_withdrawn_after_a_start(
     tmp_path: Path,
 ) -> None:
     store = MemoryStore()
@@ -577,7 +577,7 @@ async def test_controller_sharing_a_prefix_keeps_its_states_when_another_leaves(
         await listener.until_last(f"{PREFIX}/ENERGY6", "0.0")
 
 
-async def test_a_name_that_changes_while_its_reading_is_absent_is_announced(tmp_path: Path) -> None:
+async def test_name_that_changes_while_its_reading_is_absent_is_announced(tmp_path: Path) -> None:
     store = MemoryStore()
     async with on_broker(tmp_path, store=store) as (controller, broker, listener):
         controller.sense({"DS1": 21.5})
@@ -644,7 +644,7 @@ async def test_broker_that_refuses_publishes_is_reported_until_it_accepts_them(
         await broker.kill()
 
 
-async def test_a_broker_that_lets_few_messages_be_under_way_gets_all_in_order(
+async def test_broker_that_lets_few_messages_be_under_way_gets_all_in_order(
     tmp_path: Path,
 ) -> None:
     broker = Broker(tmp_path, inflight=3)
@@ -797,7 +797,7 @@ async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 @pytest.mark.parametrize("answers", [True, False])
-async def test_an_older_broker_is_spoken_to_by_mqtt_3_1_1(tmp_path: Path, answers: bool) -> None:
+async def test_older_broker_is_spoken_to_by_mqtt_3_1_1(tmp_path: Path, answers: bool) -> None:
     broker = Broker(tmp_path)
     await broker.start()
     old = OldBroker(broker.port, answers=answers)
@@ -818,7 +818,7 @@ async def test_an_older_broker_is_spoken_to_by_mqtt_3_1_1(tmp_path: Path, answer
 
 
 @pytest.mark.parametrize("shown", [True, False])
-async def test_a_broker_that_wants_a_certificate_is_shown_it(tmp_path: Path, shown: bool) -> None:
+async def test_broker_that_wants_a_certificate_is_shown_it(tmp_path: Path, shown: bool) -> None:
     broker = Broker(tmp_path, tls=True)
     certificate, key = broker.require_certificates()
     await broker.start()

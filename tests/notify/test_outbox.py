@@ -41,7 +41,7 @@ async def office(bell: Bell, channel: ScriptedChannel) -> AsyncIterator[PostOffi
     await office.outbox.close()
 
 
-async def test_a_message_is_on_disk_before_it_is_tried(tmp_path: Path, bell: Bell) -> None:
+async def test_message_is_on_disk_before_it_is_tried(tmp_path: Path, bell: Bell) -> None:
     store = SqliteStore(tmp_path / "store.db")
     seen: list[int] = []
 
@@ -70,7 +70,7 @@ async def test_messages_are_delivered_in_order_and_the_answer_is_kept(
     ] * 4
 
 
-async def test_a_failure_is_tried_again_and_holds_up_the_ones_behind_it(
+async def test_failure_is_tried_again_and_holds_up_the_ones_behind_it(
     office: PostOffice, channel: ScriptedChannel
 ) -> None:
     channel.problems = [PASSING, PASSING]
@@ -107,7 +107,7 @@ async def test_permanently_refused_message_fails_with_its_reason_and_lets_the_ne
     assert office.reports == ["email: gave up on a message to operator: No one lives there."]
 
 
-async def test_a_fault_of_a_channel_neither_ends_its_lane_nor_loses_the_message(
+async def test_fault_of_a_channel_neither_ends_its_lane_nor_loses_the_message(
     office: PostOffice, channel: ScriptedChannel
 ) -> None:
     channel.problems = [ZeroDivisionError("oops")]
@@ -122,7 +122,7 @@ class StuckChannel(ScriptedChannel):
         raise OSError("it is stuck")
 
 
-async def test_a_channel_that_cannot_be_closed_does_not_keep_another_one_open(
+async def test_channel_that_cannot_be_closed_does_not_keep_another_one_open(
     bell: Bell, caplog: pytest.LogCaptureFixture
 ) -> None:
     stuck, other = StuckChannel(bell), ScriptedChannel(bell)
@@ -182,7 +182,7 @@ async def test_problem_and_its_end_are_reported_once(
     assert office.troubles == {}
 
 
-async def test_an_attempt_that_hangs_is_ended_and_repeated(bell: Bell) -> None:
+async def test_attempt_that_hangs_is_ended_and_repeated(bell: Bell) -> None:
     channel = ScriptedChannel(bell, ChannelLimits(timeout_s=0.01, per_s=1e6))
     channel.hanging = True
     office = PostOffice(bell=bell, email=channel)
@@ -193,7 +193,7 @@ async def test_an_attempt_that_hangs_is_ended_and_repeated(bell: Bell) -> None:
     assert channel.delivered == ["a"]
 
 
-async def test_a_dead_channel_does_not_hold_up_another_one(
+async def test_dead_channel_does_not_hold_up_another_one(
     bell: Bell, channel: ScriptedChannel
 ) -> None:
     channel.hanging = True
@@ -220,7 +220,7 @@ async def test_new_settings_are_tried_immediately(bell: Bell, channel: ScriptedC
     assert pause_s is None or pause_s > 50
 
 
-async def test_an_old_message_is_given_up_with_its_last_problem(bell: Bell) -> None:
+async def test_old_message_is_given_up_with_its_last_problem(bell: Bell) -> None:
     clock = VirtualClock()
     channel = ScriptedChannel(bell, ChannelLimits(expires_s=7200, per_s=1e6))
     channel.broken = PASSING
@@ -246,7 +246,7 @@ async def test_setting_the_wall_clock_makes_no_message_old(bell: Bell) -> None:
     assert sent["state"] == "sent"
 
 
-async def test_a_full_queue_drops_the_oldest_that_is_not_on_its_way_and_counts(bell: Bell) -> None:
+async def test_full_queue_drops_the_oldest_that_is_not_on_its_way_and_counts(bell: Bell) -> None:
     channel = ScriptedChannel(bell, ChannelLimits(max_waiting=3, per_s=1e6))
     channel.hanging = True
     office = PostOffice(bell=bell, email=channel)
@@ -309,7 +309,7 @@ async def test_outcome_of_messages_survives_a_restart(bell: Bell) -> None:
     assert (after.report("sent"), after.report("failed")) == reports
 
 
-async def test_a_message_that_grew_old_while_the_program_was_off_is_given_up(bell: Bell) -> None:
+async def test_message_that_grew_old_while_the_program_was_off_is_given_up(bell: Bell) -> None:
     store = MemoryStore()
     broken = ScriptedChannel(bell)
     broken.broken = PASSING
@@ -324,7 +324,7 @@ async def test_a_message_that_grew_old_while_the_program_was_off_is_given_up(bel
 
 
 @pytest.mark.parametrize(("made", "found"), [(100.0, VirtualClock.START), (VirtualClock.START, 0)])
-async def test_a_clock_that_was_not_set_makes_no_message_old(
+async def test_clock_that_was_not_set_makes_no_message_old(
     bell: Bell, made: float, found: float
 ) -> None:
     store = MemoryStore()
@@ -356,7 +356,7 @@ class FullDisk(MemoryStore):
         raise StoreUnavailable("The disk is full.")
 
 
-async def test_a_disk_that_takes_nothing_does_not_keep_a_message_from_being_sent(
+async def test_disk_that_takes_nothing_does_not_keep_a_message_from_being_sent(
     bell: Bell, channel: ScriptedChannel, caplog: pytest.LogCaptureFixture
 ) -> None:
     office = PostOffice(store=FullDisk(), bell=bell, email=channel)
@@ -443,7 +443,7 @@ async def test_content_of_a_message_is_shown_only_if_captured(
     assert "s3cret" not in str(office.outbox.report())
 
 
-async def test_an_empty_lane_lets_go_of_its_connections(
+async def test_empty_lane_lets_go_of_its_connections(
     office: PostOffice, channel: ScriptedChannel
 ) -> None:
     office.notify("a")

@@ -10,7 +10,7 @@ from leverframe.notify.channel_queue import AttemptPace, pause_after
 
 
 @given(st.integers(1, 10_000), st.integers())
-def test_a_pause_doubles_up_to_the_longest_and_is_shortened_by_half_at_most(
+def test_pause_doubles_up_to_the_longest_and_is_shortened_by_half_at_most(
     failures: int, seed: int
 ) -> None:
     full = min(2.0 ** min(failures - 1, 60), 120.0)
@@ -22,7 +22,7 @@ def test_two_controllers_do_not_come_back_in_the_same_moment() -> None:
     assert len(pauses) == 50
 
 
-def test_the_same_chance_gives_the_same_pauses() -> None:
+def test_same_chance_gives_the_same_pauses() -> None:
     first, second = Random(3), Random(3)
     assert [pause_after(n, 1.0, 60.0, first) for n in range(1, 9)] == [
         pause_after(n, 1.0, 60.0, second) for n in range(1, 9)
@@ -40,7 +40,7 @@ def test_burst_is_sent_immediately_and_the_rest_at_the_rate() -> None:
     st.integers(1, 50),
     st.lists(st.floats(0.0, 10.0), min_size=1, max_size=100),
 )
-def test_in_no_stretch_of_time_more_than_the_burst_and_the_rate_get_through(
+def test_pacing_never_passes_more_than_the_burst_and_the_rate(
     per_s: float, burst: int, gaps: list[float]
 ) -> None:
     pace = AttemptPace(per_s, burst)

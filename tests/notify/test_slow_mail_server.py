@@ -80,7 +80,7 @@ async def slow_office(
             await office.outbox.close()
 
 
-def test_the_deadlines_are_those_of_rfc_5321() -> None:
+def test_deadlines_are_those_of_rfc_5321() -> None:
     rfc = MailDeadlines()
     assert (rfc.greeting_s, rfc.command_s, rfc.data_s, rfc.end_s) == (300, 300, 120, 600)
     # The whole attempt may use up every phase.
@@ -104,7 +104,7 @@ async def test_each_phase_has_its_deadline_and_its_sentence(
 
 
 @pytest.mark.parametrize("phase", [phase for phase, _, _ in PHASES])
-async def test_a_slow_phase_costs_neither_the_mail_nor_others(
+async def test_slow_phase_costs_neither_the_mail_nor_others(
     bell: Bell, certificates: Certificates, phase: str
 ) -> None:
     async with slow_office(bell, certificates) as (peer, office):
@@ -124,7 +124,7 @@ async def test_a_slow_phase_costs_neither_the_mail_nor_others(
     assert all(one["attempts"] == 1 for one in office.report("sent"))
 
 
-async def test_a_server_that_is_slow_after_the_final_dot_gets_each_mail_once(
+async def test_server_that_is_slow_after_the_final_dot_gets_each_mail_once(
     bell: Bell, certificates: Certificates
 ) -> None:
     async with slow_office(bell, certificates) as (peer, office):

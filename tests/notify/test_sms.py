@@ -45,7 +45,7 @@ async def test_modem_without_network_is_reported_and_retried() -> None:
     assert office.reports[0] == "sms: cannot deliver to 1: There is no network."
 
 
-async def test_a_slot_without_numbers_says_so_and_one_without_a_text_sends_nothing() -> None:
+async def test_slot_without_numbers_says_so_and_one_without_a_text_sends_nothing() -> None:
     office = office_with(StandInModem())
     office.notify("a", "sms", 4)
     office.notify("", "sms", 4)

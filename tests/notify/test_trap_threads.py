@@ -19,7 +19,7 @@ from tests.devices.waiting import until
 from tests.patience import PATIENCE_S
 
 
-def test_the_threads_end_when_the_last_gives_them_back() -> None:
+def test_threads_end_when_the_last_gives_them_back() -> None:
     threads = TrapThreads()
     (first, senders), second = threads.take(), threads.take()
     assert (first, senders) == second
@@ -56,7 +56,7 @@ def test_senders_are_lent_again_and_closed_also_when_they_come_back_late(
     assert opened == []
 
 
-async def test_a_channel_that_is_closed_while_it_sends_leaves_nothing_open(
+async def test_channel_that_is_closed_while_it_sends_leaves_nothing_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made, may_continue, opened = threading.Event(), threading.Event(), list[str]()

@@ -63,7 +63,7 @@ async def bench() -> AsyncIterator[Bench]:
     await bench.server.close()
 
 
-async def test_a_signed_image_makes_the_controller_that_version(bench: Bench) -> None:
+async def test_signed_image_makes_the_controller_that_version(bench: Bench) -> None:
     twin = bench.twin
     await twin.ok("/stm.cgi?diffname=0Delta&oname=2Pump")
     assert (await twin.json("/api/commands"))[0]
@@ -81,7 +81,7 @@ async def test_a_signed_image_makes_the_controller_that_version(bench: Bench) ->
     assert any(text.startswith('profile.sw changed from "1.75" to "1.48"') for text in log)
 
 
-async def test_the_version_and_its_settings_survive_the_process() -> None:
+async def test_version_and_its_settings_survive_the_process() -> None:
     store = MemoryStore()
     bench = Bench(await LoopTwin.start(store=store))
     await bench.twin.ok("/stm.cgi?oname=2Pump")
@@ -102,7 +102,7 @@ async def test_settings_that_a_version_lacks_come_back_with_the_next_one(bench: 
     assert await twin.settings() == before
 
 
-async def test_an_image_can_bring_a_site(bench: Bench) -> None:
+async def test_image_can_bring_a_site(bench: Bench) -> None:
     await bench.flash(image("1.75", site=SITE))
     assert (await bench.twin.ok("/")).body == b"Cellar"
     await bench.flash(image("1.74"))
@@ -121,7 +121,7 @@ async def test_an_image_can_bring_a_site(bench: Bench) -> None:
     ],
     ids=["empty", "other", "cut", "unsigned", "stranger", "hardware"],
 )
-async def test_a_bad_image_is_refused_with_the_reason_and_the_old_version_starts(
+async def test_bad_image_is_refused_with_the_reason_and_the_old_version_starts(
     bench: Bench, content: bytes, reason: str
 ) -> None:
     await bench.twin.ok("/stm.cgi?oname=2Pump")
@@ -163,7 +163,7 @@ async def test_without_a_key_the_bootloader_waits_60_seconds_for_an_image() -> N
     await server.close()
 
 
-async def test_a_controller_waits_for_its_place_where_others_receive_images() -> None:
+async def test_controller_waits_for_its_place_where_others_receive_images() -> None:
     places, twins = TransferPlaces(most=1), [await LoopTwin.start() for _ in range(2)]
     first, second = (
         connect_bootloader(twin.controller, "127.0.0.1", 0, PUBLIC, places) for twin in twins
@@ -193,7 +193,7 @@ class FullStore(MemoryStore):
         await super().write(rows)
 
 
-async def test_an_image_that_cannot_be_stored_leaves_the_old_version() -> None:
+async def test_image_that_cannot_be_stored_leaves_the_old_version() -> None:
     bench = Bench(await LoopTwin.start(store=FullStore()))
     assert await bench.refusal(image()) == "The disk is full."
     await bench.server.close()
@@ -265,7 +265,7 @@ async def test_firmware_is_taken_only_while_the_bootloader_waits(bench: Bench) -
     assert bench.twin.controller.profile == Profile()
 
 
-async def test_a_transfer_under_way_does_not_hold_the_bootloader_open(bench: Bench) -> None:
+async def test_transfer_under_way_does_not_hold_the_bootloader_open(bench: Bench) -> None:
     controller = bench.twin.controller
     port = await bench.wait_for_firmware()
     *first, last = packets(image(site=SITE))
@@ -299,7 +299,7 @@ async def test_repeated_starts_of_transfers_do_not_hold_the_bootloader_open(benc
     assert controller.clock.read().now - began == 60
 
 
-async def test_a_whole_image_is_installed_although_checking_it_takes_longer() -> None:
+async def test_whole_image_is_installed_although_checking_it_takes_longer() -> None:
     store = SlowStore()
     bench = Bench(await LoopTwin.start(store=store))
     await send_without_waiting_for_the_end(await bench.wait_for_firmware(), image())
@@ -317,7 +317,7 @@ async def test_outputs_are_off_until_the_new_version_starts(bench: Bench) -> Non
     assert not any(bench.twin.controller.board.outputs)  # type: ignore[attr-defined]
 
 
-async def test_the_port_is_open_before_the_command_is_answered() -> None:
+async def test_port_is_open_before_the_command_is_answered() -> None:
     twin = await LoopTwin.start()
     with bind_udp("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
@@ -351,7 +351,7 @@ async def test_updates_that_are_forbidden_are_refused() -> None:
     assert twin.controller.bootloader_until is None
 
 
-async def test_a_browser_sees_the_count_down(bench: Bench) -> None:
+async def test_browser_sees_the_count_down(bench: Bench) -> None:
     await bench.wait_for_firmware()
     await bench.twin.controller.advance(18)
     reply = await bench.twin.ask("/", accept="text/html,*/*")
@@ -377,7 +377,7 @@ async def program(folder: Path, content: bytes, *command: str) -> str:
 
 
 @pytest.mark.needs_program("tftp")
-async def test_the_tftp_program_sends_an_image(bench: Bench, tmp_path: Path) -> None:
+async def test_tftp_program_sends_an_image(bench: Bench, tmp_path: Path) -> None:
     port = await bench.wait_for_firmware()
     put = ("tftp", "-m", "binary", "127.0.0.1", str(port), "-c", "put", "new.img")
     said = await program(tmp_path, image("1.48", site=LARGE_SITE), *put)
@@ -385,7 +385,7 @@ async def test_the_tftp_program_sends_an_image(bench: Bench, tmp_path: Path) -> 
 
 
 @pytest.mark.needs_program("tftp")
-async def test_the_tftp_program_shows_why_an_image_is_refused(bench: Bench, tmp_path: Path) -> None:
+async def test_tftp_program_shows_why_an_image_is_refused(bench: Bench, tmp_path: Path) -> None:
     port = await bench.wait_for_firmware()
     put = ("tftp", "-m", "binary", "127.0.0.1", str(port), "-c", "put", "new.img")
     assert "not signed" in await program(tmp_path, build_image(["3.9"], "1.48"), *put)

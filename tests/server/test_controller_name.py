@@ -27,7 +27,7 @@ async def page(twin: LoopTwin) -> str:
     return (await twin.ok("/signin")).body.decode()
 
 
-async def test_the_name_is_shown_in_the_files_and_taken_back_by_an_empty_one() -> None:
+async def test_name_is_shown_in_the_files_and_taken_back_by_an_empty_one() -> None:
     twin = await LoopTwin.start()
     made = (await twin.json("/json/network.json"))["sname"]
     assert made.startswith("leverframe-")
@@ -42,14 +42,14 @@ async def test_the_name_is_shown_in_the_files_and_taken_back_by_an_empty_one() -
 
 
 @for_each("name", ["%20x", "x%20", "a%0Ab", "a%7Fb", "x" * 32])
-async def test_a_name_is_one_line(name: str) -> None:
+async def test_name_is_one_line(name: str) -> None:
     twin = await LoopTwin.start()
     await twin.refused(f"/stm.cgi?sname={name}", 400)
     assert (await twin.settings())["name"] == ""
     await twin.controller.stop()
 
 
-async def test_the_sign_in_page_shows_the_name_that_people_gave_and_no_other() -> None:
+async def test_sign_in_page_shows_the_name_that_people_gave_and_no_other() -> None:
     made, twin = await build_host(ConfiguredIdentity())
     assert made.name not in await page(twin)
     await twin.ok("/stm.cgi?sname=%3Cb%3ECellar")
@@ -80,7 +80,7 @@ async def test_configuration_names_it_until_the_user_does() -> None:
 
 
 @pytest.mark.thorough
-def test_a_process_takes_name_and_address_of_a_unit(tmp_path: Path) -> None:
+def test_process_takes_name_and_address_of_a_unit(tmp_path: Path) -> None:
     with controller_process(tmp_path, "--name", "Boiler room", "--mac", UNIT.lower()) as running:
         assert running.printed.startswith("Boiler room (")
         about = msgspec.json.decode(running.ask("/json/network.json")[1])

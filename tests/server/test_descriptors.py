@@ -34,7 +34,7 @@ def test_two_addresses_do_not_fill_the_pool() -> None:
     assert take_all(budget, "192.0.2.3") > 16
 
 
-def test_a_network_of_64_bits_is_one_source() -> None:
+def test_network_of_64_bits_is_one_source() -> None:
     budget = DescriptorBudget()
     one_owner = [f"2001:db8:0:1::{number:x}" for number in range(1, 100)]
     assert take_all(budget, *one_owner) == take_all(DescriptorBudget(), "192.0.2.1")
@@ -42,11 +42,11 @@ def test_a_network_of_64_bits_is_one_source() -> None:
 
 
 @pytest.mark.parametrize(("descriptors", "clients"), [(1024, 768), (256, 192), (10**6, 2048)])
-def test_the_count_follows_from_the_limit_of_open_files(descriptors: int, clients: int) -> None:
+def test_count_follows_from_the_limit_of_open_files(descriptors: int, clients: int) -> None:
     assert DescriptorBudget(descriptors).clients.limit == clients
 
 
-def test_a_descriptor_close_to_the_end_is_given_back_whatever_the_count_says() -> None:
+def test_descriptor_close_to_the_end_is_given_back_whatever_the_count_says() -> None:
     budget = DescriptorBudget(1024)
     assert budget.lease("modbus", "192.0.2.1", 895)
     assert budget.lease("modbus", "192.0.2.1", 896) is None
@@ -68,7 +68,7 @@ def test_tls_has_shares_of_its_own_because_it_takes_more_memory() -> None:
     assert budget.tls.used == budget.clients.used == 0
 
 
-def test_a_lease_ends_once() -> None:
+def test_lease_ends_once() -> None:
     budget = DescriptorBudget()
     first, second = (budget.lease("http", "192.0.2.1", 10) for _ in range(2))
     assert first

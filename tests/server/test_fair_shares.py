@@ -22,7 +22,7 @@ def test_one_alone_gets_its_part_and_no_more(per_free: float, alone: int) -> Non
 
 
 @given(st.integers(1, 18), st.sampled_from([0.5, 1.0, 2.0]))
-def test_after_many_that_take_all_they_can_the_next_one_gets_something(
+def test_newcomer_gets_a_share_after_many_that_take_all_they_can(
     takers: int, per_free: float
 ) -> None:
     shares = FairShares(2048, per_free)
@@ -33,7 +33,7 @@ def test_after_many_that_take_all_they_can_the_next_one_gets_something(
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 150)), max_size=60))
-def test_an_amount_is_taken_as_if_in_single_pieces_or_not_at_all(
+def test_amount_is_taken_as_if_in_single_pieces_or_not_at_all(
     orders: list[tuple[str, int]],
 ) -> None:
     together, one_by_one = FairShares(400, 1.0), FairShares(400, 1.0)

@@ -89,7 +89,7 @@ def test_slow_is_late_and_ends_after_its_times(unit: Unit) -> None:
     ]
 
 
-def test_the_answer_of_a_slow_unit_is_whole(unit: Unit) -> None:
+def test_answer_of_a_slow_unit_is_whole(unit: Unit) -> None:
     began = time.monotonic()
     with unit.fault(faults.slow("0.1s", jitter="0.05s")), within(2.0):
         assert unit.get().json()["hw"]
@@ -106,7 +106,7 @@ def test_drip_is_an_answer_in_drops(unit: Unit) -> None:
     assert json.loads(b"".join(drops))["hw"]
 
 
-def test_a_connection_is_kept_after_a_dripping_answer(unit: Unit) -> None:
+def test_connection_is_kept_after_a_dripping_answer(unit: Unit) -> None:
     with (
         httpx.Client(base_url=unit.url, timeout=PATIENCE_S) as client,
         unit.fault(faults.drip(100_000), times=1),
@@ -157,7 +157,7 @@ def test_reset_after_some_bytes_is_in_the_middle(unit: Unit) -> None:
         assert len(receive_until_reset(client)) == 300
 
 
-def test_a_cut_body_is_shorter_than_promised(unit: Unit) -> None:
+def test_cut_body_is_shorter_than_promised(unit: Unit) -> None:
     with unit.fault(faults.cut(10)):
         with pytest.raises(httpx.RemoteProtocolError, match="without sending complete"):
             unit.get()
@@ -167,7 +167,7 @@ def test_a_cut_body_is_shorter_than_promised(unit: Unit) -> None:
         unit.get()
 
 
-def test_a_wrong_length_promises_more_or_fewer(unit: Unit) -> None:
+def test_wrong_length_promises_more_or_fewer(unit: Unit) -> None:
     whole = unit.get().text
     with unit.fault(faults.wrong_length(10)), pytest.raises(httpx.RemoteProtocolError):
         unit.get()
@@ -176,7 +176,7 @@ def test_a_wrong_length_promises_more_or_fewer(unit: Unit) -> None:
 
 
 @pytest.mark.parametrize("code", [500, 503, 401, 599])
-def test_a_status_is_a_bare_error(unit: Unit, code: int) -> None:
+def test_status_is_a_bare_error(unit: Unit, code: int) -> None:
     with unit.fault(faults.status(code)):
         assert unit.get().status_code == code
         with pytest.raises(requests.HTTPError):
@@ -204,7 +204,7 @@ def test_another_content_type_is_said(unit: Unit) -> None:
         assert unit.get().headers["content-type"] == "text/plain; charset=latin-1"
 
 
-def test_a_stale_answer_is_the_first_one(unit: Unit) -> None:
+def test_stale_answer_is_the_first_one(unit: Unit) -> None:
     with unit.fault(faults.stale(), path="/json/"):
         before = unit.get().text
         unit.get("/outs.cgi?out0=1")
@@ -240,13 +240,13 @@ def test_raw_is_what_the_status_files_say(unit: Unit) -> None:
     assert unit.get("/api/state").json()["DS1"] == 21.5
 
 
-def test_the_makers_library_finds_no_unit_that_answers_500(unit: Unit) -> None:
+def test_makers_library_finds_no_unit_that_answers_500(unit: Unit) -> None:
     assert get_version(HOST, port=unit.twin.port) is not None
     with unit.fault(faults.status(500)):
         assert get_version(HOST, port=unit.twin.port) is None
 
 
-def test_the_test_bench_answers_whatever_is_set(unit: Unit) -> None:
+def test_test_bench_answers_whatever_is_set(unit: Unit) -> None:
     with unit.fault(faults.frozen()):
         shown = unit.get("/api/sim").json()["faults"]["set"]
         assert [one["text"] for one in shown] == ["frozen"]
@@ -266,7 +266,7 @@ def test_chance_is_a_share_of_the_requests_by_the_seed(unit: Unit) -> None:
     assert 3 < seen[0].count(500) < 17
 
 
-def test_the_newest_fault_acts_and_slow_ones_besides(unit: Unit) -> None:
+def test_newest_fault_acts_and_slow_ones_besides(unit: Unit) -> None:
     began = time.monotonic()
     with (
         unit.fault(faults.status(500)),

@@ -184,7 +184,7 @@ async def test_no_answer_by_another_way_than_http_repeats_one(
 
 
 @pytest.mark.parametrize("item", ["sms=%s:out0=1", "sms=12:%s:x&%s", "sms=+48123:%s:a&b%s=1"])
-async def test_a_simulated_sms_is_refused_without_its_code(item: str) -> None:
+async def test_simulated_sms_is_refused_without_its_code(item: str) -> None:
     twin = await LoopTwin.start()
     reply = await twin.ask(f"/sim.cgi?{item.replace('%s', SECRET)}")
     assert reply.status in (400, 404)

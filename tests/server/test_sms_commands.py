@@ -54,9 +54,7 @@ async def phone() -> AsyncIterator[Phone]:
         "1234:out=out1",
     ],
 )
-async def test_a_command_behind_the_code_is_carried_out_and_answered(
-    phone: Phone, text: str
-) -> None:
+async def test_command_behind_the_code_is_carried_out_and_answered(phone: Phone, text: str) -> None:
     assert await phone.send(text) == "OK OUT 010000 PWM 0000 EVENT 00000000"
     assert await phone.twin.outputs() == "010000"
 
@@ -67,7 +65,7 @@ async def test_commands_are_joined_as_over_http(phone: Phone) -> None:
     )
 
 
-async def test_an_output_is_pulsed(phone: Phone) -> None:
+async def test_output_is_pulsed(phone: Phone) -> None:
     assert await phone.send("1234:pulse0=10") == "OK OUT 100000 PWM 0000 EVENT 00000000"
     await phone.twin.controller.advance(10)
     assert await phone.twin.outputs() == "000000"
@@ -100,7 +98,7 @@ async def test_refused_sms_is_answered_with_the_reason(
     assert await phone.twin.outputs() == "000000"
 
 
-async def test_the_lock_holds_for_sms_too(phone: Phone) -> None:
+async def test_lock_holds_for_sms_too(phone: Phone) -> None:
     await phone.twin.ok("/stm.cgi?outblock=1")
     assert str(await phone.send("1234:out0=1")).startswith("Refused: ")
     assert await phone.twin.outputs() == "000000"
@@ -126,7 +124,7 @@ async def test_without_a_configured_code_all_sms_are_refused(phone: Phone, text:
     assert await phone.twin.outputs() == "000000"
 
 
-async def test_a_code_may_hold_a_colon(phone: Phone) -> None:
+async def test_code_may_hold_a_colon(phone: Phone) -> None:
     await phone.twin.ok("/stm.cgi?gsmcode=a%3Ab")
     assert await phone.send("a:b:out0=1") == "OK OUT 100000 PWM 0000 EVENT 00000000"
 
@@ -161,7 +159,7 @@ async def test_nothing_that_could_send_a_secret_elsewhere_is_set_by_sms(
     assert await phone.twin.outputs() == "000000"
 
 
-def test_these_are_the_commands_that_name_servers() -> None:
+def test_commands_that_name_servers_are_all_known() -> None:
     named = {row.form.items[0].text for row in TABLE if row.names_server}
     assert named == {
         "em1=<A>",
@@ -241,7 +239,7 @@ def test_guessing_from_everywhere_gets_no_more_than_one_try_an_hour() -> None:
     assert tried <= days * 24 + FREE_IN_ALL + 7
 
 
-async def test_a_wait_does_not_grow_by_what_comes_during_it(phone: Phone) -> None:
+async def test_wait_does_not_grow_by_what_comes_during_it(phone: Phone) -> None:
     for _ in range(FREE_OF_NUMBER + 1):
         await phone.send("9999:out0=1")
     for _ in range(59):
@@ -276,7 +274,7 @@ def test_numbers_that_are_remembered_are_bounded() -> None:
     assert [len(numbers) for numbers in kept] == [MAX_NUMBERS, MAX_NUMBERS]
 
 
-def test_a_quiet_day_makes_all_forgotten() -> None:
+def test_quiet_day_makes_all_forgotten() -> None:
     now = 0.0
     throttle = CodeThrottle(lambda: now)
     for _ in range(30):
@@ -288,13 +286,13 @@ def test_a_quiet_day_makes_all_forgotten() -> None:
     assert throttle.wait_s("+48") == 0
 
 
-async def test_the_log_says_who_switched(phone: Phone) -> None:
+async def test_log_says_who_switched(phone: Phone) -> None:
     await phone.send("1234:out0=1")
     entries: list[dict[str, Any]] = await phone.twin.json("/api/log")
     assert any(f"SMS from {SENDER}" in entry["detail"] for entry in entries)
     assert not any("1234:" in str(entry) for entry in entries)
 
 
-async def test_the_bootloader_takes_no_commands(phone: Phone) -> None:
+async def test_bootloader_takes_no_commands(phone: Phone) -> None:
     await phone.twin.ok("/stm.cgi?upgrade=devstart3")
     assert await phone.send("1234:out0=1") == "The controller is in its bootloader."

@@ -27,7 +27,7 @@ def use(budget: TimeBudget, clock: HandMoved, source: str, *, seconds: float) ->
     return used
 
 
-def test_a_source_gets_a_burst_and_then_its_part_of_the_time(
+def test_source_gets_a_burst_and_then_its_part_of_the_time(
     budget: TimeBudget, clock: HandMoved
 ) -> None:
     assert use(budget, clock, "a", seconds=100) == pytest.approx(26, abs=0.5)

@@ -126,7 +126,7 @@ async def test_modbus_and_sms_are_noted_with_their_source() -> None:
     assert (changes(sms), sms["source"]) == ([("OUT1", 0, 1)], "+48123")
 
 
-async def test_the_newest_are_kept_in_few_rows_and_do_not_push_out_the_settings() -> None:
+async def test_newest_are_kept_in_few_rows_and_do_not_push_out_the_settings() -> None:
     store = MemoryStore()
     twin = await LoopTwin.start(store=store)
     await twin.ok("/stm.cgi?oname=0Lamp")
@@ -144,7 +144,7 @@ async def test_the_newest_are_kept_in_few_rows_and_do_not_push_out_the_settings(
     assert len(rows) == 1
 
 
-async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries() -> None:
+async def test_account_that_switches_all_day_pushes_out_only_its_own_entries() -> None:
     store = MemoryStore()
     machine, writer = (await LoopTwin.start()).controller.engine.machine, Writer(store)
     noting = ActionAudit(writer, audit.AuditTrail(()))
@@ -182,7 +182,7 @@ async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries(
     assert accounts((await noting.entries()).values()) == {**expected, "loud": 400, "late": 200}
 
 
-async def test_a_disk_that_takes_nothing_makes_no_account_lose_its_entries() -> None:
+async def test_disk_that_takes_nothing_makes_no_account_lose_its_entries() -> None:
     store = Disk()
     twin = await LoopTwin.start(store=store)
     store.is_full = True
@@ -214,7 +214,7 @@ async def test_actions_survive_a_restart_and_continue_their_numbers() -> None:
     assert [entry["number"] for entry in await trail(again)] == [1, 2, 3]
 
 
-async def test_they_are_on_disk_a_moment_later_without_being_asked_to() -> None:
+async def test_entries_are_on_disk_a_moment_later_without_a_request() -> None:
     store, machine = MemoryStore(), (await LoopTwin.start()).controller.engine.machine
     noting = ActionAudit(Writer(store), audit.AuditTrail(()), gather_s=0.0)
     for label in ("OUT0", "OUT1"):
@@ -255,7 +255,7 @@ async def test_entries_of_earlier_starts_are_counted_and_thinned_with_the_first_
     assert (len(entries), entries[-1].number) == (audit.MAX_ENTRIES, 5 * audit.MAX_ENTRIES + 1)
 
 
-async def test_a_store_that_cannot_be_read_is_not_thinned_and_nothing_is_lost(
+async def test_store_that_cannot_be_read_is_not_thinned_and_nothing_is_lost(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Unreadable(MemoryStore):
@@ -269,7 +269,7 @@ async def test_a_store_that_cannot_be_read_is_not_thinned_and_nothing_is_lost(
     assert len(store.load().audit) == 1
 
 
-async def test_an_empty_trail_writes_nothing() -> None:
+async def test_empty_trail_writes_nothing() -> None:
     store = MemoryStore()
     ActionAudit(Writer(store), audit.AuditTrail(())).write()
     assert store.load().kept == {}
@@ -287,7 +287,7 @@ class CountingStore(ReadOnlyStore):
         await super().write(rows)
 
 
-def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
+def test_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
     async def scenario() -> None:
         store, machine = CountingStore(), (await LoopTwin.start()).controller.engine.machine
         noting = ActionAudit(Writer(store), audit.AuditTrail(()))
@@ -316,7 +316,7 @@ def test_failed_writes_at_the_end_are_not_retried() -> None:
     run_virtually(scenario())
 
 
-def test_a_disk_that_takes_something_again_is_written_as_soon_as_ever() -> None:
+def test_disk_that_takes_something_again_is_written_as_soon_as_ever() -> None:
     async def scenario() -> None:
         store, machine = Disk(), (await LoopTwin.start()).controller.engine.machine
         noting = ActionAudit(Writer(store), audit.AuditTrail(()))

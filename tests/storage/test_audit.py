@@ -16,7 +16,7 @@ async def trail(twin: LoopTwin) -> list[dict[str, Any]]:
     return entries
 
 
-async def test_a_change_is_noted_with_time_account_source_old_and_new_value() -> None:
+async def test_change_is_noted_with_time_account_source_old_and_new_value() -> None:
     twin = await start_with_accounts()
     credentials = basic(*ADMINISTRATOR)
     await twin.ask("/stm.cgi?oname=0Lamp", authorization=credentials)
@@ -42,7 +42,7 @@ async def test_secrets_are_masked() -> None:
     ]
 
 
-async def test_an_address_shows_its_server_and_a_body_nothing() -> None:
+async def test_address_shows_its_server_and_a_body_nothing() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?http1=https://hook.example:8443/go%3Ft=canary&httppost1=1*canary")
     await twin.ok("/stm.cgi?http1=")
@@ -55,7 +55,7 @@ async def test_an_address_shows_its_server_and_a_body_nothing() -> None:
     assert second == [{"path": "http.0.url", "old": "https://hook.example:8443/***", "new": None}]
 
 
-async def test_a_refused_request_and_a_read_leave_no_entry() -> None:
+async def test_refused_request_and_a_read_leave_no_entry() -> None:
     twin = await LoopTwin.start()
     await twin.refused("/stm.cgi?oname=9x", 400)
     await twin.ok("/outs.cgi")
@@ -98,12 +98,12 @@ def read_entry(text: str | None) -> dict[str, Any]:
     return entry
 
 
-def test_an_upload_is_noted_by_its_size() -> None:
+def test_upload_is_noted_by_its_size() -> None:
     (text,) = audit.AuditTrail(()).rows(0.0, Cause("command"), [], {"site": b"1234"}).values()
     assert read_entry(text)["changes"] == [{"path": "site", "old": None, "new": "4 bytes"}]
 
 
-def test_a_request_that_changes_everything_is_cut_short() -> None:
+def test_request_that_changes_everything_is_cut_short() -> None:
     leaves = [(f"variables.words.{number}", 0, 1) for number in range(1000)]
     (text,) = audit.AuditTrail(()).rows(0.0, Cause("command"), leaves, {}).values()
     entry = read_entry(text)

@@ -54,7 +54,7 @@ def pack_file(content: object) -> bytes:
 
 
 @pytest.mark.parametrize("profile", [NEWEST, Profile("3.0", "1.58a"), Profile("3.5", "1.40")])
-def test_a_sealed_backup_brings_everything_back(profile: Profile) -> None:
+def test_sealed_backup_brings_everything_back(profile: Profile) -> None:
     tree = random_settings(profile, Random(3), 200)
     content = decode_backup(encode_backup(profile, tree, PASSPHRASE), PASSPHRASE)
     assert carry_over(content, profile, defaults(profile)) == Restored(tree)
@@ -91,7 +91,7 @@ def test_sealed_secrets_cannot_be_read_without_the_passphrase() -> None:
         decode_backup(backup, "another phrase")
 
 
-def test_a_short_passphrase_is_refused() -> None:
+def test_short_passphrase_is_refused() -> None:
     with pytest.raises(BackupRefused, match="at least 8"):
         encode_backup(NEWEST, defaults(NEWEST), "1234567")
 
@@ -133,7 +133,7 @@ def test_every_truncation_is_noticed() -> None:
         (bytes(MAGIC) + bytes(1 << 21), "no backup is that large"),
     ],
 )
-def test_a_refusal_says_which_check_failed(data: bytes, reason: str) -> None:
+def test_refusal_says_which_check_failed(data: bytes, reason: str) -> None:
     with pytest.raises(BackupRefused, match=reason):
         decode_backup(data)
 
@@ -169,7 +169,7 @@ def test_additions_of_a_later_program_are_ignored() -> None:
     assert decode_backup(later) == Content(NEWEST, {}, edition=1)
 
 
-def test_a_damaged_seal_is_refused() -> None:
+def test_damaged_seal_is_refused() -> None:
     seal = {"salt": "AAAA", "nonce": "!", "data": ""}
     file = {"hw": "3.9", "sw": "1.75", "settings": {}, "sealed": seal}
     with pytest.raises(BackupRefused, match="sealed part"):

@@ -28,14 +28,14 @@ def mode(path: Path) -> str:
     return oct(path.stat().st_mode & 0o777)
 
 
-def test_a_new_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+def test_new_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
     with DataFolder(tmp_path / "deep" / "data") as folder:
         assert mode(folder.path) == "0o700"
         assert mode(folder.path / "lock") == "0o600"
         assert folder.store_path.parent == folder.path
 
 
-def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     with DataFolder(tmp_path):
         assert mode(tmp_path) == "0o755"
@@ -64,7 +64,7 @@ def test_folder_to_which_all_users_may_add_files_causes_a_warning(
 
 
 @pytest.mark.parametrize("name", ["store.db", "secrets.key"])
-def test_a_store_that_others_may_write_is_refused(tmp_path: Path, name: str) -> None:
+def test_store_that_others_may_write_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     (tmp_path / name).chmod(0o666)
     tmp_path.chmod(0o755)
@@ -85,7 +85,7 @@ def test_store_of_another_user_is_refused(tmp_path: Path) -> None:
         DataFolder(tmp_path)
 
 
-def test_a_folder_in_use_is_refused_and_the_holder_named(tmp_path: Path) -> None:
+def test_folder_in_use_is_refused_and_the_holder_named(tmp_path: Path) -> None:
     with DataFolder(tmp_path), pytest.raises(FolderInUse) as refused:
         DataFolder(tmp_path)
     assert str(refused.value) == (
@@ -94,21 +94,21 @@ def test_a_folder_in_use_is_refused_and_the_holder_named(tmp_path: Path) -> None
     )
 
 
-def test_a_holder_without_a_number_is_another_process(tmp_path: Path) -> None:
+def test_holder_without_a_number_is_another_process(tmp_path: Path) -> None:
     with DataFolder(tmp_path):
         (tmp_path / "lock").write_text("")
         with pytest.raises(FolderInUse, match="in use by another process; stop it"):
             DataFolder(tmp_path)
 
 
-def test_a_refusal_does_not_disturb_the_holder(tmp_path: Path) -> None:
+def test_refusal_does_not_disturb_the_holder(tmp_path: Path) -> None:
     with DataFolder(tmp_path):
         for _ in range(2):
             with pytest.raises(FolderInUse, match=f"process {os.getpid()}"):
                 DataFolder(tmp_path)
 
 
-def test_a_folder_given_back_can_be_taken_again(tmp_path: Path) -> None:
+def test_folder_given_back_can_be_taken_again(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     folder.close()
     folder.close()
@@ -126,7 +126,7 @@ def test_another_process_is_named_and_its_end_frees_the_folder(tmp_path: Path) -
     DataFolder(tmp_path).close()
 
 
-def test_a_place_that_cannot_be_a_folder_is_refused_in_plain_words(tmp_path: Path) -> None:
+def test_place_that_cannot_be_a_folder_is_refused_in_plain_words(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for place in (tmp_path / "file", tmp_path / "file" / "data"):
         with pytest.raises(FolderUnusable, match=r"cannot be used: .+\. Make it writable"):
@@ -136,7 +136,7 @@ def test_a_place_that_cannot_be_a_folder_is_refused_in_plain_words(tmp_path: Pat
 @pytest.mark.parametrize(
     ("to", "why"), [("itself", "Too many levels of symbolic links"), ("gone", "No such file")]
 )
-def test_a_link_that_leads_nowhere_is_refused_for_what_it_is(
+def test_link_that_leads_nowhere_is_refused_for_what_it_is(
     tmp_path: Path, to: str, why: str
 ) -> None:
     link = tmp_path / "itself"

@@ -37,7 +37,7 @@ async def test_no_file_of_the_folder_holds_a_secret_in_the_clear(tmp_path: Path)
     assert b"canary" not in in_use + afterwards
 
 
-async def test_the_same_secret_is_sealed_differently_each_time(tmp_path: Path) -> None:
+async def test_same_secret_is_sealed_differently_each_time(tmp_path: Path) -> None:
     inner = MemoryStore()
     store = EncryptingStore(inner, tmp_path / "key")
     sealed = set()
@@ -47,7 +47,7 @@ async def test_the_same_secret_is_sealed_differently_each_time(tmp_path: Path) -
     assert len(sealed) == 10
 
 
-async def test_a_sealed_secret_cannot_be_moved_to_another_setting(tmp_path: Path) -> None:
+async def test_sealed_secret_cannot_be_moved_to_another_setting(tmp_path: Path) -> None:
     inner = MemoryStore()
     store = EncryptingStore(inner, tmp_path / "key")
     await store.commit(Changes(settings=dict(SECRETS)))
@@ -56,7 +56,7 @@ async def test_a_sealed_secret_cannot_be_moved_to_another_setting(tmp_path: Path
     assert "gsm.code" not in store.load().settings
 
 
-async def test_the_key_is_made_when_it_is_needed_and_is_for_its_owner_alone(
+async def test_key_is_made_when_it_is_needed_and_is_for_its_owner_alone(
     tmp_path: Path,
 ) -> None:
     store = EncryptingStore(MemoryStore(), tmp_path / "key")
@@ -81,7 +81,7 @@ async def test_without_its_key_a_secret_counts_as_not_set(
     assert "canary" not in caplog.text
 
 
-async def test_a_damaged_key_is_a_sentence(tmp_path: Path) -> None:
+async def test_damaged_key_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"short")
     with pytest.raises(KeyUnusable, match="damaged"):
         await EncryptingStore(MemoryStore(), tmp_path / "key").commit(

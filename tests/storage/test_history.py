@@ -143,7 +143,7 @@ def test_reduced_values_say_what_held(tier: Tier, step: int, steps: Steps, later
 
 
 @given(anyhow)
-def test_a_clock_that_steps_back_corrupts_nothing(steps: Steps) -> None:
+def test_clock_that_steps_back_corrupts_nothing(steps: Steps) -> None:
     points = points_of(steps)
     compactor = Compactor(in_memory(), BOUNDS)
     # Of a state no value is left out, however many there are in a second.
@@ -184,7 +184,7 @@ def test_restarted_compactor_continues_where_the_last_one_stopped(
     st.lists(st.tuples(st.integers(0, 999), st.integers(-50, 50)), min_size=1, max_size=200),
     st.sampled_from(["DS1", "OUT0"]),
 )
-def test_a_second_keeps_its_extremes_and_its_last_value(
+def test_second_keeps_its_extremes_and_its_last_value(
     within: list[tuple[int, int]], label: str
 ) -> None:
     points = [(START + at / 1000, float(value)) for at, value in sorted(within, key=lambda p: p[0])]
@@ -258,7 +258,7 @@ def test_old_raw_values_go_and_reduced_ones_stay(open_store: Callable[[], ChunkS
     assert not any(map(isnan, first_day["series"]["DS1"]["mean"]))
 
 
-def test_a_value_that_never_changes_is_known_after_years(
+def test_value_that_never_changes_is_known_after_years(
     open_store: Callable[[], ChunkStore],
 ) -> None:
     compactor = Compactor(open_store(), BOUNDS)
@@ -271,7 +271,7 @@ def test_a_value_that_never_changes_is_known_after_years(
     assert answer(again, asked)["series"]["OUT0"]["values"] == [1.0]
 
 
-def test_a_clock_that_is_far_ahead_for_a_moment_does_not_cost_everything(
+def test_clock_that_is_far_ahead_for_a_moment_does_not_cost_everything(
     open_store: Callable[[], ChunkStore],
 ) -> None:
     compactor = Compactor(open_store(), BOUNDS)
@@ -292,7 +292,7 @@ def test_years_without_a_change_take_no_room() -> None:
     assert set(year["series"]["DS1"].get("mean", year["series"]["DS1"].get("values"))) == {20.0}
 
 
-def test_the_finest_resolution_that_fits_is_chosen() -> None:
+def test_finest_resolution_that_fits_is_chosen() -> None:
     compactor = Compactor(in_memory(), BOUNDS)
     fill(compactor, [(START + n, float(n % 9)) for n in range(7200)], batch=500)
     now = START + 7200

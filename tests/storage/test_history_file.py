@@ -38,7 +38,7 @@ BOUNDS = Bounds()
 # --- the file -------------------------------------------------------------------------------------
 
 
-def test_the_file_stays_within_its_bound(tmp_path: Path) -> None:
+def test_file_stays_within_its_bound(tmp_path: Path) -> None:
     bounds = Bounds(max_bytes=256 * 1024)
     path = tmp_path / "history.db"
     with closing(ChunkStore(path, bounds.max_bytes)) as chunk_store:
@@ -56,7 +56,7 @@ def test_the_file_stays_within_its_bound(tmp_path: Path) -> None:
     assert path.stat().st_size <= bounds.max_bytes
 
 
-def test_a_file_written_by_an_earlier_release_opens_unchanged(tmp_path: Path) -> None:
+def test_file_written_by_an_earlier_release_opens_unchanged(tmp_path: Path) -> None:
     """The dump is of a file to which release 0.1.0 wrote the same samples."""
     dump = Path(__file__).parent.parent / "fixtures" / "databases" / "history-1.sql"
     path = tmp_path / "history.db"
@@ -76,7 +76,7 @@ def test_a_file_written_by_an_earlier_release_opens_unchanged(tmp_path: Path) ->
             assert str(answer(earlier, asked)) == str(answer(now_written, asked))
 
 
-def test_a_file_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
+def test_file_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     ChunkStore(path, BOUNDS.max_bytes).close()
     with closing(connect(path)) as connection:
@@ -119,7 +119,7 @@ async def test_damaged_history_file_is_set_aside_and_recording_continues(tmp_pat
     await worker.close(START + 1)
 
 
-async def test_a_file_that_is_spoilt_while_it_is_used_is_set_aside(tmp_path: Path) -> None:
+async def test_file_that_is_spoilt_while_it_is_used_is_set_aside(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     worker = ThreadHistoryWorker(path, BOUNDS)
     worker.add([(START, "DS1", 20.0)])
@@ -158,7 +158,7 @@ async def test_values_unwritable_for_long_are_dropped_and_counted(tmp_path: Path
     assert worker.figures.dropped == 2 * MAX_UNWRITTEN
 
 
-async def test_a_fault_loses_its_values_with_a_word_and_a_count_and_nothing_else(
+async def test_fault_loses_its_values_with_a_word_and_a_count_and_nothing_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker = ThreadHistoryWorker(tmp_path / "history.db", BOUNDS)
@@ -189,7 +189,7 @@ def fill_up(compactor: Compactor) -> Iterator[int]:
         yield second + 1
 
 
-def test_a_full_disk_loses_what_came_and_nothing_else(tmp_path: Path) -> None:
+def test_full_disk_loses_what_came_and_nothing_else(tmp_path: Path) -> None:
     pages = 24
     with closing(ChunkStore(tmp_path / "history.db", pages * 4096)) as chunk_store:
         compactor = Compactor(chunk_store, BOUNDS)

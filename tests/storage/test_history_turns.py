@@ -48,7 +48,7 @@ def test_jobs_without_a_waiting_caller_run_in_the_order_of_controllers(turns: Bu
     assert turns.all_done() == ["a1", "a2", "b1"]
 
 
-def test_a_question_comes_before_others_with_all_that_came_before_it(turns: BusyTurns) -> None:
+def test_question_comes_before_others_with_all_that_came_before_it(turns: BusyTurns) -> None:
     for controller in "abc":
         turns.note(controller, f"{controller}1")
     turns.note("c", "c asked", is_awaited=True)
@@ -86,7 +86,7 @@ def test_questions_of_one_tenant_alternate_with_those_of_others(turns: BusyTurns
     assert turns.all_done() == ["a0", "b0", "a1", "b1", "a2", "a3"]
 
 
-def test_a_flood_of_questions_holds_up_no_recording(turns: BusyTurns) -> None:
+def test_flood_of_questions_holds_up_no_recording(turns: BusyTurns) -> None:
     turns.note("a", "recorded")
     for number in range(3 * MAX_IN_A_ROW):
         turns.note("b", f"b{number}", is_awaited=True)

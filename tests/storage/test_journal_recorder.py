@@ -105,7 +105,7 @@ async def test_on_virtual_time_nothing_is_lost_between_two_questions() -> None:
     await run.end()
 
 
-async def test_a_few_entries_are_written_after_a_while_without_being_asked_for() -> None:
+async def test_few_entries_are_written_after_a_while_without_being_asked_for() -> None:
     worker = ThreadHistoryWorker(None, Bounds())
     run = Run(worker, SystemClock(), gather_s=0.01)
     run.happen()
@@ -129,7 +129,7 @@ async def test_entry_after_the_end_wakes_nothing() -> None:
         assert asyncio.all_tasks() == before
 
 
-async def test_a_small_file_keeps_the_newest(tmp_path: Path) -> None:
+async def test_small_file_keeps_the_newest(tmp_path: Path) -> None:
     run = Run(ThreadHistoryWorker(tmp_path / "history", Bounds(max_bytes=1024 * 1024)))
     for _ in range(BATCH * 6):
         run.happen()

@@ -11,7 +11,7 @@ from leverframe.storage.private_files import write_private
 OLD, NEW = b"old key", b"new key" * 10
 
 
-def test_a_file_is_replaced_whole_and_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_file_is_replaced_whole_and_is_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_bytes(OLD)
     write_private(path, NEW)
@@ -20,7 +20,7 @@ def test_a_file_is_replaced_whole_and_is_for_its_owner_alone(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_that_only_a_part_fits_of_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
+def test_file_that_only_a_part_fits_of_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
     """The system call takes what fits and says how much that was."""
     path = tmp_path / "key"
     path.write_bytes(OLD)

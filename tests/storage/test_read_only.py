@@ -69,7 +69,7 @@ print(tempfile.gettempdir(), len(open_read_only(Path(sys.argv[1]), StoreUnavaila
 """
 
 
-def test_the_copy_that_is_read_is_gone_afterwards(path: Path, tmp_path: Path) -> None:
+def test_copy_that_is_read_is_gone_afterwards(path: Path, tmp_path: Path) -> None:
     private = tmp_path / "private"
     private.mkdir()
     read = subprocess.run(
@@ -91,7 +91,7 @@ async def test_every_change_fails_with_the_reason_and_changes_nothing(path: Path
     await assert_is_all_there(store)
 
 
-async def test_a_damaged_store_that_cannot_be_replaced_gives_way_to_its_snapshot(
+async def test_damaged_store_that_cannot_be_replaced_gives_way_to_its_snapshot(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "store.db"
@@ -108,7 +108,7 @@ async def test_a_damaged_store_that_cannot_be_replaced_gives_way_to_its_snapshot
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
-async def test_a_store_in_an_older_format_is_read_as_it_would_be_opened(
+async def test_store_in_an_older_format_is_read_as_it_would_be_opened(
     dump: Path, tmp_path: Path
 ) -> None:
     path = database_from_dump(dump, tmp_path / "store.db")
@@ -123,7 +123,7 @@ async def test_a_store_in_an_older_format_is_read_as_it_would_be_opened(
 
 
 @pytest.mark.parametrize("content", [None, b"", b"something else" * 1000])
-def test_where_there_is_nothing_to_read_the_refusal_stands(
+def test_refusal_stands_where_there_is_nothing_to_read(
     tmp_path: Path, content: bytes | None
 ) -> None:
     path = tmp_path / "store.db"
@@ -142,7 +142,7 @@ async def test_unclosed_store_without_its_log_is_reported(path: Path) -> None:
     assert "missing" in opened.troubles["recovery"]
 
 
-async def test_a_store_that_has_its_log_or_was_closed_is_not_worth_a_word(path: Path) -> None:
+async def test_store_that_has_its_log_or_was_closed_is_not_worth_a_word(path: Path) -> None:
     for was_closed in (False, True):
         opened = open_store(path, was_closed=was_closed)
         await opened.store.close()

@@ -62,7 +62,7 @@ def test_reason_text_is_written_again_after_a_rollback() -> None:
         assert len(chunks.reason_texts()) == 1
 
 
-def test_a_file_of_an_earlier_release_is_taken_on(tmp_path: Path) -> None:
+def test_file_of_an_earlier_release_is_taken_on(tmp_path: Path) -> None:
     dump = Path(__file__).parent.parent / "fixtures" / "databases" / "history-1.sql"
     path = tmp_path / "history.db"
     with closing(sqlite3.connect(path)) as connection:

@@ -73,7 +73,7 @@ def change_kind(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [flip_header, flip_everywhere, cut, garble_value, change_kind])
-async def test_a_damaged_store_is_set_aside_and_the_last_snapshot_is_used(
+async def test_damaged_store_is_set_aside_and_the_last_snapshot_is_used(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "store.db"
@@ -89,7 +89,7 @@ async def test_a_damaged_store_is_set_aside_and_the_last_snapshot_is_used(
     assert recover(path) is None
 
 
-async def test_a_sound_store_is_left_alone(tmp_path: Path) -> None:
+async def test_sound_store_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     assert recover(path) is None
     assert not path.exists()
@@ -109,7 +109,7 @@ async def test_without_a_sound_snapshot_nothing_is_touched(tmp_path: Path) -> No
     assert path.read_bytes() == before
 
 
-async def test_an_older_snapshot_is_used_where_the_newest_is_damaged(tmp_path: Path) -> None:
+async def test_older_snapshot_is_used_where_the_newest_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await write_store(path, NAMES)
     Snapshots(path).take()
@@ -121,7 +121,7 @@ async def test_an_older_snapshot_is_used_where_the_newest_is_damaged(tmp_path: P
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, empty])
-async def test_a_store_that_is_missing_or_empty_gives_way_to_the_last_snapshot(
+async def test_store_that_is_missing_or_empty_gives_way_to_the_last_snapshot(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "store.db"
@@ -134,7 +134,7 @@ async def test_a_store_that_is_missing_or_empty_gives_way_to_the_last_snapshot(
     assert await names(path) == NAMES
 
 
-async def test_a_log_that_is_left_alone_is_set_aside(tmp_path: Path) -> None:
+async def test_log_that_is_left_alone_is_set_aside(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await write_store(path, NAMES)
     Snapshots(path).take()
@@ -143,7 +143,7 @@ async def test_a_log_that_is_left_alone_is_set_aside(tmp_path: Path) -> None:
     assert await names(path) == NAMES
 
 
-async def test_an_empty_store_is_no_snapshot(tmp_path: Path) -> None:
+async def test_empty_store_is_no_snapshot(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await write_store(path, NAMES)
     Snapshots(path).take()
@@ -154,7 +154,7 @@ async def test_an_empty_store_is_no_snapshot(tmp_path: Path) -> None:
     assert not (tmp_path / "snapshot-2.db").exists()
 
 
-async def test_a_lost_log_is_no_damage(tmp_path: Path) -> None:
+async def test_lost_log_is_no_damage(tmp_path: Path) -> None:
     """What was folded in is there; what was only in the log is gone, and the store opens."""
     path, copy = tmp_path / "store.db", tmp_path / "copy.db"
     await write_store(path, NAMES)
@@ -166,7 +166,7 @@ async def test_a_lost_log_is_no_damage(tmp_path: Path) -> None:
     assert (await names(copy))["outputs.1.name"] == "name 1"
 
 
-async def test_a_snapshot_is_taken_while_the_store_is_written(tmp_path: Path) -> None:
+async def test_snapshot_is_taken_while_the_store_is_written(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = SqliteStore(path)
     writes = [store.commit(Changes(settings={"pwm.0.duty": duty})) for duty in range(100)]
@@ -186,7 +186,7 @@ async def test_only_a_few_snapshots_are_kept_and_only_for_the_owner(tmp_path: Pa
     assert {file.stat().st_mode & 0o777 for file in found} == {0o600}
 
 
-async def test_a_changed_secret_leaves_all_snapshots(tmp_path: Path) -> None:
+async def test_changed_secret_leaves_all_snapshots(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = SqliteStore(path)
     await store.commit(Changes(settings={"email.password": "hunter2 of the mail"}))
@@ -229,7 +229,7 @@ async def test_failed_snapshot_is_reported_and_retried(tmp_path: Path) -> None:
     assert TROUBLE not in troubles
 
 
-async def test_a_snapshot_that_failed_is_made_once_the_disk_takes_a_change(tmp_path: Path) -> None:
+async def test_snapshot_that_failed_is_made_once_the_disk_takes_a_change(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "store.db"
     troubles = TroubleRecord()
     service = SnapshotService(Snapshots(path), troubles)
@@ -261,7 +261,7 @@ async def test_snapshot_that_cannot_be_removed_is_reported_and_the_store_closes(
     await service.close()
 
 
-async def test_a_fault_does_not_end_the_taking_of_snapshots(tmp_path: Path) -> None:
+async def test_fault_does_not_end_the_taking_of_snapshots(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await write_store(path, NAMES)
     faults = iter([ZeroDivisionError()])

@@ -57,7 +57,7 @@ async def test_every_acknowledged_change_is_there_after_a_crash(tmp_path: Path) 
     await store.close()
 
 
-async def test_a_factory_reset_is_there_after_a_crash(tmp_path: Path) -> None:
+async def test_factory_reset_is_there_after_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = SqliteStore(path)
     await store.commit(Changes({f"s.{n}": n for n in range(500)}, {"n": 1}))
@@ -105,7 +105,7 @@ def store_after_crash(tmp_path_factory: pytest.TempPathFactory) -> CrashedStore:
     return CrashedStore(tmp_path_factory.mktemp("crash"))
 
 
-def test_a_log_cut_between_two_frames_leaves_the_first_commits_whole(
+def test_log_cut_between_two_frames_leaves_the_first_commits_whole(
     store_after_crash: CrashedStore,
 ) -> None:
     frames = (len(store_after_crash.log) - LOG_HEADER) // LOG_FRAME
@@ -120,7 +120,7 @@ def test_a_log_cut_between_two_frames_leaves_the_first_commits_whole(
 
 @examples(80)
 @given(data=st.data())
-def test_a_log_cut_anywhere_leaves_the_first_commits_whole(
+def test_log_cut_anywhere_leaves_the_first_commits_whole(
     store_after_crash: CrashedStore, data: st.DataObject
 ) -> None:
     length = data.draw(st.integers(0, len(store_after_crash.log)))
@@ -143,7 +143,7 @@ def zero(log: bytes, place: int, length: int) -> bytes:
 @pytest.mark.parametrize(("damage", "size"), [(flip, 255), (zero, 2 * LOG_FRAME)])
 @examples(60)
 @given(data=st.data())
-def test_a_log_damaged_anywhere_leaves_the_commits_before_the_damage_whole(
+def test_log_damaged_anywhere_leaves_the_commits_before_the_damage_whole(
     store_after_crash: CrashedStore,
     damage: Callable[[bytes, int, int], bytes],
     size: int,

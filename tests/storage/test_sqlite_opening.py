@@ -71,7 +71,7 @@ async def make_store(path: Path) -> None:
     await store.close()
 
 
-def test_there_is_a_dump_of_every_format() -> None:
+def test_every_format_has_a_dump() -> None:
     assert [dump.name for dump in DUMPS] == [f"v{n + 1}.sql" for n in range(PRESENT_FORMAT)]
 
 
@@ -83,7 +83,7 @@ def test_migrations_are_numbered_without_a_hole() -> None:
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
-async def test_an_old_database_opens_twice_with_all_it_held(dump: Path, tmp_path: Path) -> None:
+async def test_old_database_opens_twice_with_all_it_held(dump: Path, tmp_path: Path) -> None:
     path = database_from_dump(dump, tmp_path / "store.db")
     for _ in range(2):
         store = SqliteStore(path)
@@ -98,16 +98,14 @@ async def test_an_old_database_opens_twice_with_all_it_held(dump: Path, tmp_path
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
-async def test_an_old_database_gets_the_same_tables_as_a_new_one(
-    dump: Path, tmp_path: Path
-) -> None:
+async def test_old_database_gets_the_same_tables_as_a_new_one(dump: Path, tmp_path: Path) -> None:
     await SqliteStore(tmp_path / "new.db").close()
     path = database_from_dump(dump, tmp_path / "old.db")
     await SqliteStore(path).close()
     assert schema(path) == schema(tmp_path / "new.db")
 
 
-def test_a_migration_that_fails_leaves_the_format_before_it() -> None:
+def test_migration_that_fails_leaves_the_format_before_it() -> None:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     broken = ["CREATE TABLE a (x);", "CREATE TABLE b (x); INSERT INTO nowhere VALUES (1);"]
     with pytest.raises(sqlite3.OperationalError, match="nowhere"):
@@ -143,13 +141,13 @@ async def test_store_is_copied_before_its_format_changes_and_restored_from_the_c
     await store.close()
 
 
-async def test_a_new_store_and_one_in_the_present_format_are_not_copied(tmp_path: Path) -> None:
+async def test_new_store_and_one_in_the_present_format_are_not_copied(tmp_path: Path) -> None:
     for _ in range(2):
         await SqliteStore(tmp_path / "store.db").close()
     assert sorted(os.listdir(tmp_path)) == ["store.db", "store.db-sums"]
 
 
-async def test_a_newer_database_is_refused_by_both_numbers_and_left_alone(tmp_path: Path) -> None:
+async def test_newer_database_is_refused_by_both_numbers_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await make_store(path)
     run_sql(path, f"PRAGMA user_version = {PRESENT_FORMAT + 1}")
@@ -185,7 +183,7 @@ def drop_a_table(path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [garble_start, garble_a_page, cut_in_half, break_a_value, drop_a_table]
 )
-async def test_a_damaged_database_is_refused_in_plain_words(damage: Any, tmp_path: Path) -> None:
+async def test_damaged_database_is_refused_in_plain_words(damage: Any, tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await make_store(path)
     damage(path)
@@ -193,7 +191,7 @@ async def test_a_damaged_database_is_refused_in_plain_words(damage: Any, tmp_pat
         await open_and_read(path)
 
 
-async def test_a_refusal_does_not_repeat_the_value_it_could_not_read(tmp_path: Path) -> None:
+async def test_refusal_does_not_repeat_the_value_it_could_not_read(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     await make_store(path)
     run_sql(path, "UPDATE setting SET value = CAST(X'22736563726574FF22' AS TEXT)")
@@ -220,7 +218,7 @@ def sound_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @examples(100)
 @given(data=st.data())
-def test_a_file_with_foreign_bytes_is_read_or_refused_in_plain_words(
+def test_file_with_foreign_bytes_is_read_or_refused_in_plain_words(
     sound_file: Path, data: st.DataObject
 ) -> None:
     garbled = bytearray(sound_file.read_bytes())
@@ -236,14 +234,14 @@ def test_a_file_with_foreign_bytes_is_read_or_refused_in_plain_words(
         file.unlink()
 
 
-def test_a_place_that_cannot_be_written_is_refused_in_plain_words(tmp_path: Path) -> None:
+def test_place_that_cannot_be_written_is_refused_in_plain_words(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match=r"cannot be used: Is a directory\."):
         SqliteStore(tmp_path)
     with pytest.raises(StoreUnavailable, match=r"cannot be used: No such file or directory\."):
         SqliteStore(tmp_path / "missing" / "store.db")
 
 
-def test_a_commit_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
+def test_commit_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
     connection = open_file(tmp_path / "store.db")
     pragmas = ("journal_mode", "synchronous", "secure_delete")
     found = [connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
@@ -263,7 +261,7 @@ def modes_of_files(folder: Path) -> dict[str, str]:
     return {file.name: oct(file.stat().st_mode & 0o777) for file in folder.iterdir()}
 
 
-async def test_the_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+async def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     path.touch(mode=0o644)
     store = SqliteStore(path)

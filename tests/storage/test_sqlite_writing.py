@@ -58,7 +58,7 @@ def size_of_log(path: Path) -> int:
     return log_of(path).stat().st_size
 
 
-async def test_a_commit_of_nothing_needs_no_transaction(store: SqliteStore) -> None:
+async def test_commit_of_nothing_needs_no_transaction(store: SqliteStore) -> None:
     await store.commit(Changes())
     assert store.transactions == 0
 
@@ -74,7 +74,7 @@ async def test_reads_do_not_wait_for_a_write(store: SqliteStore, tmp_path: Path)
     await waiting
 
 
-async def test_a_failure_leaves_no_trace_of_a_change_in_several_tables(
+async def test_failure_leaves_no_trace_of_a_change_in_several_tables(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     await store.commit(Changes(settings={"a": 1}, kept={"k": 1}))
@@ -85,7 +85,7 @@ async def test_a_failure_leaves_no_trace_of_a_change_in_several_tables(
     assert (store.load().settings, store.load().kept) == ({"a": 1}, {"k": 1})
 
 
-async def test_a_change_sqlite_cannot_take_fails_whole_and_stops_nothing(
+async def test_change_sqlite_cannot_take_fails_whole_and_stops_nothing(
     store: SqliteStore,
 ) -> None:
     not_bytes: Any = object()
@@ -95,7 +95,7 @@ async def test_a_change_sqlite_cannot_take_fails_whole_and_stops_nothing(
     assert store.load().settings == {"b": 2}
 
 
-async def test_a_store_without_room_works_again_when_there_is_room(
+async def test_store_without_room_works_again_when_there_is_room(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     await store.commit(Changes(settings={"n": 0}))
@@ -107,14 +107,14 @@ async def test_a_store_without_room_works_again_when_there_is_room(
     assert store.load().settings == {"n": 9}
 
 
-async def test_a_closed_store_refuses_commits(tmp_path: Path) -> None:
+async def test_closed_store_refuses_commits(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
     await store.close()
     with pytest.raises(StoreUnavailable, match="closed"):
         await store.commit(Changes(settings={"a": 1}))
 
 
-def test_a_store_serves_one_loop_after_the_other(tmp_path: Path) -> None:
+def test_store_serves_one_loop_after_the_other(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
     asyncio.run(store.commit(Changes(settings={"a": 1})))
     asyncio.run(store.commit(Changes(settings={"b": 2})))
@@ -134,7 +134,7 @@ async def test_error_after_a_transaction_does_not_fail_it(
     assert "pages cannot be counted" in caplog.text
 
 
-def test_a_new_store_without_room_is_refused_in_plain_words(tmp_path: Path) -> None:
+def test_new_store_without_room_is_refused_in_plain_words(tmp_path: Path) -> None:
     with (
         no_room_for_more_than(0),
         pytest.raises(StoreUnavailable, match=r"cannot be used: the disk reported an error\.$"),
@@ -145,7 +145,7 @@ def test_a_new_store_without_room_is_refused_in_plain_words(tmp_path: Path) -> N
     asyncio.run(store.close())
 
 
-async def test_the_refusal_says_what_is_wrong_and_that_nothing_changed(
+async def test_refusal_says_what_is_wrong_and_that_nothing_changed(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     held = lock_by_another_program(tmp_path / "store.db")
@@ -157,7 +157,7 @@ async def test_the_refusal_says_what_is_wrong_and_that_nothing_changed(
     )
 
 
-def test_a_full_disk_is_called_a_full_disk(tmp_path: Path) -> None:
+def test_full_disk_is_called_a_full_disk(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "small.db")
     connection.execute("CREATE TABLE t (x)")
     connection.execute("PRAGMA max_page_count = 2")
@@ -171,7 +171,7 @@ def files_with_mark(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir() if MARK in file.read_bytes())
 
 
-async def test_a_factory_reset_leaves_no_byte_of_what_was_stored(
+async def test_factory_reset_leaves_no_byte_of_what_was_stored(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     secret = MARK.decode()
@@ -185,7 +185,7 @@ async def test_a_factory_reset_leaves_no_byte_of_what_was_stored(
     assert files_with_mark(tmp_path) == []
 
 
-async def test_a_deleted_secret_is_gone_from_the_file_and_from_the_log(
+async def test_deleted_secret_is_gone_from_the_file_and_from_the_log(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     await store.commit(Changes(settings={"email.password": MARK.decode(), "email.port": 25}))
@@ -195,7 +195,7 @@ async def test_a_deleted_secret_is_gone_from_the_file_and_from_the_log(
     assert store.load().settings == {"email.port": 25}
 
 
-async def test_a_secret_that_was_replaced_is_gone_from_the_file_and_from_the_log(
+async def test_secret_that_was_replaced_is_gone_from_the_file_and_from_the_log(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     await store.commit(Changes(settings={"email.password": MARK.decode()}))
@@ -203,7 +203,7 @@ async def test_a_secret_that_was_replaced_is_gone_from_the_file_and_from_the_log
     assert files_with_mark(tmp_path) == []
 
 
-async def test_a_long_log_is_checkpointed_after_the_commit_was_answered(
+async def test_long_log_is_checkpointed_after_the_commit_was_answered(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answered, checkpoint = threading.Event(), WatchedFile.checkpoint

@@ -60,7 +60,7 @@ async def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
     await opened.close()
 
 
-async def test_a_new_store_is_empty(any_store: Store) -> None:
+async def test_new_store_is_empty(any_store: Store) -> None:
     stored = any_store.load()
     assert (stored.settings, stored.kept, await any_store.blob("picture")) == ({}, {}, None)
     assert any_store.messages() == {}
@@ -80,7 +80,7 @@ async def test_settings_kept_values_and_uploads_come_back(store: Store) -> None:
     assert await store.blob("picture") == b"\x89PNG\x00"
 
 
-async def test_the_rows_of_the_audit_trail_are_read_apart(store: Store) -> None:
+async def test_rows_of_the_audit_trail_are_read_apart(store: Store) -> None:
     kept = {"audit.000000000001": "[1]", "deed.000000000002": "[2]", "auditor": 3, "energy.0": 4}
     await store.commit(Changes(kept=kept | {"deed.000000000003": "[3]"}))
     await store.commit(Changes(kept={"deed.000000000003": DELETED}))
@@ -92,14 +92,14 @@ async def test_the_rows_of_the_audit_trail_are_read_apart(store: Store) -> None:
 
 
 @for_each("value", [None, False, 0, -1, 1.0, 2**53, "", 'a"\\\n\0é🚂', [1, [2]], {"a": {}}])
-async def test_a_value_keeps_its_type(store: Store, value: Any) -> None:
+async def test_value_keeps_its_type(store: Store, value: Any) -> None:
     await store.commit(Changes(settings={"x": value}, kept={"x": value}))
     for found in (store.load().settings["x"], store.load().kept["x"]):
         assert found == value
         assert type(found) is type(value)
 
 
-async def test_a_later_commit_overwrites_and_leaves_the_rest(store: Store) -> None:
+async def test_later_commit_overwrites_and_leaves_the_rest(store: Store) -> None:
     await store.commit(Changes(settings={"a": 1, "b": 2}))
     await store.commit(Changes(settings={"a": 3}))
     assert store.load().settings == {"a": 3, "b": 2}
@@ -121,7 +121,7 @@ async def test_replacing_settings_leaves_only_the_new_ones_and_touches_nothing_e
     assert (stored.settings, stored.kept, await store.blob("site")) == ({"b": 4}, {"c": 3}, b"x")
 
 
-async def test_an_upload_is_replaced_and_removed(store: Store) -> None:
+async def test_upload_is_replaced_and_removed(store: Store) -> None:
     await store.commit(Changes(blobs={"picture": b"old", "site": b"s"}))
     await store.commit(Changes(blobs={"picture": b"new"}))
     assert await store.blob("picture") == b"new"
@@ -129,7 +129,7 @@ async def test_an_upload_is_replaced_and_removed(store: Store) -> None:
     assert (await store.blob("picture"), await store.blob("site")) == (None, b"s")
 
 
-async def test_an_empty_upload_is_an_upload(store: Store) -> None:
+async def test_empty_upload_is_an_upload(store: Store) -> None:
     await store.commit(Changes(blobs={"site": b""}))
     assert await store.blob("site") == b""
 
@@ -143,7 +143,7 @@ async def test_commits_take_effect_in_the_order_of_the_calls(store: Store) -> No
     assert store.load().settings == {"n": "after"}
 
 
-async def test_a_commit_of_nothing_succeeds(store: Store) -> None:
+async def test_commit_of_nothing_succeeds(store: Store) -> None:
     await store.commit(Changes())
 
 
@@ -161,7 +161,7 @@ async def test_value_that_json_cannot_express_is_refused_immediately(any_store: 
     assert any_store.load().settings == {}
 
 
-async def test_a_store_that_cannot_be_written_says_so_and_changes_nothing() -> None:
+async def test_store_that_cannot_be_written_says_so_and_changes_nothing() -> None:
     store = ReadOnlyStore(Rows(), REFUSAL)
     with pytest.raises(StoreUnavailable, match=REFUSAL):
         await store.commit(Changes(settings={"a": 1}, kept={"b": 2}, blobs={"site": b"3"}))
@@ -265,13 +265,13 @@ async def replay(store: Store, bursts: list[list[Changes]], model: Model) -> Non
 
 @examples(60)
 @given(bursts=BURSTS)
-def test_a_memory_store_holds_what_a_replay_gives(bursts: list[list[Changes]]) -> None:
+def test_memory_store_holds_what_a_replay_gives(bursts: list[list[Changes]]) -> None:
     asyncio.run(replay(MemoryStore(), bursts, Model()))
 
 
 @examples(60)
 @given(bursts=BURSTS)
-def test_a_sqlite_store_holds_what_a_replay_gives_also_after_reopening(
+def test_sqlite_store_holds_what_a_replay_gives_also_after_reopening(
     tmp_path_factory: pytest.TempPathFactory, bursts: list[list[Changes]]
 ) -> None:
     path = tmp_path_factory.mktemp("replayed") / "store.db"

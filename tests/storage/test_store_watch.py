@@ -91,7 +91,7 @@ each_damage = pytest.mark.parametrize(
 
 
 @each_damage
-async def test_the_next_change_after_damage_is_refused_and_every_later_one(
+async def test_next_change_after_damage_is_refused_and_every_later_one(
     store: SqliteStore, path: Path, damage: Callable[[Path], None]
 ) -> None:
     damage(path)
@@ -103,7 +103,7 @@ async def test_the_next_change_after_damage_is_refused_and_every_later_one(
 
 
 @each_damage
-async def test_after_damage_the_next_start_uses_the_snapshot(
+async def test_damaged_database_is_replaced_by_its_snapshot_at_the_next_start(
     store: SqliteStore, path: Path, damage: Callable[[Path], None]
 ) -> None:
     damage(path)
@@ -142,7 +142,7 @@ def cut_short(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [flip, cut_short, empty, Path.unlink, replace])
-async def test_a_damaged_or_removed_log_takes_no_change(
+async def test_damaged_or_removed_log_takes_no_change(
     store: SqliteStore, path: Path, damage: Callable[[Path], None]
 ) -> None:
     damage(log_of(path))
@@ -164,7 +164,7 @@ def write_by_sqlite(log: Path) -> None:
 
 
 @pytest.mark.parametrize("tamper", [flip_header, write_by_sqlite, os.utime])
-async def test_a_sound_log_written_by_others_is_emptied_before_it_takes_a_change(
+async def test_sound_log_written_by_others_is_emptied_before_it_takes_a_change(
     store: SqliteStore, path: Path, tmp_path: Path, tamper: Callable[[Path], None]
 ) -> None:
     tamper(log_of(path))
@@ -179,7 +179,7 @@ async def test_a_sound_log_written_by_others_is_emptied_before_it_takes_a_change
     await reopened.close()
 
 
-async def test_a_log_that_is_held_while_it_must_be_emptied_takes_no_change_only_now(
+async def test_log_that_is_held_while_it_must_be_emptied_takes_no_change_only_now(
     store: SqliteStore, path: Path
 ) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -203,7 +203,7 @@ async def test_change_acknowledged_into_a_removed_log_is_saved(
     assert await name_in(killed) == "later"
 
 
-async def test_a_lost_log_takes_nothing_along_that_a_snapshot_has(
+async def test_lost_log_takes_nothing_along_that_a_snapshot_has(
     store: SqliteStore, path: Path, tmp_path: Path
 ) -> None:
     Snapshots(path, store.settle).take()
@@ -236,7 +236,7 @@ async def test_damage_found_by_a_write_is_reported_alike(tmp_path: Path) -> None
     await store.close()
 
 
-async def test_a_file_that_was_only_touched_or_read_is_no_damage(
+async def test_file_that_was_only_touched_or_read_is_no_damage(
     store: SqliteStore, path: Path
 ) -> None:
     os.utime(path)
@@ -258,14 +258,14 @@ async def test_own_checkpoint_is_not_mistaken_for_another_program(
     assert await name_in(path) == "after"
 
 
-async def test_the_log_does_not_grow_for_ever(store: SqliteStore, path: Path) -> None:
+async def test_log_does_not_grow_for_ever(store: SqliteStore, path: Path) -> None:
     for number in range(40):
         await store.commit(Changes(blobs={"site": bytes(1 << 20)}, kept={"number": number}))
     size, _ = size_and_time(log_of(path))
     assert size < 12 << 20
 
 
-async def test_a_folder_out_of_reach_is_no_damage(store: SqliteStore, path: Path) -> None:
+async def test_folder_out_of_reach_is_no_damage(store: SqliteStore, path: Path) -> None:
     """What cannot be looked at may be there again a moment later."""
     if os.geteuid() == 0:
         pytest.skip("everything is within reach of root")

@@ -16,7 +16,7 @@ SOURCE = str(Path(leverframe.__file__).parent)
 HAND_OVER = ("create_task", "submit", "execute")
 
 
-async def test_a_change_takes_at_most_five_calls_to_the_transaction(tmp_path: Path) -> None:
+async def test_change_takes_at_most_five_calls_to_the_transaction(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
     writer = Writer(EncryptingStore(store, tmp_path / "key"))
     rows = rows_from_changes(Changes(settings={"em4.password": "secret"}))

@@ -72,7 +72,7 @@ async def test_commits_that_come_while_the_disk_is_busy_share_the_next_transacti
     assert store.load().settings == {"n": 5}
 
 
-async def test_a_failure_takes_along_what_was_queued_behind_it_and_nothing_else() -> None:
+async def test_failure_takes_along_what_was_queued_behind_it_and_nothing_else() -> None:
     store = HeldStore()
     writer = Writer(store)
     failing = writer.commit(Changes(settings={"a": "lost"}))
@@ -114,7 +114,7 @@ async def test_cancelled_commit_stays_written_and_disturbs_no_other(is_full: boo
 
 
 @pytest.mark.parametrize("is_full", [False, True])
-async def test_a_writer_that_is_cancelled_sees_through_what_it_has_begun(is_full: bool) -> None:
+async def test_writer_that_is_cancelled_sees_through_what_it_has_begun(is_full: bool) -> None:
     store = HeldStore()
     writer = Writer(store)
     begun = writer.commit(Changes(settings={"a": 1}))
@@ -132,7 +132,7 @@ async def test_a_writer_that_is_cancelled_sees_through_what_it_has_begun(is_full
     assert store.load().settings == ({} if is_full else {"a": 1})
 
 
-async def test_a_writer_that_is_collected_without_its_loop_ends_and_settles_nothing() -> None:
+async def test_writer_that_is_collected_without_its_loop_ends_and_settles_nothing() -> None:
     store = HeldStore()
     writer = Writer(store)
     begun = writer.commit(Changes(settings={"a": 1}))
@@ -179,7 +179,7 @@ async def test_commit_callbacks_run_in_order_and_before_waiting_callers(is_full:
 
 
 @pytest.mark.parametrize("is_full", [False, True])
-async def test_a_fault_of_who_hears_is_theirs_alone(
+async def test_fault_of_who_hears_is_theirs_alone(
     is_full: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = HeldStore()

@@ -148,7 +148,7 @@ def test_bytes_to_the_broker_are_delayed_corrupted_or_cut(broker: Broker) -> Non
         assert begins.count("acts on what goes to the broker") == 3
 
 
-def test_a_connection_to_the_broker_is_reset_and_made_again(broker: Broker) -> None:
+def test_connection_to_the_broker_is_reset_and_made_again(broker: Broker) -> None:
     with Twin(mqtt=broker.address) as twin:
         connection = broker.accept()
         with twin.fault(faults.mqtt("reset"), times=1):

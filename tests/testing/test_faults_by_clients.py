@@ -42,7 +42,7 @@ def makers_reading(twin: Twin, key: str) -> Any:
     return found["device_model"].get_all()[key]
 
 
-def test_a_status_file_says_several_raw_values_and_requests_are_noted(twin: Twin) -> None:
+def test_status_file_says_several_raw_values_and_requests_are_noted(twin: Twin) -> None:
     twin.sense(DS1=21.5, DS2=22.5)
     twin.raw(ds1="-1270", ds2="8500")
     with twin.fault(faults.slow("10ms")):
@@ -51,13 +51,13 @@ def test_a_status_file_says_several_raw_values_and_requests_are_noted(twin: Twin
     assert makers_reading(twin, "ds1") == pytest.approx(-127.0)
 
 
-def test_a_raw_text_stands_for_all_of_a_name_with_quotes_in_it(twin: Twin) -> None:
+def test_raw_text_stands_for_all_of_a_name_with_quotes_in_it(twin: Twin) -> None:
     twin.command("stm.cgi?oname=0a%22%5Cb%22,c")
     twin.raw(oname0="raw")
     assert json.loads(twin.get("/json/status.json"))["oname0"] == "raw"
 
 
-def test_the_journal_of_requests_says_what_clients_got(twin: Twin) -> None:
+def test_journal_of_requests_says_what_clients_got(twin: Twin) -> None:
     with twin.fault(faults.status(500)):
         assert requests.get(f"{twin.url}/outs.cgi?out0=1", timeout=PATIENCE_S).status_code == 500
     with twin.fault(faults.frozen()), pytest.raises(httpx.ReadTimeout):
@@ -108,7 +108,7 @@ def test_sensors(twin: Twin) -> None:
         assert state(twin)["DS1"] == 30
 
 
-def test_an_input(twin: Twin) -> None:
+def test_input(twin: Twin) -> None:
     twin.sense(INPD1=1)
     with twin.fault(faults.chatter("INPD1", edges=2, apart="10ms")):
         twin.sense(INPD1=0)
@@ -150,7 +150,7 @@ def test_power(twin: Twin) -> None:
         assert httpx.get(f"{twin.url}/json/status.json", timeout=PATIENCE_S).status_code == 200
 
 
-def test_the_clock(twin: Twin) -> None:
+def test_clock(twin: Twin) -> None:
     before = state(twin)["time"]
     with twin.fault(faults.clock_wrong(by=3600)):
         assert state(twin)["time"] == before + 3600
@@ -162,7 +162,7 @@ def test_the_clock(twin: Twin) -> None:
     assert state(twin)["time"] == before + 120
 
 
-def test_a_server_of_messages(twin: Twin) -> None:
+def test_server_of_messages(twin: Twin) -> None:
     twin.rule(when="DS1 >= 30", then="eMail 1")
     with twin.fault(faults.down("mail")):
         twin.sense(DS1=31)

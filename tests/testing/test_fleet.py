@@ -13,7 +13,7 @@ from leverframe.testing.transport import LOOP_THREAD
 from leverframe.testing.twin_client import fetch_text
 
 
-def test_a_fleet_has_its_versions_in_turn_and_each_its_own_address() -> None:
+def test_fleet_has_its_versions_in_turn_and_each_its_own_address() -> None:
     with Fleet(4, versions=["3.0/1.58a", "3.5"], timezone="Europe/Warsaw") as fleet:
         assert [twin.profile.hw for twin in fleet] == ["3.0", "3.5", "3.0", "3.5"]
         assert len({twin.url for twin in fleet}) == len(fleet) == 4
@@ -45,14 +45,14 @@ def test_due_events_of_all_twins_happen_in_order_of_time() -> None:
         assert [twin.state["OUT0"] for twin in fleet] == [0, 0, 0]
 
 
-async def test_a_fleet_has_async_forms_and_goes_to_a_moment() -> None:
+async def test_fleet_has_async_forms_and_goes_to_a_moment() -> None:
     async with Fleet(2, start="2026-03-29T00:30", timezone="Europe/Warsaw") as fleet:
         await fleet.aadvance("30min")
         fleet.advance_to("2026-03-29T03:30")
         assert {twin.now.isoformat() for twin in fleet} == {"2026-03-29T03:30:00+02:00"}
 
 
-def test_a_step_goes_to_what_is_due_next_for_one_of_them() -> None:
+def test_step_goes_to_what_is_due_next_for_one_of_them() -> None:
     with Fleet(2) as fleet:
         before = fleet.clock.now.timestamp()
         fleet[1].command("outs.cgi?ortime=07&out0=1")
@@ -68,7 +68,7 @@ def test_impossible_fleet_is_an_error() -> None:
         Fleet(2, versions=["4.0/1.0"])
 
 
-def test_when_one_cannot_start_the_others_are_closed() -> None:
+def test_failed_start_of_one_closes_the_others() -> None:
     fleet = Fleet(2)
     fleet[1].start = lambda: 1 / 0  # type: ignore[method-assign,assignment,return-value]
     with pytest.raises(ZeroDivisionError):
@@ -86,7 +86,7 @@ class Traveller:
         self.moments.append(moment.astimezone(UTC))
 
 
-def test_the_time_of_the_code_under_test_follows_that_of_the_twins(twin: Twin) -> None:
+def test_time_of_the_code_under_test_follows_that_of_the_twins(twin: Twin) -> None:
     traveller, begin = Traveller(), twin.now
     with twin.clock.moving_with(traveller):
         twin.advance("1h")
@@ -97,7 +97,7 @@ def test_the_time_of_the_code_under_test_follows_that_of_the_twins(twin: Twin) -
     assert traveller.moments[-1] == begin + 2 * hour
 
 
-def test_the_time_of_the_code_under_test_goes_back_with_the_twin(twin: Twin) -> None:
+def test_time_of_the_code_under_test_goes_back_with_the_twin(twin: Twin) -> None:
     traveller, begin = Traveller(), twin.now
     start = twin.snapshot()
     with twin.clock.moving_with(traveller):
@@ -156,7 +156,7 @@ def test_loop_continues_when_the_twin_is_restored(twin: Twin) -> None:
         runner.run(asyncio.wait_for(code_under_test(), 10**6))
 
 
-def test_the_twins_of_a_fleet_share_one_port_and_have_an_address_each() -> None:
+def test_twins_of_a_fleet_share_one_port_and_have_an_address_each() -> None:
     with Fleet(3, modbus=True, snmp=True, mac="02:00:00:00:00:01") as fleet:
         parts = [urlsplit(twin.url) for twin in fleet]
         assert len({one.port for one in parts}) == 1
@@ -172,7 +172,7 @@ def test_the_twins_of_a_fleet_share_one_port_and_have_an_address_each() -> None:
         assert fleet[1].state["OUT0"] == 0
 
 
-def test_a_command_to_a_fleet_has_a_result_for_each_twin() -> None:
+def test_command_to_a_fleet_has_a_result_for_each_twin() -> None:
     with Fleet(4, versions=["3.9", "3.9", "3.9", "3.0/1.18"]) as fleet:
         newer = "stm.cgi?eventname=1Frost"
         tried = fleet.send(newer, dry_run=True)
@@ -203,7 +203,7 @@ def test_twins_that_a_node_cannot_have_get_ports_of_their_own(
         assert len({urlsplit(twin.url).port for twin in fleet}) == 2
 
 
-def test_a_roll_out_goes_by_groups_stops_at_refusals_and_can_be_undone() -> None:
+def test_roll_out_goes_by_groups_stops_at_refusals_and_can_be_undone() -> None:
     command = "stm.cgi?eventname=1Frost"
 
     def names(fleet: Fleet) -> list[str]:

@@ -25,12 +25,12 @@ def examples() -> list[Block]:
     return [block for block in shown if block.text.strip() not in run]
 
 
-def test_the_page_has_examples_of_its_own() -> None:
+def test_page_has_examples_of_its_own() -> None:
     assert len(examples()) >= 4
 
 
 @pytest.mark.parametrize("block", examples(), ids=str)
-def test_an_example_of_the_page_passes(
+def test_example_of_the_page_passes(
     block: Block, twin: Twin, twin_factory: Callable[..., Twin], tmp_path: Path
 ) -> None:
     fixtures = {"twin": twin, "twin_factory": twin_factory, "tmp_path": tmp_path}

@@ -18,9 +18,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     return install_wheels(tmp_path_factory.mktemp("installed"))
 
 
-def test_a_project_elsewhere_passes_beside_itself(
-    installation: Installation, tmp_path: Path
-) -> None:
+def test_project_elsewhere_passes_beside_itself(installation: Installation, tmp_path: Path) -> None:
     folder = tmp_path / "heating"
     shutil.copytree(PROJECT / "examples" / "pytest", folder, ignore=lambda *_: ["__pycache__"])
     done = installation.run("-m", "pytest", "-q", "-n", "2", cwd=folder)

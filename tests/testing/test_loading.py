@@ -51,7 +51,7 @@ with Twin() as twin:
 """
 
 
-def test_a_twin_starts_without_clients_and_units() -> None:
+def test_twin_starts_without_clients_and_units() -> None:
     modules = modules_loaded_by(TWIN_THAT_SWITCHES)
     assert packages_of_others(modules) & {"httpx", "httpcore", "anyio", "h11"} == set()
     assert {

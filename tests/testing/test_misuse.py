@@ -89,7 +89,7 @@ def test_misuse_is_an_error_that_says_what_is_allowed(
     ],
 )
 @pytest.mark.parametrize("kind", [Twin, ProcessTwin])
-def test_a_twin_cannot_be_made_of_the_wrong_type(
+def test_twin_cannot_be_made_of_the_wrong_type(
     kind: Any, parameters: dict[str, Any], sentence: str
 ) -> None:
     if kind is ProcessTwin and "mqtt" in parameters:
@@ -110,7 +110,7 @@ def test_times_are_durations_and_moments(twin: Twin) -> None:
             Twin(start=moment or [])  # type: ignore[arg-type]
 
 
-def test_a_fleet_is_made_and_restored_of_what_fits() -> None:
+def test_fleet_is_made_and_restored_of_what_fits() -> None:
     for count, versions in (("3", ()), (True, ()), (2, 5), (0, ())):
         with pytest.raises(BadFleet):
             Fleet(count, versions)  # type: ignore[arg-type]
@@ -124,7 +124,7 @@ def test_a_fleet_is_made_and_restored_of_what_fits() -> None:
         fleet.restore(snapshots)
 
 
-def test_an_empty_raw_text_and_one_with_stars_are_shown(twin: Twin) -> None:
+def test_empty_raw_text_and_one_with_stars_are_shown(twin: Twin) -> None:
     twin.raw(ds1="", ds2="1*2%", oname0="")
     shown = twin.get("/json/all.json")
     assert '"ds1":""' in shown
@@ -142,12 +142,12 @@ def test_requested_path_is_no_unknown_path(twin: Twin) -> None:
     assert len(twin.requests("/nothing/")) == 1
 
 
-def test_a_raw_text_of_one_path_may_have_any_key(twin: Twin) -> None:
+def test_raw_text_of_one_path_may_have_any_key(twin: Twin) -> None:
     with twin.fault(faults.raw("OUT0", "7"), path="/api/state"):
         assert '"OUT0":7' in twin.get("/api/state")
 
 
-def test_a_refusal_names_the_command_without_its_secrets(twin: Twin) -> None:
+def test_refusal_names_the_command_without_its_secrets(twin: Twin) -> None:
     with pytest.raises(
         TwinRefused, match=r"/outs\.cgi\?out9=1 was refused with 4\d\d: "
     ) as refused:

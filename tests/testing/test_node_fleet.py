@@ -89,7 +89,7 @@ def test_controllers_are_added_found_renamed_tagged_and_removed(fleet: AnyFleet[
     assert fleet.overview().controllers == fleet.health().controllers == 2
 
 
-def test_a_roll_out_waits_stops_at_a_refusal_and_can_be_undone(fleet: AnyFleet[Any]) -> None:
+def test_roll_out_waits_stops_at_a_refusal_and_can_be_undone(fleet: AnyFleet[Any]) -> None:
     def list_changed() -> list[str]:
         return [one.name for one in fleet.listed() if fleet.show(one.name).settings]
 
@@ -118,7 +118,7 @@ class HeldUpNode(NodeAsking):
         return NodeAnswer(200, msgspec.json.encode(report_of_job(plan, state, {}, [], [])))
 
 
-def test_a_roll_out_that_is_held_up_is_not_waited_for() -> None:
+def test_roll_out_that_is_held_up_is_not_waited_for() -> None:
     with pytest.raises(NodeRefused, match="held up: The database is away"):
         TwinRollout(HeldUpNode("a node"), "r").start()
 
@@ -130,7 +130,7 @@ def test_start_of_a_running_controller_is_reported(fleet: AnyFleet[Any]) -> None
     assert fleet.overview().can_start == []
 
 
-def test_a_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFleet[Any]) -> None:
+def test_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFleet[Any]) -> None:
     port = free_port()
     placed = fleet.place("twin-1", address="127.0.0.41", port=port)
     assert (placed.address, placed.port) == ("127.0.0.41", port)
@@ -168,7 +168,7 @@ def test_refusal_of_a_node_has_its_sentence(fleet: AnyFleet[Any]) -> None:
     assert len(fleet.listed()) == 3
 
 
-def test_a_command_has_a_result_for_each_that_is_chosen(fleet: AnyFleet[Any]) -> None:
+def test_command_has_a_result_for_each_that_is_chosen(fleet: AnyFleet[Any]) -> None:
     fleet.add("old", hw="3.0", sw="1.18")
     fleet.tag("old", "twin-1", add="some")
     tried = fleet.send(FROST, tag="some", dry_run=True)
@@ -233,7 +233,7 @@ def test_snapshots_forks_and_faults_of_many(fleet: AnyFleet[Any]) -> None:
     assert '"out0":"0"' in copy.get("/json/all.json")
 
 
-def test_an_export_is_a_fleet_file(fleet: AnyFleet[Any], tmp_path: Path) -> None:
+def test_export_is_a_fleet_file(fleet: AnyFleet[Any], tmp_path: Path) -> None:
     fleet.send("stm.cgi?oname=0Pump", "twin-2")
     assert fleet.export("twin-2")[0].settings.settings == {"outputs.0.name": "Pump"}
     files = fleet.export_to(tmp_path / "mine", "twin-1", "twin-2")
@@ -242,7 +242,7 @@ def test_an_export_is_a_fleet_file(fleet: AnyFleet[Any], tmp_path: Path) -> None
     assert [one.record.name for one in read.controllers] == ["twin-1", "twin-2"]
 
 
-def test_a_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> None:
+def test_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> None:
     with Fleet.connect(RunningNode(parts).url) as fleet:
         fleet.add("gh-{n}", count=2, hw="3.5", sw="1.49", address="127.0.9.1")
         with fleet["gh-2"] as twin:
@@ -281,7 +281,7 @@ def test_a_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> 
     assert not twin.is_on
 
 
-def test_a_controller_of_a_node_reports_what_happened_before_an_error(
+def test_controller_of_a_node_reports_what_happened_before_an_error(
     parts: AsyncExitStack,
 ) -> None:
     url, used = RunningNode(parts).url, list[NodeTwin]()
@@ -301,7 +301,7 @@ def test_a_controller_of_a_node_reports_what_happened_before_an_error(
     assert twin.last_report.endswith(f"The same twin again: {again}")
 
 
-def test_a_controller_of_a_node_that_is_off_is_waited_for(parts: AsyncExitStack) -> None:
+def test_controller_of_a_node_that_is_off_is_waited_for(parts: AsyncExitStack) -> None:
     with Fleet.connect(RunningNode(parts).url) as fleet:
         fleet.add("gh-1")
         twin = fleet["gh-1"]
@@ -314,7 +314,7 @@ def test_a_controller_of_a_node_that_is_off_is_waited_for(parts: AsyncExitStack)
         assert twin._json("/api/sim")["faults"]["set"] == []
 
 
-def test_a_node_that_asks_who_is_there(parts: AsyncExitStack) -> None:
+def test_node_that_asks_who_is_there(parts: AsyncExitStack) -> None:
     running = RunningNode(parts)
     with Fleet.connect(running.url) as fleet:
         made = LOOP_THREAD.run(running.node.post("account/add", name="anna"))

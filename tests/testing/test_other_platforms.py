@@ -201,7 +201,7 @@ with Twin() as twin:
 """
 
 
-def test_a_twin_without_httptools_is_there_for_its_test(tmp_path: Path) -> None:
+def test_twin_without_httptools_is_there_for_its_test(tmp_path: Path) -> None:
     done = run(NO_HTTPTOOLS, PAST_THE_NETWORK, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "httptools is not installed" in done.stdout

@@ -46,7 +46,7 @@ def test_killed_twin_resumes_with_its_confirmed_state(tmp_path: Path) -> None:
         _ = twin.pid
 
 
-def test_it_can_do_what_all_twins_can() -> None:
+def test_process_twin_can_do_what_all_twins_can() -> None:
     with Twin.process(tls=True) as twin:
         twin.get("/outs.cgi")
         snapshot = twin.snapshot()

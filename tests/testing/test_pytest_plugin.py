@@ -15,7 +15,7 @@ def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess(*OPTIONS, *options)
 
 
-def test_the_contract_of_the_kit_holds(pytester: pytest.Pytester) -> None:
+def test_contract_of_the_kit_holds(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
         from leverframe.testing import Fleet, Twin, faults
@@ -121,7 +121,7 @@ def test_several_marks_or_versions_run_a_test_once_for_each(pytester: pytest.Pyt
     )
 
 
-def test_the_option_names_the_versions_for_tests_that_name_none(pytester: pytest.Pytester) -> None:
+def test_option_names_the_versions_for_tests_that_name_none(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
         def test_any(twin): print("was", twin.profile)
@@ -235,7 +235,7 @@ def test_failure_shows_the_last_requests_the_journal_and_the_seed(
     )
 
 
-def test_the_seeds_of_a_test_are_the_same_in_every_run(pytester: pytest.Pytester) -> None:
+def test_seeds_of_a_test_are_the_same_in_every_run(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         def test_seeds(twin, twin_factory, fleet):
             one, two = twin_factory(), fleet(2)
@@ -250,7 +250,7 @@ def test_the_seeds_of_a_test_are_the_same_in_every_run(pytester: pytest.Pytester
     assert lines[0] == lines[1]
 
 
-def test_a_failure_reports_every_twin_however_it_was_made(pytester: pytest.Pytester) -> None:
+def test_failure_reports_every_twin_however_it_was_made(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
         from leverframe.testing import Fleet, Twin
@@ -346,7 +346,7 @@ def test_seeds_do_not_depend_on_which_tests_run(pytester: pytest.Pytester) -> No
     assert len(lines[0]) == 1
 
 
-def test_a_module_and_a_run_can_share_a_twin(pytester: pytest.Pytester) -> None:
+def test_module_and_a_run_can_share_a_twin(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         test_one="""
             import pytest
@@ -378,7 +378,7 @@ def test_a_module_and_a_run_can_share_a_twin(pytester: pytest.Pytester) -> None:
     run(pytester, "-s").assert_outcomes(passed=5, warnings=0)
 
 
-def test_a_mark_with_a_misspelt_parameter_names_the_right_one(pytester: pytest.Pytester) -> None:
+def test_mark_with_a_misspelt_parameter_names_the_right_one(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
         @pytest.mark.leverframe(modbsu=True)
@@ -391,7 +391,7 @@ def test_a_mark_with_a_misspelt_parameter_names_the_right_one(pytester: pytest.P
     result.stdout.no_fnmatch_line("*pytest_plugin.py:*")
 
 
-def test_a_factory_refuses_what_no_twin_has(pytester: pytest.Pytester) -> None:
+def test_factory_refuses_what_no_twin_has(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
         def test_factory(twin_factory): twin_factory(modbsu=True)
@@ -431,7 +431,7 @@ def test_twin_that_was_left_on_is_closed_and_reported(pytester: pytest.Pytester)
     result.stdout.fnmatch_lines(["*test_leaks left 1 twins on; they were closed. Start them with*"])
 
 
-def test_a_mark_takes_keywords_alone(pytester: pytest.Pytester) -> None:
+def test_mark_takes_keywords_alone(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
         @pytest.mark.leverframe("3.0")
@@ -470,5 +470,5 @@ def test_without_a_twin_the_plugin_loads_nothing(pytester: pytest.Pytester) -> N
 
 
 @pytest.mark.leverframe(hw="3.0", sw="1.58a")
-def test_the_mark_is_known_in_this_project_too(twin: Twin) -> None:
+def test_mark_is_known_in_this_project_too(twin: Twin) -> None:
     assert twin.profile.hw == "3.0"

@@ -28,7 +28,7 @@ def client(twin: Twin) -> Iterator[httpx.Client]:
 # --- requests -------------------------------------------------------------------------------------
 
 
-def test_a_request_shows_headers_body_duration_and_fault(twin: Twin, client: httpx.Client) -> None:
+def test_request_shows_headers_body_duration_and_fault(twin: Twin, client: httpx.Client) -> None:
     with twin.reply("/own", status=201), twin.fault(faults.slow("20ms"), path="/own"):
         client.post("/own?a=1", json={"level": 3}, headers={"X-Trace": "abc"})
     (request,) = twin.requests("/own")
@@ -47,7 +47,7 @@ def test_a_request_shows_headers_body_duration_and_fault(twin: Twin, client: htt
         plain.json()
 
 
-def test_a_frozen_answer_has_no_duration_and_a_dripping_one_its_whole(
+def test_frozen_answer_has_no_duration_and_a_dripping_one_its_whole(
     twin: Twin, client: httpx.Client
 ) -> None:
     with twin.fault(faults.frozen()), pytest.raises(httpx.ReadTimeout):
@@ -113,7 +113,7 @@ def test_requests_are_asserted_by_path_method_and_query(twin: Twin, client: http
     twin.assert_requested("/stm.cgi", times=0)
 
 
-def test_a_failed_assertion_lists_what_was_requested_nearest_first(
+def test_failed_assertion_lists_what_was_requested_nearest_first(
     twin: Twin, client: httpx.Client
 ) -> None:
     with pytest.raises(NotRequested, match="expected at least once, was never. No client has"):
@@ -146,9 +146,7 @@ def test_a_failed_assertion_lists_what_was_requested_nearest_first(
 # --- own answers ----------------------------------------------------------------------------------
 
 
-def test_an_own_path_has_an_own_answer_until_it_is_withdrawn(
-    twin: Twin, client: httpx.Client
-) -> None:
+def test_own_path_has_an_own_answer_until_it_is_withdrawn(twin: Twin, client: httpx.Client) -> None:
     with twin.reply("/own.json", json={"a": [1, None]}, status=202, headers={"X-A": "b, c"}):
         answer = client.get("/own.json")
         assert (answer.status_code, answer.json()) == (202, {"a": [1, None]})
@@ -175,7 +173,7 @@ def test_an_own_path_has_an_own_answer_until_it_is_withdrawn(
     assert client.get("/later").status_code == 404
 
 
-def test_an_own_answer_to_a_path_that_exists_stands_for_all_of_it(
+def test_own_answer_to_a_path_that_exists_stands_for_all_of_it(
     twin: Twin, client: httpx.Client
 ) -> None:
     with twin.reply("/outs.cgi", "<response>no</response>", content_type="text/xml"):
@@ -204,7 +202,7 @@ def test_faults_act_on_own_answers_and_snapshots_hold_them(
     assert client.get("/own.json").json() == {"ds1": "20"}
 
 
-def test_an_own_answer_that_cannot_be_is_refused(twin: Twin) -> None:
+def test_own_answer_that_cannot_be_is_refused(twin: Twin) -> None:
     for path in ("own", "/own?a=1", ""):
         with pytest.raises(BadFault, match="is no path. Allowed: a path such as"):
             twin.reply(path)
@@ -228,7 +226,7 @@ def test_an_own_answer_that_cannot_be_is_refused(twin: Twin) -> None:
 
 
 @pytest.mark.parametrize("kind", ["process"])
-def test_a_twin_of_another_process_can_do_the_same(kind: str) -> None:
+def test_twin_of_another_process_can_do_the_same(kind: str) -> None:
     twin: AnyTwin
     with Twin.process(seed=5) as twin, httpx.Client(timeout=PATIENCE_S) as client:
         page = "é*%\n" * 5000

@@ -33,7 +33,7 @@ def story_of(twin: Twin | ProcessTwin) -> list[object]:
     return [values, happened, [mail.text for mail in twin.outbox.emails]]
 
 
-def test_a_loaded_twin_resumes_as_the_one_that_was_saved(tmp_path: Path) -> None:
+def test_loaded_twin_resumes_as_the_one_that_was_saved(tmp_path: Path) -> None:
     path = tmp_path / "warm.snapshot"
     twin = busy_twin()
     twin.snapshot().save(path)
@@ -50,7 +50,7 @@ def test_a_loaded_twin_resumes_as_the_one_that_was_saved(tmp_path: Path) -> None
         assert story_of(loaded) == expected
 
 
-def test_a_snapshot_can_be_saved_after_the_end_and_loaded_twice(tmp_path: Path) -> None:
+def test_snapshot_can_be_saved_after_the_end_and_loaded_twice(tmp_path: Path) -> None:
     with Twin(accounts={"keeper": "of the keeper"}) as twin:
         twin.command("outs.cgi?out0=1")
         moment = twin.snapshot()
@@ -103,7 +103,7 @@ def test_snapshot_of_another_version_is_refused(tmp_path: Path) -> None:
         Twin.load(path, hw="3.0", settings={})
 
 
-def test_a_snapshot_of_other_content_is_refused_before_anything_resumes(tmp_path: Path) -> None:
+def test_snapshot_of_other_content_is_refused_before_anything_resumes(tmp_path: Path) -> None:
     path = tmp_path / "one.snapshot"
     with Twin() as twin:
         twin.sim(ROOM)

@@ -79,7 +79,7 @@ def test_time_is_moved_to_a_moment_of_the_local_clock() -> None:
             twin.advance_to("2026-03-29T05:00")
 
 
-def test_a_client_gets_what_the_twin_answers_at_its_port(twin: Twin) -> None:
+def test_client_gets_what_the_twin_answers_at_its_port(twin: Twin) -> None:
     assert "<out>000000</out>" in twin.get("/outs.cgi")
     assert httpx.get(f"{twin.url}/outs.cgi?out1=1", timeout=PATIENCE_S).status_code == 200
     assert twin.state["OUT1"] == 1
@@ -88,7 +88,7 @@ def test_a_client_gets_what_the_twin_answers_at_its_port(twin: Twin) -> None:
     assert (refused.value.status, refused.value.sentence) == (404, "There is nothing at this path.")
 
 
-async def test_the_async_forms_leave_the_loop_of_the_test_alone() -> None:
+async def test_async_forms_leave_the_loop_of_the_test_alone() -> None:
     async with Twin() as twin:
         await twin.acommand("outs.cgi?out0=1")
         assert '"OUT0":1' in await twin.aget("/api/state")
@@ -111,7 +111,7 @@ def test_all_twins_of_a_process_live_in_one_thread() -> None:
         assert first.mac != second.mac
 
 
-def test_a_twin_can_be_started_again_from_the_beginning() -> None:
+def test_twin_can_be_started_again_from_the_beginning() -> None:
     twin = Twin().start()
     twin.command("outs.cgi?out0=1")
     assert twin.start() is twin
@@ -177,7 +177,7 @@ class CountingTwin(Twin):
         return super()._operate(target, method, body)
 
 
-def test_a_wait_is_one_operation_however_much_is_due_on_the_way() -> None:
+def test_wait_is_one_operation_however_much_is_due_on_the_way() -> None:
     with CountingTwin() as twin:
         # Something is due every second.
         twin.command("outs.cgi?atout=0*1&atout=6*1&aout=01")
@@ -193,7 +193,7 @@ def test_label_without_a_number_cannot_be_waited_for(twin: Twin) -> None:
             twin.until(f"{label} >= 1")
 
 
-def test_a_snapshot_is_gone_back_to_and_a_fork_goes_its_own_way(twin: Twin) -> None:
+def test_snapshot_is_gone_back_to_and_a_fork_goes_its_own_way(twin: Twin) -> None:
     twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
     snapshot = twin.snapshot()
     twin.advance("1h")
@@ -213,7 +213,7 @@ def test_a_snapshot_is_gone_back_to_and_a_fork_goes_its_own_way(twin: Twin) -> N
     assert not fork.is_on
 
 
-def test_a_fork_is_closed_with_its_original() -> None:
+def test_fork_is_closed_with_its_original() -> None:
     with Twin() as twin:
         fork = twin.fork()
         fork_of_fork = fork.fork()
@@ -221,7 +221,7 @@ def test_a_fork_is_closed_with_its_original() -> None:
     assert not fork_of_fork.is_on
 
 
-def test_a_reset_leads_back_to_the_start(twin: Twin) -> None:
+def test_reset_leads_back_to_the_start(twin: Twin) -> None:
     begin = twin.now
     twin.rule(when="DS1 >= 30", then="eMail 1")
     twin.sense(DS1=31)
@@ -244,20 +244,20 @@ def test_a_reset_leads_back_to_the_start(twin: Twin) -> None:
 # --- identity and settings ------------------------------------------------------------------------
 
 
-def test_a_twin_is_the_unit_that_it_is_asked_to_be() -> None:
+def test_twin_is_the_unit_that_it_is_asked_to_be() -> None:
     with Twin(hw="3.0", sw="1.58a", mac="02-00-00-00-00-01", name="unit7") as twin:
         assert (twin.mac, twin.name) == ("02:00:00:00:00:01", "unit7")
         assert '"hw":"3.0"' in twin.get("/json/status.json")
         assert twin.state["profile"] == {"hw": "3.0", "sw": "1.58a"}
 
 
-def test_the_same_seed_makes_the_same_identity() -> None:
+def test_same_seed_makes_the_same_identity() -> None:
     with Twin(seed=7) as first, Twin(seed=7) as same, Twin(seed=8) as other:
         assert first.mac == same.mac != other.mac
         assert repr(first) == "<Twin HW 3.9 SW 1.75 seed 7>"
 
 
-def test_the_newest_software_of_a_hardware_is_taken_where_none_is_named() -> None:
+def test_newest_software_of_a_hardware_is_taken_where_none_is_named() -> None:
     assert str(Twin(hw="3.0").profile) == "HW 3.0 SW 1.58a"
     assert str(Twin(sw="1.49").profile) == "HW 3.9 SW 1.49"
 
@@ -357,7 +357,7 @@ def test_invalid_initial_state_is_refused_with_the_allowed_kinds() -> None:
         Twin(settings="http://127.0.0.1:1/index.html")
 
 
-def test_a_port_can_be_chosen_and_a_taken_one_is_refused() -> None:
+def test_port_can_be_chosen_and_a_taken_one_is_refused() -> None:
     port = free_port()
     with Twin(port=port) as twin:
         assert twin.url == f"http://127.0.0.1:{port}"
@@ -371,7 +371,7 @@ def test_a_port_can_be_chosen_and_a_taken_one_is_refused() -> None:
         Twin(port=70_000)
 
 
-def test_a_recorded_unit_answers_what_the_twin_does_not_know(tmp_path: Path) -> None:
+def test_recorded_unit_answers_what_the_twin_does_not_know(tmp_path: Path) -> None:
     recording = tmp_path / "unit.jsonl"
     began = datetime(2026, 1, 5, tzinfo=UTC)
     answer = RecordedAnswer(200, {"content-type": "text/plain"}, RecordedBody("own"))
@@ -437,7 +437,7 @@ def record(path: Path, answers: Mapping[str, str]) -> Path:
     return path
 
 
-def test_a_recorded_unit_gives_a_twin_the_settings_that_it_shows(tmp_path: Path) -> None:
+def test_recorded_unit_gives_a_twin_the_settings_that_it_shows(tmp_path: Path) -> None:
     given = {"outputs.0.name": "Pump", "outputs.0.return_time": 90, "email.host": "mail.example"}
     with Twin(hw="3.5", sw="1.49", settings=given) as unit:
         files = {path: unit.get(path) for path in ("/json/status.json", "/json/outputs.json")}
@@ -456,7 +456,7 @@ def test_a_recorded_unit_gives_a_twin_the_settings_that_it_shows(tmp_path: Path)
         assert newer.settings["outputs"][0]["return_time"] == 90
 
 
-def test_a_recorded_leverframe_gives_a_twin_all_but_what_was_masked(tmp_path: Path) -> None:
+def test_recorded_leverframe_gives_a_twin_all_but_what_was_masked(tmp_path: Path) -> None:
     given = {"email.host": "mail.example", "email.password": "x"}
     with Twin(hw="3.0", sw="1.58a", settings=given) as unit:
         answers = {path: unit.get(path) for path in ("/api/settings", "/json/all.json")}
@@ -481,7 +481,7 @@ def test_garbled_answers_in_a_recording_are_no_settings(tmp_path: Path) -> None:
 
 @pytest.mark.needs_program("mosquitto")
 @pytest.mark.needs_program("mosquitto_sub")
-async def test_a_twin_is_connected_to_a_broker(tmp_path: Path) -> None:
+async def test_twin_is_connected_to_a_broker(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     listener = Listener(broker)
     await broker.start()
@@ -515,7 +515,7 @@ def test_sign_in_is_asked_for_where_there_are_accounts() -> None:
         assert twin.state["OUT0"] == 1
 
 
-def test_a_twin_serves_https_that_its_clients_can_trust() -> None:
+def test_twin_serves_https_that_its_clients_can_trust() -> None:
     with Twin(tls=True) as twin:
         assert twin.url.startswith("https://")
         assert twin.get("/outs.cgi")
@@ -538,7 +538,7 @@ def test_modbus_and_snmp_listen_on_reported_ports(twin: Twin) -> None:
         assert str(other.snmp).startswith("127.0.0.1:")
 
 
-def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
+def test_lenient_twin_skips_what_it_does_not_understand() -> None:
     with Twin(lenient=True) as twin:
         assert twin.get("/outs.cgi?nonsense=1&out0=1")
         assert twin.state["OUT0"] == 1
@@ -588,7 +588,7 @@ def test_wrong_duration_is_an_error_with_examples(twin: Twin, text: str | int) -
 # --- requests -------------------------------------------------------------------------------------
 
 
-def test_the_requests_of_clients_are_noted_with_their_answers(twin: Twin) -> None:
+def test_requests_of_clients_are_noted_with_their_answers(twin: Twin) -> None:
     httpx.get(f"{twin.url}/outs.cgi?out0=1", timeout=PATIENCE_S)
     twin.advance("1h")
     httpx.post(f"{twin.url}/api/rules/try", content="event=0*99", timeout=PATIENCE_S)
@@ -661,7 +661,7 @@ def test_requests_are_kept_up_to_a_bound_and_with_what_failed() -> None:
 # --- faults ---------------------------------------------------------------------------------------
 
 
-def test_a_fault_acts_until_its_end(twin: Twin) -> None:
+def test_fault_acts_until_its_end(twin: Twin) -> None:
     with twin.fault(faults.status(503), path="/json/all.json") as fault:
         assert repr(fault).startswith("<TwinFault status*code:503*path:/json/all.json*seed:")
         assert httpx.get(f"{twin.url}/json/all.json", timeout=PATIENCE_S).status_code == 503
@@ -681,7 +681,7 @@ def test_a_fault_acts_until_its_end(twin: Twin) -> None:
     assert twin.get("/outs.cgi")
 
 
-def test_the_same_seed_makes_the_same_chances() -> None:
+def test_same_seed_makes_the_same_chances() -> None:
     def statuses() -> list[int]:
         with Twin(seed=7) as twin, httpx.Client(base_url=twin.url, timeout=PATIENCE_S) as client:
             twin.fault(faults.status(), chance=0.5)
@@ -712,7 +712,7 @@ def _faults(twin: Twin) -> list[dict[str, str]]:
     return report
 
 
-def test_the_end_of_a_fault_that_a_restore_took_away_ends_no_other(twin: Twin) -> None:
+def test_end_of_a_fault_that_a_restore_took_away_ends_no_other(twin: Twin) -> None:
     start = twin.snapshot()
     with twin.fault(faults.slow("1ms")):
         twin.restore(start)
@@ -753,7 +753,7 @@ def test_impossible_fault_is_an_error_at_the_call(twin: Twin) -> None:
 # --- rules and messages ---------------------------------------------------------------------------
 
 
-def test_a_rule_in_the_words_of_the_pages_sends_a_mail(twin: Twin) -> None:
+def test_rule_in_the_words_of_the_pages_sends_a_mail(twin: Twin) -> None:
     assert twin.rule(when="DS1 >= 30", then="eMail 1", hysteresis=1) == 1
     twin.sense(DS1=31)
     (mail,) = twin.outbox.emails
@@ -790,7 +790,7 @@ def test_every_kind_of_message_is_kept_whole(twin: Twin) -> None:
     assert len(outbox.emails) == 1
 
 
-def test_a_message_that_is_set_up_already_stays_as_it_is(twin: Twin) -> None:
+def test_message_that_is_set_up_already_stays_as_it_is(twin: Twin) -> None:
     twin.command(
         "stm.cgi?em1=a.example&em2=25&em3=u&em4=p&em5=a@b.example&em6=c@d.example&em7=Hi&em8=Hot"
         "*******&em9=0",
@@ -851,21 +851,21 @@ def test_impossible_rule_is_an_error_with_the_possible_ones(
     assert twin.settings["rules"] == []
 
 
-def test_a_delay_or_hysteresis_that_a_rule_cannot_hold_is_not_rounded(twin: Twin) -> None:
+def test_delay_or_hysteresis_that_a_rule_cannot_hold_is_not_rounded(twin: Twin) -> None:
     with pytest.raises(BadRule, match="0.5 s is too exact; delays of rules are whole seconds"):
         twin.rule(when="DS1 >= 30.1", then="OUT0", on_delay="500ms")
     with pytest.raises(BadRule, match="0.005 is too exact"):
         twin.rule(when="DS1 >= 30.1", then="OUT0", hysteresis=0.005)
 
 
-def test_a_delay_that_the_version_does_not_have_is_refused() -> None:
+def test_delay_that_the_version_does_not_have_is_refused() -> None:
     with Twin(hw="3.5", sw="1.49") as twin:
         with pytest.raises(BadRule, match="HW 3.5 SW 1.49 have no on delay"):
             twin.rule(when="DS1 >= 30", then="OUT0", on_delay=5)
         assert twin.rule(when="DS1 >= 30", then="OUT0", off_delay=5) == 1
 
 
-def test_a_rule_that_an_older_version_cannot_express_is_refused() -> None:
+def test_rule_that_an_older_version_cannot_express_is_refused() -> None:
     with Twin(hw="3.0", sw="1.58a") as twin, pytest.raises(BadRule, match="cannot express"):
         twin.rule(when="DS1 >= 30", then="OUT0 reverse")
 
@@ -913,7 +913,7 @@ def test_refusals_of_commands_are_raised_with_their_sentence(twin: Twin) -> None
     assert any("lamp" in entry["text"] for entry in twin.journal)
 
 
-async def test_a_twin_on_the_loop_of_the_test_is_looked_into_directly() -> None:
+async def test_twin_on_the_loop_of_the_test_is_looked_into_directly() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok("/outs.cgi?out0=1")
         assert twin.controller.engine.values["OUT0"] == 1

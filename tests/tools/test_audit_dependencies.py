@@ -40,7 +40,7 @@ def test_published_weakness_is_reported_with_its_names_and_fix() -> None:
     assert sentence == "lamp 1.2 has a published weakness: PYSEC-1, CVE-1; fixed in 1.3."
 
 
-def test_a_weakness_that_was_withdrawn_counts_no_more() -> None:
+def test_weakness_that_was_withdrawn_counts_no_more() -> None:
     assert list(faults(PIN, page(WEAKNESS | {"withdrawn": "2024-01-01T00:00:00Z"}))) == []
 
 
@@ -57,6 +57,6 @@ def test_withdrawn_release_is_reported_from_the_project_page_too() -> None:
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/pypi", "file:///nowhere/pypi"])
-def test_an_index_out_of_reach_is_a_reason_and_no_fault(address: str) -> None:
+def test_index_out_of_reach_is_a_reason_and_no_fault(address: str) -> None:
     with pytest.raises(OutOfReach, match="index"):
         page_of(address, PIN)

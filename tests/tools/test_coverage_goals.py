@@ -21,7 +21,7 @@ FOLDERS = [folder for folder in GOALS if folder != "src/leverframe/"]
     ],
     ids=["met", "branches", "lines", "folder gone"],
 )
-def test_a_goal_is_missed_by_lines_by_branches_and_by_a_folder_without_files(
+def test_goal_is_missed_by_lines_by_branches_and_by_a_folder_without_files(
     folders: list[str], lines: int, branches: int, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figures = Numbers(

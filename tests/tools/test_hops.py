@@ -18,7 +18,7 @@ from tools import hops
         ("unit", "unit plan"),
     ],
 )
-def test_a_command_is_traced_with_its_tree(path: str, begins: str) -> None:
+def test_command_is_traced_with_its_tree(path: str, begins: str) -> None:
     first, again = hops.PATHS[path](hops.PROJECT / "src")
     assert first[0] == f"{begins}, for the first time"
     assert again[0] == f"{begins}, again"

@@ -29,7 +29,7 @@ def names_in(archive: bytes) -> dict[str, tuple[int, bytes]]:
         at = data_at + size + -size % 4
 
 
-def test_an_archive_holds_files_folders_and_links(tmp_path: Path) -> None:
+def test_archive_holds_files_folders_and_links(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "file").write_text("12345")
     (tmp_path / "program").write_text("x")
@@ -44,7 +44,7 @@ def test_an_archive_holds_files_folders_and_links(tmp_path: Path) -> None:
     assert names_in(archive_of(link("init", "/lib/init")))["init"] == (0o120777, b"/lib/init")
 
 
-def test_a_tar_archive_is_taken_over_with_its_hard_links(tmp_path: Path) -> None:
+def test_tar_archive_is_taken_over_with_its_hard_links(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("abc")
     (tmp_path / "other").hardlink_to(tmp_path / "file")
     (tmp_path / "soft").symlink_to("file")
@@ -67,7 +67,7 @@ def test_only_what_the_tests_say_is_printed_and_their_status_is_kept(
 
 
 @pytest.mark.thorough
-def test_the_tests_of_the_machine_are_not_those_of_make_test() -> None:
+def test_tests_of_the_machine_are_not_those_of_make_test() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "tests/kernel"],
         cwd=PROJECT,

@@ -57,7 +57,7 @@ def fail_to_run(folder: Path) -> str:
     return done.stdout
 
 
-def test_a_bare_make_lists_the_targets_without_python(copy: Path) -> None:
+def test_bare_make_lists_the_targets_without_python(copy: Path) -> None:
     done = subprocess.run(
         ["make"], cwd=copy, env={"PATH": str(copy / "bin")}, stdout=subprocess.PIPE, text=True
     )

@@ -206,7 +206,7 @@ def test_marks_show_the_same_as_tracing(calls: list[str], source: str) -> None:
     assert mark(source, calls) == trace(source, calls)
 
 
-def test_a_rewritten_module_says_where_it_failed(source: str) -> None:
+def test_rewritten_module_says_where_it_failed(source: str) -> None:
     module = ModuleType("sample")
     measure.MarkingLoader("sample", source).exec_module(module)
     with pytest.raises(TypeError) as raised:

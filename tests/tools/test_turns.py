@@ -9,7 +9,7 @@ from tools.turns import LONGEST, Turns
 
 FIRST, LAST = LONGEST[0], LONGEST[-1]
 OTHERS = [f"tests/core/engine/test_x.py::test_{number}" for number in range(8)]
-LONG = [f"{place}/test_y.py::test_a[{number}]" for place in (LAST, FIRST) for number in range(2)]
+LONG = [f"{place}/test_y.py::test_y[{number}]" for place in (LAST, FIRST) for number in range(2)]
 GIVEN = [*OTHERS, *LONG]
 
 
@@ -29,7 +29,7 @@ def test_one_worker_begins_with_the_longest_and_another_with_what_takes_a_core()
     assert [next_name(turns, 1) for _ in range(4)] == OTHERS[:4]
 
 
-def test_a_worker_without_tests_takes_half_of_those_that_another_has_left() -> None:
+def test_worker_without_tests_takes_half_of_those_that_another_has_left() -> None:
     turns = Turns(OTHERS, 3)
     assert next_name(turns, 0) == OTHERS[0]
     assert [next_name(turns, 1), next_name(turns, 1)] == OTHERS[4:6]

@@ -30,6 +30,7 @@ def offences(folder: Path, name: str, text: str) -> list[Offence]:
         ("def listed() -> None:\n    pass\n", "participle", 1),
         ("class Fleet:\n    def _sent_now(self) -> None:\n        pass\n", "participle", 2),
         ("def send(given: int) -> None:\n    pass\n", "parameter", 1),
+        ("def test_a_rule_acts() -> None:\n    pass\n", "name", 1),
     ],
 )
 def test_offence_in_python_is_found_with_its_kind_and_line(

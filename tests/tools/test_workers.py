@@ -63,7 +63,7 @@ def test_each_test_runs_once_and_is_reported(outcome: pytest.RunResult) -> None:
     assert outcome.ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_they_stop_at_the_first_failure_where_that_is_asked_for(pytester: pytest.Pytester) -> None:
+def test_workers_stop_at_the_first_failure_on_request(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         "import pytest\n\n@pytest.mark.parametrize('n', range(200))\ndef test(n): assert n"
     )
@@ -72,7 +72,7 @@ def test_they_stop_at_the_first_failure_where_that_is_asked_for(pytester: pytest
     assert outcome.parseoutcomes()["passed"] < 199
 
 
-def test_a_thread_that_no_worker_would_have_is_named(pytester: pytest.Pytester) -> None:
+def test_thread_that_no_worker_would_have_is_named(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import threading

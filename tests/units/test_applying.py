@@ -88,7 +88,7 @@ async def resume(unit: ScriptedTwin, folder: Path, login: UnitLogin | None = Non
 
 
 @pytest.mark.parametrize("is_real", [True, False])
-async def test_a_plan_leads_a_unit_to_the_wanted_settings(tmp_path: Path, is_real: bool) -> None:
+async def test_plan_leads_a_unit_to_the_wanted_settings(tmp_path: Path, is_real: bool) -> None:
     async with start_scripted_twin(NEW, before(NEW), is_real=is_real) as unit:
         plan = await plan_of(unit, after(NEW))
         assert plan.left_out == ()
@@ -133,7 +133,7 @@ async def test_step_with_a_lost_answer_is_sent_again_only_if_needed(
         assert unit.carried_out == [step.request.target for step in plan.steps]
 
 
-async def test_a_deletion_without_an_answer_is_not_sent_twice(tmp_path: Path) -> None:
+async def test_deletion_without_an_answer_is_not_sent_twice(tmp_path: Path) -> None:
     async with start_scripted_twin(NEW, tree(NEW, rules=(WARM,))) as unit:
         plan = replace(await plan_of(unit, tree(NEW)), unread=("rules",))
         number = next(n for n, x in enumerate(plan.steps, 1) if "eventdel" in x.request.target)
@@ -145,7 +145,7 @@ async def test_a_deletion_without_an_answer_is_not_sent_twice(tmp_path: Path) ->
         assert len(unit.carried_out) == number
 
 
-async def test_a_unit_that_changed_since_the_plan_was_made_is_refused(tmp_path: Path) -> None:
+async def test_unit_that_changed_since_the_plan_was_made_is_refused(tmp_path: Path) -> None:
     async with start_scripted_twin(NEW, before(NEW)) as unit:
         plan = await plan_of(unit, after(NEW))
         await unit.twin.ok("/stm.cgi?oname=3Valve")
@@ -184,7 +184,7 @@ async def test_unit_changed_during_an_interruption_is_not_resumed(
         ]
     ),
 )
-async def test_it_stops_at_the_first_difference_with_a_sentence(
+async def test_applying_stops_at_the_first_difference_with_a_sentence(
     tmp_path: Path, fate: str, sentence: str
 ) -> None:
     async with start_scripted_twin(NEW, before(NEW), is_real=fate == "swallowed") as unit:
@@ -228,7 +228,7 @@ async def test_settings_that_cannot_be_read_any_more_stop_it(tmp_path: Path) -> 
         assert unit.carried_out == []
 
 
-async def test_a_file_that_is_gone_in_the_middle_stops_it(tmp_path: Path) -> None:
+async def test_file_that_is_gone_in_the_middle_stops_it(tmp_path: Path) -> None:
     async with start_scripted_twin(NEW, before(NEW), is_real=True) as unit:
         plan = await plan_of(unit, after(NEW))
 
@@ -242,7 +242,7 @@ async def test_a_file_that_is_gone_in_the_middle_stops_it(tmp_path: Path) -> Non
         assert unit.carried_out[-1] == "/inpa.cgi?eventon=1*0"
 
 
-async def test_a_duty_that_is_on_its_way_and_late_fields_of_rules_stop_nothing(
+async def test_duty_that_is_on_its_way_and_late_fields_of_rules_stop_nothing(
     tmp_path: Path,
 ) -> None:
     rule = replace(WARM, off_delay=30, on_delay=5)
@@ -255,7 +255,7 @@ async def test_a_duty_that_is_on_its_way_and_late_fields_of_rules_stop_nothing(
         assert unit.settings == wanted
 
 
-async def test_a_unit_of_another_version_is_refused(tmp_path: Path) -> None:
+async def test_unit_of_another_version_is_refused(tmp_path: Path) -> None:
     async with (
         start_scripted_twin(NEW, before(NEW)) as unit,
         start_scripted_twin(OLD, before(OLD)) as other,
@@ -268,9 +268,7 @@ async def test_a_unit_of_another_version_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fate", some_of(["killed after", "lost", None]))
-async def test_the_login_follows_the_account_that_it_changes(
-    tmp_path: Path, fate: str | None
-) -> None:
+async def test_login_follows_the_account_that_it_changes(tmp_path: Path, fate: str | None) -> None:
     login = UnitLogin("admin", "the first password")
     settings = tree(NEW, access__required=True)
     account = StoredAccount("admin", await Passwords().hash(login.password))
@@ -309,7 +307,7 @@ async def test_no_secret_is_in_the_journal_and_the_plan_beside_it_is_private(
 
 
 @pytest.mark.parametrize("number", some_of([7, 11]))
-async def test_a_rollback_leads_back_to_what_was_read(tmp_path: Path, number: int) -> None:
+async def test_rollback_leads_back_to_what_was_read(tmp_path: Path, number: int) -> None:
     async with start_scripted_twin(NEW, before(NEW)) as unit:
         plan = await plan_of(unit, after(NEW))
         unit.fate = lambda count, _: "killed after" if count == number else None
@@ -326,7 +324,7 @@ async def test_a_rollback_leads_back_to_what_was_read(tmp_path: Path, number: in
         assert unit.settings == before(NEW)
 
 
-async def test_a_rollback_lists_what_was_never_read_and_refuses_another_version(
+async def test_rollback_lists_what_was_never_read_and_refuses_another_version(
     tmp_path: Path,
 ) -> None:
     secret = tree(NEW, email__password="old words", email__subject="Before")
@@ -346,7 +344,7 @@ async def test_a_rollback_lists_what_was_never_read_and_refuses_another_version(
             settings_to_restore([describe_change(journal)], await pull_unit(other.client()))
 
 
-def test_a_journal_whose_last_line_was_not_written_whole_can_be_read(tmp_path: Path) -> None:
+def test_journal_whose_last_line_was_not_written_whole_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "north.jsonl"
     path.write_bytes(b'{"at":"x","event":"begun","unit":"north"}\n{"at":"y","ev')
     journal = reopen_journal(path)

@@ -86,7 +86,7 @@ def test_each_mistake_in_a_file_is_one_sentence(
 
 
 @for_each("content", [b"[outputs.OUT0]\nnmae = 'a'\n", b"a = [", b"\xff"])
-def test_a_file_with_a_mistake_changes_no_unit(
+def test_file_with_a_mistake_changes_no_unit(
     content: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     unit = tmp_path / "north.toml"
@@ -113,7 +113,7 @@ def list_lines(capfd: pytest.CaptureFixture[str], file: Path) -> list[str]:
     return [line for line in output.splitlines() if str(file) in line]
 
 
-def test_a_mistake_in_a_shared_file_is_printed_once(
+def test_mistake_in_a_shared_file_is_printed_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     unit = write_unit_file(tmp_path, "[pwm.PWM0]\nduty = 200\n", "north.toml")
@@ -126,7 +126,7 @@ def test_a_mistake_in_a_shared_file_is_printed_once(
     assert line.startswith(f"a, b, c and 2 more: {unit}, line 2: ")
 
 
-def test_the_schema_of_a_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_schema_of_a_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["unit", "schema", "--hw", "3.0"]) == DONE
     schema = json.loads(capsys.readouterr().out)
     assert schema["title"] == "Leverframe unit file, HW 3.0 SW 1.58a"
@@ -178,6 +178,6 @@ def test_schema_refuses_values_that_the_version_refuses(text: str) -> None:
     assert next(validator.iter_errors(tomllib.loads(text)), None)
 
 
-def test_the_examples_are_sound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_are_sound(capsys: pytest.CaptureFixture[str]) -> None:
     inventory = PROJECT / "examples" / "units" / "units.toml"
     assert main(["unit", "check", str(inventory)]) == DONE, capsys.readouterr().out

@@ -57,7 +57,7 @@ async def test_requests_keep_the_pace_of_a_real_unit(monkeypatch: pytest.MonkeyP
         lambda: faults.garbage("answer"),
     ],
 )
-async def test_a_read_is_repeated_until_it_succeeds(fault: Callable[[], faults.Fault]) -> None:
+async def test_read_is_repeated_until_it_succeeds(fault: Callable[[], faults.Fault]) -> None:
     with Twin() as twin, twin.fault(fault(), times=2):
         async with quick_client(twin, answer_s=SHORT_S) as client:
             answer = await client.read(FILE)
@@ -65,14 +65,14 @@ async def test_a_read_is_repeated_until_it_succeeds(fault: Callable[[], faults.F
         assert answer.content_type == "application/json"
 
 
-async def test_a_read_that_never_succeeds_ends_with_what_is_wrong() -> None:
+async def test_read_that_never_succeeds_ends_with_what_is_wrong() -> None:
     with Twin() as twin, twin.fault(faults.frozen()):
         async with quick_client(twin, answer_s=SHORT_S) as client:
             with pytest.raises(UnitSilent, match="did not answer in time"):
                 await client.read(FILE)
 
 
-async def test_a_command_is_never_sent_twice() -> None:
+async def test_command_is_never_sent_twice() -> None:
     with Twin() as twin, twin.fault(faults.reset(), path="/outs.cgi"):
         async with quick_client(twin) as client:
             with pytest.raises(UnitSilent):
@@ -80,7 +80,7 @@ async def test_a_command_is_never_sent_twice() -> None:
         assert list_paths(twin) == ["/outs.cgi"]
 
 
-async def test_a_command_may_have_a_body() -> None:
+async def test_command_may_have_a_body() -> None:
     with Twin() as twin:
         async with quick_client(twin) as client:
             answer = await client.command("/post.cgi?sched_save", b"&s0=Pump*0*1*60*0*127*1&&")
@@ -88,7 +88,7 @@ async def test_a_command_may_have_a_body() -> None:
         assert twin.settings["schedule"][0]["name"] == "Pump"
 
 
-async def test_a_login_is_shown_to_a_unit_that_asks_for_one() -> None:
+async def test_login_is_shown_to_a_unit_that_asks_for_one() -> None:
     with Twin(accounts={"admin": "right-password"}, tls=True) as twin:
         async with quick_client(twin, UnitLogin("admin", "right-password")) as client:
             assert [(await client.read("/api/settings")).status for _ in range(2)] == [200, 200]
@@ -113,7 +113,7 @@ async def test_missing_or_wrong_login_is_reported_immediately(
         assert len(twin.requests()) <= 2
 
 
-async def test_an_endless_answer_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_endless_answer_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_ANSWER_BYTES", 100)
     with Twin() as twin:
         async with quick_client(twin) as client:
@@ -141,7 +141,7 @@ async def test_unit_that_redirects_its_clients_is_reported() -> None:
             await client.read(FILE)
 
 
-async def test_a_unit_that_refuses_without_asking_for_a_login_is_shown_it() -> None:
+async def test_unit_that_refuses_without_asking_for_a_login_is_shown_it() -> None:
     def answer(head: bytes) -> bytes:
         is_known = b"authorization: basic" in head.lower()
         return b"HTTP/1.1 200 OK\r\n\r\n" if is_known else b"HTTP/1.1 403 Forbidden\r\n\r\n"

@@ -60,7 +60,7 @@ def read_lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_unit_is_as_its_file_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unit_is_as_its_file_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(write_unit_file(tmp_path, FILE))
     with Twin(settings=SETTINGS) as twin:
         assert main(["unit", "diff", twin.url, file]) == DONE
@@ -76,7 +76,7 @@ def test_a_unit_is_as_its_file_says(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert read_lines(capsys)[2] == 'OUT0 name: "Pump" -> "Fan"'
 
 
-def test_the_defaults_of_another_version_are_no_difference(
+def test_defaults_of_another_version_are_no_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = {"outputs__0__name": "Pump", "outputs__1__name": "Fan"}
@@ -110,7 +110,7 @@ def test_unsupported_settings_are_listed(
     assert "hush" not in "\n".join(lines)
 
 
-def test_a_data_folder_a_readable_backup_and_a_unit_file_are_compared(
+def test_data_folder_a_readable_backup_and_a_unit_file_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(tmp_path / "cellar")

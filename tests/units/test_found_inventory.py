@@ -37,7 +37,7 @@ def write_and_load(folder: Path, *found: FoundUnit) -> Inventory:
     return load_inventory(path)
 
 
-def test_an_inventory_has_names_addresses_and_mac_addresses(tmp_path: Path) -> None:
+def test_inventory_has_names_addresses_and_mac_addresses(tmp_path: Path) -> None:
     found = write_and_load(tmp_path, unit(0, "North"), unit(1, "Gewächs haus/2"), unit(2))
     assert [(one.name, one.address, one.mac) for one in found.units] == [
         ("North", "http://192.0.2.0", MACS[0]),
@@ -76,19 +76,19 @@ def test_uncertain_unit_is_a_comment(tmp_path: Path, left_out: FoundUnit) -> Non
     assert "http://192.0.2.1 is left out" in remark
 
 
-def test_a_unit_that_is_too_slow_for_its_digest_is_listed(tmp_path: Path) -> None:
+def test_unit_that_is_too_slow_for_its_digest_is_listed(tmp_path: Path) -> None:
     slow = unit(0, "North", trouble="It is too slow.")
     assert [one.name for one in write_and_load(tmp_path, slow).units] == ["North"]
 
 
 @for_each("name", ["\x1b[31m", '"]\n[units.x', "${zone}", "..", "é" * 500, "\u202e"])
-def test_a_hostile_name_is_harmless(tmp_path: Path, name: str) -> None:
+def test_hostile_name_is_harmless(tmp_path: Path, name: str) -> None:
     (known,) = write_and_load(tmp_path, unit(0, name)).units
     assert known.mac == MACS[0]
     assert len(known.name) <= 64
 
 
-def test_a_file_that_is_there_is_kept(
+def test_file_that_is_there_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -104,7 +104,7 @@ def test_a_file_that_is_there_is_kept(
     assert not Path("none.toml").exists()
 
 
-def test_a_named_address_that_is_silent_is_listed_and_a_range_is_counted(
+def test_named_address_that_is_silent_is_listed_and_a_range_is_counted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     silent = f"127.0.0.1:{free_port()}"

@@ -70,7 +70,7 @@ def stranger() -> Iterator[HostileUnit]:
         yield unit
 
 
-async def test_a_stranger_that_answers_discovery_gets_no_password(stranger: HostileUnit) -> None:
+async def test_stranger_that_answers_discovery_gets_no_password(stranger: HostileUnit) -> None:
     port = free_port()
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as answering:
@@ -120,7 +120,7 @@ async def test_only_a_unit_with_address_and_mac_of_the_inventory_gets_the_passwo
     assert found.is_login_withheld is not gets_it
 
 
-async def test_a_named_address_gets_the_password(stranger: HostileUnit) -> None:
+async def test_named_address_gets_the_password(stranger: HostileUnit) -> None:
     logins = GuardedLogins(lambda _: LOGIN, [stranger.url])
     await look_at([], [stranger.url], logins, None, wants_digest=False)
     assert stranger.has_seen_login
@@ -149,7 +149,7 @@ async def test_find_names_units_without_login_and_asks_for_no_useless_password(
     assert not stranger.has_seen_login
 
 
-async def test_a_redirect_to_another_host_never_gets_the_login() -> None:
+async def test_redirect_to_another_host_never_gets_the_login() -> None:
     with hostile_unit(lambda head: [plain_answer(b"{}")]) as thief:
         target = f"{thief.url}/json/status.json"
 
@@ -300,7 +300,7 @@ def test_names_that_a_unit_may_have_do_nothing_to_a_terminal(
     assert_harmless(output + errors)
 
 
-def test_a_pulled_unit_file_holds_no_control_characters(
+def test_pulled_unit_file_holds_no_control_characters(
     liar: HostileUnit, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("north.toml", "north.json"):
@@ -313,7 +313,7 @@ def test_a_pulled_unit_file_holds_no_control_characters(
 
 
 @for_each("words", ["pull {url}", "find {url}", "watch units.toml --once"])
-def test_a_hostile_location_does_nothing_to_a_terminal(
+def test_hostile_location_does_nothing_to_a_terminal(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # What the HTTP library lets through: C1 and bidi marks, but neither ESC nor a line break.
@@ -374,7 +374,7 @@ def nest(opening: bytes, closing: bytes, size: int) -> bytes:
         nest(b"[", b"]", 1_000_000),
     ],
 )
-async def test_a_document_of_a_unit_costs_little_memory(body: bytes) -> None:
+async def test_document_of_a_unit_costs_little_memory(body: bytes) -> None:
     with hostile_unit(lambda head: [plain_answer(body, "application/json")]) as unit:
         tracemalloc.start()
         try:
@@ -387,7 +387,7 @@ async def test_a_document_of_a_unit_costs_little_memory(body: bytes) -> None:
     assert peak < MAX_MEMORY_BYTES
 
 
-async def test_an_answer_that_trickles_for_ever_ends_in_time() -> None:
+async def test_answer_that_trickles_for_ever_ends_in_time() -> None:
     def trickle(head: bytes) -> Iterator[bytes]:
         yield b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
         until = monotonic() + PATIENCE_S
@@ -400,7 +400,7 @@ async def test_an_answer_that_trickles_for_ever_ends_in_time() -> None:
                 await client.whole("GET", "/", {}, b"", 1 << 40)
 
 
-async def test_a_unit_that_keeps_its_client_waiting_is_given_up() -> None:
+async def test_unit_that_keeps_its_client_waiting_is_given_up() -> None:
     with hostile_unit(lambda head: [plain_answer(b"", status="503 Busy")]) as unit:
         async with open_paced_client(unit.url, paced=False) as client:
             with pytest.raises(UnitSilent, match="is too slow"):

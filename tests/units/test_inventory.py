@@ -51,7 +51,7 @@ def list_mistakes(path: Path) -> list[str]:
     return [line.removeprefix(f"{path.parent}/") for line in str(error.value).splitlines()]
 
 
-def test_a_unit_has_what_its_groups_say_and_its_own_over_it(folder: Path) -> None:
+def test_unit_has_what_its_groups_say_and_its_own_over_it(folder: Path) -> None:
     north, south = load_inventory(write_unit_file(folder, INVENTORY, "units.toml")).units
     assert (north.name, north.address) == ("north", "http://192.168.1.10")
     assert (north.mac, north.user, north.password) == ("D8:80:39:12:34:56", "admin", "of all")
@@ -60,7 +60,7 @@ def test_a_unit_has_what_its_groups_say_and_its_own_over_it(folder: Path) -> Non
     assert (south.password, south.file, south.mac) == ("of south", None, "")
 
 
-def test_the_file_of_a_unit_is_read_with_its_values_and_secrets(folder: Path) -> None:
+def test_file_of_a_unit_is_read_with_its_values_and_secrets(folder: Path) -> None:
     inventory = load_inventory(write_unit_file(folder, INVENTORY, "units.toml"))
     wanted = inventory.read_file(inventory.units[0])
     assert wanted is not None

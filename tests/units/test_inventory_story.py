@@ -209,7 +209,7 @@ def change_and_roll_back(
 
 
 @pytest.mark.usefixtures("in_a_folder")
-def test_an_operator_with_four_units_and_three_useless_ones(
+def test_operator_with_four_units_and_three_useless_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     look_at_the_story(4, 1, capsys)
@@ -217,5 +217,5 @@ def test_an_operator_with_four_units_and_three_useless_ones(
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("in_a_folder")
-def test_an_operator_with_thirty_units(capsys: pytest.CaptureFixture[str]) -> None:
+def test_operator_with_thirty_units(capsys: pytest.CaptureFixture[str]) -> None:
     look_at_the_story(27, 5, capsys)

@@ -39,7 +39,7 @@ async def look(**changes: Any) -> LiveReading:
 
 
 @for_each("value", ["21.5", True, [1], {"a": 1}])
-async def test_a_state_of_the_wrong_type_is_no_value(value: Any) -> None:
+async def test_state_of_the_wrong_type_is_no_value(value: Any) -> None:
     reading = await look(state={"DS1": value, "OUT0": 2, "DS2": "gone"})
     assert {"DS1", "OUT0", "DS2"} <= reading.unreadable.keys()
     assert not {"DS1", "OUT0", "DS2"} & reading.values.keys()
@@ -47,7 +47,7 @@ async def test_a_state_of_the_wrong_type_is_no_value(value: Any) -> None:
 
 
 @for_each("uptime", [None, "5", True, "gone"])
-async def test_a_state_without_uptime_is_none_of_a_unit(uptime: Any) -> None:
+async def test_state_without_uptime_is_none_of_a_unit(uptime: Any) -> None:
     with pytest.raises(UnusableAnswer, match="uptime"):
         await look(state={"uptime": uptime})
 
@@ -58,7 +58,7 @@ async def test_json_that_is_no_object_is_none_of_a_unit(answer: Any) -> None:
         await look(all=answer)
 
 
-async def test_a_state_that_is_none_is_read_from_the_files() -> None:
+async def test_state_that_is_none_is_read_from_the_files() -> None:
     reading = await look(state={"profile": "gone"})
     assert reading.values["OUT0"] == 0
     assert not reading.is_virtual
@@ -106,7 +106,7 @@ async def test_findings_that_cannot_be_read_are_reported(findings: Any) -> None:
     assert len(reading.findings or ()) <= 250
 
 
-async def test_a_controller_without_findings_reports_the_parts_in_trouble() -> None:
+async def test_controller_without_findings_reports_the_parts_in_trouble() -> None:
     reading = await look(state={"findings": "gone", "troubles": {"store": "The disk\x1b is full."}})
     (found,) = reading.findings or ()
     assert (found.severity, found.text) == ("fault", r"store: The disk\u001b is full.")

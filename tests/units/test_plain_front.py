@@ -61,7 +61,7 @@ def test_own_commands_are_ignored_and_the_others_are_carried_out(
     assert front.commands == ["/stm.cgi?sname=Cellar&oname=0Pump", "/stm.cgi?sname=Cellar"]
 
 
-def test_a_refusal_has_no_words_of_leverframe(front: PlainFront) -> None:
+def test_refusal_has_no_words_of_leverframe(front: PlainFront) -> None:
     answer = httpx.get(f"{front.url}/stm.cgi?oname=9Pump")
     assert (answer.status_code, answer.content) == (400, b"")
 
@@ -77,7 +77,7 @@ def test_requests_have_the_fate_that_the_test_says(front: PlainFront, twin: Twin
     assert twin.settings["outputs"][0]["name"] == "Lost"
 
 
-def test_a_reboot_leaves_requests_unanswered_and_begins_the_uptime_again(
+def test_reboot_leaves_requests_unanswered_and_begins_the_uptime_again(
     front: PlainFront, twin: Twin
 ) -> None:
     twin.advance("1h")
@@ -94,7 +94,7 @@ def test_another_unit_may_answer_at_the_address(front: PlainFront) -> None:
     assert (found["hw"], found["mac"]) == ("3.0", "02:00:00:00:00:09")
 
 
-def test_a_hostile_answer_is_sent_as_the_test_writes_it(front: PlainFront) -> None:
+def test_hostile_answer_is_sent_as_the_test_writes_it(front: PlainFront) -> None:
     front.texts["oname0"] = "\x1b[2J"
     front.bodies["/json/all.json"] = b"x" * 2_000_000
     assert httpx.get(f"{front.url}/json/status.json").json()["oname0"] == "\x1b[2J"

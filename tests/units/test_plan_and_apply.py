@@ -64,7 +64,7 @@ def journals() -> list[Path]:
     return sorted(Path("unit-journal").glob("*.jsonl"))
 
 
-def test_a_plan_is_shown_in_words_without_secrets_and_nothing_is_sent(
+def test_plan_is_shown_in_words_without_secrets_and_nothing_is_sent(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("plan", "unit.toml", twin.url) == 0
@@ -76,7 +76,7 @@ def test_a_plan_is_shown_in_words_without_secrets_and_nothing_is_sent(
     assert not is_as_the_file_says(twin)
 
 
-def test_a_plan_is_written_as_curl_and_as_json(
+def test_plan_is_written_as_curl_and_as_json(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("plan", "unit.toml", twin.url, "--curl") == 0
@@ -91,7 +91,7 @@ def test_a_plan_is_written_as_curl_and_as_json(
     assert "hidden" not in line
 
 
-def test_a_written_plan_is_private_and_is_carried_out_later(
+def test_written_plan_is_private_and_is_carried_out_later(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("plan", "unit.toml", twin.url, "--out", "plan.json") == 0
@@ -107,7 +107,7 @@ def test_a_written_plan_is_private_and_is_carried_out_later(
     assert "has changed since the plan was made" in capsys.readouterr().err
 
 
-def test_where_nothing_differs_nothing_is_sent(
+def test_nothing_is_sent_where_nothing_differs(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("names.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
@@ -117,7 +117,7 @@ def test_where_nothing_differs_nothing_is_sent(
     assert capsys.readouterr().out == f"{twin.url}, {Profile()}: nothing to send.\n"
 
 
-def test_a_change_is_taken_back_by_its_journal(
+def test_change_is_taken_back_by_its_journal(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = twin.settings
@@ -144,7 +144,7 @@ def test_confirmation_may_be_declined(
     assert is_as_the_file_says(twin)
 
 
-def test_an_interrupted_change_must_be_resumed_or_taken_back_before_another(
+def test_interrupted_change_must_be_resumed_or_taken_back_before_another(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run("plan", "unit.toml", twin.url, "--out", "plan.json")
@@ -220,7 +220,7 @@ def test_settings_unsupported_by_the_version_of_a_unit_are_listed(
         assert "ui.names_only is not reached." in capsys.readouterr().out
 
 
-def test_a_plan_that_does_not_lead_there_is_never_offered(
+def test_plan_that_does_not_lead_there_is_never_offered(
     twin: Twin, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = proof.plan_between
@@ -237,7 +237,7 @@ def test_a_plan_that_does_not_lead_there_is_never_offered(
     assert 'outputs.OUT0.name is "" there, not "Pump"' in output.err
 
 
-def test_a_plan_is_tried_on_plants_and_on_recorded_readings(
+def test_plan_is_tried_on_plants_and_on_recorded_readings(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     twin.command("outs.cgi?oafs=01")
@@ -267,7 +267,7 @@ def test_a_plan_is_tried_on_plants_and_on_recorded_readings(
     assert "2h46m40s" in capsys.readouterr().out
 
 
-def test_an_inventory_gives_addresses_logins_files_and_groups(
+def test_inventory_gives_addresses_logins_files_and_groups(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNIT_PASSWORD", "of the keeper")
@@ -287,7 +287,7 @@ def test_an_inventory_gives_addresses_logins_files_and_groups(
         assert south.settings["outputs"][0]["name"] == "South"
 
 
-def test_a_canary_that_fails_keeps_the_others_as_they_are(
+def test_canary_that_fails_keeps_the_others_as_they_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("names.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
@@ -330,7 +330,7 @@ def test_apply_writes_a_json_object_for_each_plan_and_each_result(
     assert results[2]["journal"] is None
 
 
-def test_a_unit_without_steps_is_done_for_scripts_too(
+def test_unit_without_steps_is_done_for_scripts_too(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("names.toml").write_text('[outputs.OUT0]\nname = ""\n')
@@ -340,7 +340,7 @@ def test_a_unit_without_steps_is_done_for_scripts_too(
     assert (result["event"], result["steps"], result["journal"]) == ("done", 0, None)
 
 
-def test_a_canary_group_is_one_of_the_inventory(
+def test_canary_group_is_one_of_the_inventory(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_plans(Path("plan.json"), [empty_plan("north")])
@@ -356,7 +356,7 @@ def test_a_canary_group_is_one_of_the_inventory(
     assert "exclude each other" in capsys.readouterr().err
 
 
-def test_a_plan_keeps_to_the_branches_that_are_named(
+def test_plan_keeps_to_the_branches_that_are_named(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("plan", "unit.toml", twin.url, "--only", "outputs,email", "--out", "plan.json") == 0
@@ -387,7 +387,7 @@ def test_a_plan_keeps_to_the_branches_that_are_named(
     assert "use --only with `unit plan`" in capsys.readouterr().err
 
 
-def test_a_plan_file_is_shown_in_full_for_the_units_that_are_named(
+def test_plan_file_is_shown_in_full_for_the_units_that_are_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with Fleet(2) as fleet:
@@ -433,7 +433,7 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize("trouble", some_of([*TROUBLES]))
-async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
+async def test_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
     twin: Twin, trouble: str
 ) -> None:
     fault, sentence = TROUBLES[trouble]
@@ -474,7 +474,7 @@ async def test_unit_that_reboots_is_resumed_when_it_is_back(twin: Twin) -> None:
     assert [output["name"] for output in twin.settings["outputs"][:2]] == ["Pump", "Fan"]
 
 
-def test_a_plan_with_a_body_and_many_changes_is_shown_short_and_whole_as_curl() -> None:
+def test_plan_with_a_body_and_many_changes_is_shown_short_and_whole_as_curl() -> None:
     changes = tuple(SettingChange(f"variables.dwords.{index}", 0, index) for index in range(10))
     step = UnitStep(
         PlannedRequest("POST", "/post.cgi?sched_save", "&s0=It's*0*1*0*0*0*1&&"), changes
@@ -492,6 +492,6 @@ def test_a_plan_with_a_body_and_many_changes_is_shown_short_and_whole_as_curl() 
     ]
 
 
-async def test_a_plan_for_no_unit_is_refused() -> None:
+async def test_plan_for_no_unit_is_refused() -> None:
     with pytest.raises(BadPlan, match="Name the units"):
         apply.Selection.of(Path("unit.toml"), None).targets([], None, apply.Logins(None, None))

@@ -66,7 +66,7 @@ async def test_unreadable_settings_are_listed(capsys: pytest.CaptureFixture[str]
         assert "requires a login" in capsys.readouterr().err
 
 
-async def test_a_unit_file_says_what_was_read(
+async def test_unit_file_says_what_was_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "north.toml"
@@ -81,7 +81,7 @@ async def test_a_unit_file_says_what_was_read(
     assert file.profile == Profile("3.5", "1.49")
 
 
-async def test_a_unit_file_that_is_there_is_brought_up_to_date(tmp_path: Path) -> None:
+async def test_unit_file_that_is_there_is_brought_up_to_date(tmp_path: Path) -> None:
     out = tmp_path / "north.toml"
     with Twin(**OLD, settings={"outputs.0.name": "Pump"}) as twin:
         await pull_unit(twin.url, out=out)
@@ -93,7 +93,7 @@ async def test_a_unit_file_that_is_there_is_brought_up_to_date(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("lift_pacing")
-async def test_a_unit_file_leaves_out_entries_that_were_not_read(tmp_path: Path) -> None:
+async def test_unit_file_leaves_out_entries_that_were_not_read(tmp_path: Path) -> None:
     out = tmp_path / "north.toml"
     with Twin() as twin:
         for entry in range(3):
@@ -108,7 +108,7 @@ async def test_a_unit_file_leaves_out_entries_that_were_not_read(tmp_path: Path)
     assert load_unit_file(out).profile == Profile()
 
 
-async def test_a_backup_makes_a_twin_with_what_was_read(tmp_path: Path) -> None:
+async def test_backup_makes_a_twin_with_what_was_read(tmp_path: Path) -> None:
     out = tmp_path / "north.json"
     with Twin(**OLD, settings=SETTINGS) as twin:
         await pull_unit(twin.url, out=out)
@@ -120,7 +120,7 @@ async def test_a_backup_makes_a_twin_with_what_was_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "why"), [("x.txt", "end the name with .toml"), ("", "already exists")]
 )
-async def test_a_file_that_cannot_be_written_is_refused_before_the_unit_is_asked(
+async def test_file_that_cannot_be_written_is_refused_before_the_unit_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, why: str
 ) -> None:
     (tmp_path / "there.json").touch()

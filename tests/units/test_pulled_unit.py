@@ -19,7 +19,7 @@ def with_setting(path: str, value: object) -> PulledUnit:
     return replace(PULLED, settings=with_value(PULLED.settings, path, value))
 
 
-def test_a_branch_stands_for_everything_below_it() -> None:
+def test_branch_stands_for_everything_below_it() -> None:
     assert PULLED.why_unread("email.host") == "no file has it"
     assert PULLED.why_unread("snmp.trap.port") is None
     assert PULLED.why_lossy("rules.3.reference") == "rounded"
@@ -27,7 +27,7 @@ def test_a_branch_stands_for_everything_below_it() -> None:
     assert not {"email.host", "snmp.trap.host"} & dict(PULLED.read_leaves()).keys()
 
 
-def test_the_digest_changes_with_what_was_read_and_with_nothing_else() -> None:
+def test_digest_changes_with_what_was_read_and_with_nothing_else() -> None:
     assert with_setting("outputs.0.name", "Pump").digest != PULLED.digest
     assert with_setting("email.host", "mail.example").digest == PULLED.digest
     assert replace(PULLED, identity=replace(PULLED.identity, address="http://[::1]")).digest == (

@@ -120,7 +120,7 @@ async def test_account_that_is_no_administrator_is_reported() -> None:
     assert found.settings.outputs[0].return_time == 90
 
 
-async def test_a_unit_that_asks_for_a_login_is_not_read_without() -> None:
+async def test_unit_that_asks_for_a_login_is_not_read_without() -> None:
     with Twin(accounts={"admin": PASSWORD}) as twin:
         with pytest.raises(SignInNeeded):
             await pull(twin.url)
@@ -140,7 +140,7 @@ PASSING_FAULTS = (
 )
 
 
-async def test_a_unit_that_fails_now_and_then_is_read_nevertheless() -> None:
+async def test_unit_that_fails_now_and_then_is_read_nevertheless() -> None:
     paths = [path for path in files_of(Profile()) if path.startswith("/json/")]
     with Twin(settings=SETTINGS) as twin, ExitStack() as failing:
         whole = await pull(twin.url, by_files=True)
@@ -162,7 +162,7 @@ async def test_file_that_always_fails_costs_only_its_settings() -> None:
             assert part.digest != whole.digest
 
 
-async def test_a_unit_that_falls_silent_is_given_up() -> None:
+async def test_unit_that_falls_silent_is_given_up() -> None:
     with Twin() as twin, twin.fault(faults.refuse()), pytest.raises(UnitSilent):
         await pull(twin.url)
     with Twin() as twin:
@@ -171,7 +171,7 @@ async def test_a_unit_that_falls_silent_is_given_up() -> None:
             await pull(twin.url, by_files=True)
 
 
-async def test_a_wrong_value_in_a_file_is_never_taken_for_read() -> None:
+async def test_wrong_value_in_a_file_is_never_taken_for_read() -> None:
     wrong = {
         "ortime0": ("-5", "outputs.0.return_time"),
         "ortime1": ("soon", "outputs.1.return_time"),
@@ -235,7 +235,7 @@ async def test_device_that_is_no_unit_is_reported() -> None:
                 await pull(unit.url)
 
 
-async def test_a_real_unit_is_doubted_where_no_document_speaks() -> None:
+async def test_real_unit_is_doubted_where_no_document_speaks() -> None:
     with Twin(settings=SETTINGS) as twin:
         files = _files(twin)
     async with serve_files(files) as unit:

@@ -50,7 +50,7 @@ async def apply_with_kills(unit: ScriptedTwin, folder: Path) -> None:
     [*zip(PROFILES[1::8], cycle([True, False]), strict=False)],
     ids=str,
 )
-async def test_a_change_that_is_killed_again_and_again_ends_where_it_should(
+async def test_change_that_is_killed_again_and_again_ends_where_it_should(
     tmp_path: Path, profile: Profile, is_real: bool
 ) -> None:
     random = Random(f"{profile} {is_real}")

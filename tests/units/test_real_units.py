@@ -120,7 +120,7 @@ async def test_settings_of_before_and_after_a_restart_are_never_mixed() -> None:
     assert changes_of(unit) == {}
 
 
-async def test_a_unit_that_restarts_is_waited_for() -> None:
+async def test_unit_that_restarts_is_waited_for() -> None:
     with Twin(settings={"outputs.0.name": "Pump"}) as twin:
         twin.reboot(takes="5s")
         async with open_paced_client(twin.url, paced=False, retry_waits_s=(0.02,) * 200) as client:

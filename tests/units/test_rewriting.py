@@ -54,7 +54,7 @@ def add_comments(text: str, random: Random) -> str:
 
 
 @pytest.mark.parametrize("profile", some_of(PROFILES[::4]), ids=str)
-def test_a_rewritten_file_says_the_settings_and_keeps_its_comments(
+def test_rewritten_file_says_the_settings_and_keeps_its_comments(
     profile: Profile, tmp_path: Path
 ) -> None:
     random = Random(str(profile))
@@ -80,7 +80,7 @@ def test_a_rewritten_file_says_the_settings_and_keeps_its_comments(
     ]
 
 
-def test_a_file_that_says_it_already_is_not_touched(tmp_path: Path) -> None:
+def test_file_that_says_it_already_is_not_touched(tmp_path: Path) -> None:
     path = write_unit_file(tmp_path, FILE)
     assert save_unit_file(path, load_unit_file(path).settings, NEWEST) == {}
     assert path.read_text(encoding="utf-8") == FILE
@@ -140,14 +140,14 @@ def test_removed_settings_are_taken_out(tmp_path: Path) -> None:
     assert load_unit_file(path).names("rules")
 
 
-def test_a_rule_without_a_sentence_becomes_a_table(tmp_path: Path) -> None:
+def test_rule_without_a_sentence_becomes_a_table(tmp_path: Path) -> None:
     path = write_unit_file(tmp_path, '[rules]\n1 = "when DS1 < 12, then OUT0 on"\n')
     settings = with_value(load_unit_file(path).settings, "rules", (Rule(source2="DS1"),))
     save_unit_file(path, settings, NEWEST)
     assert load_unit_file(path).settings.rules == (Rule(source2="DS1"),)
 
 
-def test_a_rule_of_an_empty_place_goes_and_the_later_ones_stay(tmp_path: Path) -> None:
+def test_rule_of_an_empty_place_goes_and_the_later_ones_stay(tmp_path: Path) -> None:
     path = write_unit_file(
         tmp_path,
         '[rules]\n1 = "when DS1 < 12, then OUT0 on"\n2 = "when DS2 < 12, then OUT1 on"\n',
@@ -159,7 +159,7 @@ def test_a_rule_of_an_empty_place_goes_and_the_later_ones_stay(tmp_path: Path) -
     assert load_unit_file(path).settings.rules == emptied.rules
 
 
-def test_the_version_and_what_is_unread_are_brought_up_to_date(tmp_path: Path) -> None:
+def test_version_and_what_is_unread_are_brought_up_to_date(tmp_path: Path) -> None:
     path = write_unit_file(
         tmp_path, '# opening\n\n# about outputs\n[outputs.OUT0]\nname = "Pump"\n'
     )
@@ -176,7 +176,7 @@ def test_the_version_and_what_is_unread_are_brought_up_to_date(tmp_path: Path) -
     assert load_unit_file(whole).profile == older
 
 
-def test_a_new_file_is_written_whole(tmp_path: Path) -> None:
+def test_new_file_is_written_whole(tmp_path: Path) -> None:
     path = tmp_path / "new.toml"
     settings = random_settings(NEWEST, Random(1))
     secrets = save_unit_file(path, settings, NEWEST, opening="Read today.")
@@ -200,7 +200,7 @@ def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
         save_unit_file(tmp_path / "no" / "u.toml", random_settings(NEWEST, Random(1)), NEWEST)
 
 
-def test_a_long_list_keeps_its_lines_and_their_comments(tmp_path: Path) -> None:
+def test_long_list_keeps_its_lines_and_their_comments(tmp_path: Path) -> None:
     unread = ["email", "gsm", "http", "mqtt", "snmp", "watchdog", "oled", "power", "serial", "ui"]
     unread += ["modbus_slots", "modbus_devices"]
     text = unit_text(defaults(NEWEST), NEWEST, unread).text

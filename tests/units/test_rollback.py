@@ -81,7 +81,7 @@ def test_replaced_password_is_named_by_the_plan_and_listed_by_the_rollback(
     assert names(twin) == ["", ""]
 
 
-def test_an_address_that_holds_a_key_is_in_no_journal_and_is_listed(
+def test_address_that_holds_a_key_is_in_no_journal_and_is_listed(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     twin = fleet[0]
@@ -98,7 +98,7 @@ def test_an_address_that_holds_a_key_is_in_no_journal_and_is_listed(
     assert twin.controller.engine.settings.http[0].url == ""
 
 
-def test_a_duty_that_the_regulator_has_moved_is_restored(
+def test_duty_that_the_regulator_has_moved_is_restored(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("pid.toml").write_text('[pid]\nenabled = true\nsource = "DS1"\ntarget = 30\nkp = 100\n')
@@ -167,7 +167,7 @@ def test_folder_is_rolled_back_with_one_command_despite_a_missing_unit(
     assert capsys.readouterr().out.endswith("No change is left to roll back.\n")
 
 
-def test_a_rollback_that_was_interrupted_is_resumed_in_place_of_its_change(
+def test_rollback_that_was_interrupted_is_resumed_in_place_of_its_change(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("mail.toml").write_text(SECOND + '[email]\npassword = { env = "SECRET" }\n')
@@ -185,7 +185,7 @@ def test_a_rollback_that_was_interrupted_is_resumed_in_place_of_its_change(
     assert names(twin) == ["", ""]
 
 
-def test_a_rollback_can_be_rolled_back_and_its_change_again(fleet: Fleet) -> None:
+def test_rollback_can_be_rolled_back_and_its_change_again(fleet: Fleet) -> None:
     twin = fleet[0]
     assert run("apply", "first.toml", twin.url, "--yes") == 0
     assert run("rollback", JOURNALS, "--yes") == 0
@@ -195,7 +195,7 @@ def test_a_rollback_can_be_rolled_back_and_its_change_again(fleet: Fleet) -> Non
     assert names(twin) == ["", ""]
 
 
-def test_a_change_that_sent_nothing_is_not_rolled_back(
+def test_change_that_sent_nothing_is_not_rolled_back(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     twin = fleet[0]

@@ -47,7 +47,7 @@ async def test_units_are_done_in_batches_after_those_that_are_tried_first() -> N
 
 
 @pytest.mark.parametrize("batch", [1, 4])
-async def test_a_canary_that_fails_stops_the_rest(batch: int) -> None:
+async def test_canary_that_fails_stops_the_rest(batch: int) -> None:
     bench = Bench("b")
     results = await roll_out(UNITS, bench.apply, canaries=UNITS[:2], batch=batch)
     assert bench.begun == ["a", "b"]
@@ -55,7 +55,7 @@ async def test_a_canary_that_fails_stops_the_rest(batch: int) -> None:
     assert [one.is_begun for one in results] == [True, True, *[False] * 4]
 
 
-async def test_a_batch_is_ended_and_the_next_not_begun_where_one_of_it_failed() -> None:
+async def test_batch_is_ended_and_the_next_not_begun_where_one_of_it_failed() -> None:
     bench = Bench("a")
     results = await roll_out(UNITS, bench.apply, batch=2)
     assert bench.begun == ["a", "b"]
@@ -83,7 +83,7 @@ async def test_confirmation_is_not_requested_if_all_units_are_canaries() -> None
     assert len(await roll_out(UNITS, Bench().apply, canaries=UNITS, may_continue=ask)) == 6
 
 
-async def test_a_mistake_of_the_program_is_not_taken_for_a_stop() -> None:
+async def test_mistake_of_the_program_is_not_taken_for_a_stop() -> None:
     async def fail(one: UnitPlan) -> None:
         raise KeyError(one.unit)
 

@@ -56,7 +56,7 @@ from tests.random_settings import random_settings
         ("when VCC >= 0, then eMail 1 off", Rule(action="eMail 1", value=0, enabled=True)),
     ],
 )
-def test_a_sentence_says_a_rule_both_ways(sentence: str, rule: Rule) -> None:
+def test_sentence_says_a_rule_both_ways(sentence: str, rule: Rule) -> None:
     assert sentence_of(rule) == sentence
     assert rule_from_sentence(sentence) == rule
 
@@ -78,11 +78,11 @@ def test_every_rule_that_has_a_sentence_is_read_back_from_it() -> None:
     assert spoken
 
 
-def test_a_rule_with_an_idle_second_condition_has_no_sentence() -> None:
+def test_rule_with_an_idle_second_condition_has_no_sentence() -> None:
     assert sentence_of(Rule(source2="DS1")) is None
 
 
-def test_a_rule_that_no_version_allows_has_no_sentence() -> None:
+def test_rule_that_no_version_allows_has_no_sentence() -> None:
     assert sentence_of(Rule(source="nothing")) is None
     assert sentence_of(Rule(value=7)) is None
 

@@ -64,7 +64,7 @@ def test_addresses_are_those_that_are_named(name: str, addresses: list[str]) -> 
         *("http://192.0.2.7/path", "http://name:secret@192.0.2.7", "192.0.2.7:99999"),
     ],
 )
-def test_a_name_that_is_none_refuses_the_whole_list(name: str) -> None:
+def test_name_that_is_none_refuses_the_whole_list(name: str) -> None:
     with pytest.raises(BadAddressList) as refusal:
         addresses_from_names(["192.0.2.1", name])
     assert "secret" not in str(refusal.value)
@@ -79,7 +79,7 @@ def test_excessive_number_of_addresses_is_refused(name: str) -> None:
 # --- who makes itself known -----------------------------------------------------------------------
 
 
-async def test_the_question_is_answered_with_name_mac_and_versions() -> None:
+async def test_question_is_answered_with_name_mac_and_versions() -> None:
     port = free_port()
     async with await LoopTwin.start(Profile("3.5", "1.49")) as twin:
         server = DiscoveryServer(twin.controller, name="Cellar", mac=MAC, http_port=8081)
@@ -103,7 +103,7 @@ async def test_the_question_is_answered_with_name_mac_and_versions() -> None:
         b"a\x1b[31m\r\n02-11-22-0A-0B-0C\r\n1.49\r\n3.5",
     ],
 )
-async def test_an_answer_that_is_none_is_left_out(answer: bytes) -> None:
+async def test_answer_that_is_none_is_left_out(answer: bytes) -> None:
     port = free_port()
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as liar:
@@ -159,7 +159,7 @@ async def test_unit_at_a_named_address_is_listed_and_an_empty_address_is_not() -
     assert not unit.trouble
 
 
-async def test_the_digest_changes_with_the_settings_alone() -> None:
+async def test_digest_changes_with_the_settings_alone() -> None:
     async with Twin() as twin:
         (first,) = await look_up(twin.url, wants_digest=True)
         await twin.acommand("/outs.cgi?out0=1")
@@ -189,7 +189,7 @@ async def test_other_device_at_an_address_is_reported_as_no_unit() -> None:
     assert not other.mac
 
 
-async def test_a_unit_that_was_heard_and_is_silent_stays_in_the_list() -> None:
+async def test_unit_that_was_heard_and_is_silent_stays_in_the_list() -> None:
     heard = HeardUnit(f"http://{HERE}:{free_port()}", "Cellar", MAC, "3.5", "1.49")
     (unit,) = await look_up(heard=[heard])
     assert unit.name == "Cellar"
@@ -219,7 +219,7 @@ def test_invalid_mac_address_is_none(text: str) -> None:
 # --- the command ----------------------------------------------------------------------------------
 
 
-async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     async with Twin(mac=MAC, name="Cellar") as twin:
         twice = [twin.url, twin.url.replace(HERE, "localhost")]
         assert await find_units(twice, None, None, 1.0, None, True, False, None) == 0

@@ -32,7 +32,7 @@ def lines(plans: Sequence[UnitPlan], failed: int = 0) -> list[str]:
     return list(plans_in_words(plans, failed))
 
 
-async def test_a_step_about_a_rule_says_the_rule_by_its_number() -> None:
+async def test_step_about_a_rule_says_the_rule_by_its_number() -> None:
     cooler = replace(WARM, reference=55.0)
     fan = Rule(enabled=True, source="DS2", reference=30.0, action="OUT2", value=1)
     changed = await plan_of("a", with_rules(WARM), with_rules(cooler, fan))
@@ -63,7 +63,7 @@ async def test_units_with_the_same_steps_share_their_lines() -> None:
     ]
 
 
-async def test_a_value_of_its_own_is_said_and_no_reason_to_repeat_the_steps() -> None:
+async def test_value_of_its_own_is_said_and_no_reason_to_repeat_the_steps() -> None:
     present = defaults(PROFILE)
     plans = [
         await plan_of(unit, present, with_value(present, "outputs.0.name", f"Pump {unit}"))
@@ -103,7 +103,7 @@ def test_units_with_the_same_problem_share_its_line() -> None:
     ]
 
 
-def test_of_many_names_the_first_ones_are_shown() -> None:
+def test_summary_of_many_names_shows_the_first_ones() -> None:
     assert name_units("abcdef") == "a, b, c, d, e, f"
     assert name_units("abcdefg") == "a, b, c, d, e and 2 more"
 

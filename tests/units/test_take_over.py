@@ -137,7 +137,7 @@ async def test_nothing_is_overwritten(tmp_path: Path) -> None:
             await take_place(twin, tmp_path)
 
 
-async def test_the_account_that_signed_in_is_taken_over(
+async def test_account_that_signed_in_is_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("a long password\n"))
@@ -222,7 +222,7 @@ async def test_unit_file_supplies_the_accounts_that_the_unit_does_not_show(
     assert not [one for one in PASSWORDS.values() if one.encode() in written or one in output]
 
 
-async def test_a_unit_file_with_other_accounts_than_the_unit_shows_is_refused(
+async def test_unit_file_with_other_accounts_than_the_unit_shows_is_refused(
     tmp_path: Path, accounts_file: Path
 ) -> None:
     async with Twin(mac=MAC) as twin:

@@ -41,7 +41,7 @@ def list_differences(first: Settings, second: Settings) -> list[str]:
 
 
 @pytest.mark.parametrize("profile", [NEWEST, OLDER, HW30], ids=str)
-def test_a_unit_is_the_same_as_itself(profile: Profile) -> None:
+def test_unit_is_the_same_as_itself(profile: Profile) -> None:
     settings = random_settings(profile, Random(str(profile)), 120)
     assert compare_units(side(settings), side(settings)).is_same
 
@@ -92,7 +92,7 @@ def test_long_lists_show_only_the_items_that_differ() -> None:
     ]
 
 
-def test_a_rule_more_does_not_make_the_others_differ() -> None:
+def test_rule_more_does_not_make_the_others_differ() -> None:
     rules = tuple(Rule(source=f"DS{n}", reference=n, enabled=True) for n in range(1, 5))
     other = (Rule(action="OUT5", enabled=True), *rules[:2], rules[3])
     assert list_differences(settings_with(rules=rules), settings_with(rules=other)) == [
@@ -113,7 +113,7 @@ def test_parts_of_rules_without_effect_do_not_count() -> None:
     ]
 
 
-def test_a_digital_condition_is_compared_by_the_state_that_it_asks_for() -> None:
+def test_digital_condition_is_compared_by_the_state_that_it_asks_for() -> None:
     below, zero, one = (
         settings_with(rules=(None, Rule(source="INPD1", compare=compare, reference=reference)))
         for compare, reference in (("<", 1.0), (">=", 0.0), (">=", 1.0))
@@ -124,7 +124,7 @@ def test_a_digital_condition_is_compared_by_the_state_that_it_asks_for() -> None
     ]
 
 
-def test_a_rule_at_another_place_differs_only_where_it_is_missing() -> None:
+def test_rule_at_another_place_differs_only_where_it_is_missing() -> None:
     rule, other = Rule(source="DS1", enabled=True), Rule(source="DS2", enabled=True)
     assert (
         list_differences(
@@ -223,7 +223,7 @@ def test_settings_that_no_version_allows_cannot_be_compared() -> None:
         compare_units(side(nonsense), side(defaults(HW30), "b"))
 
 
-def test_a_comparison_of_units_that_differ_a_lot_is_short() -> None:
+def test_comparison_of_units_that_differ_a_lot_is_short() -> None:
     result: UnitDifference = compare_units(
         side(settings_with(outputs__0__name="x")), side(defaults(Profile("3.5", "1.10")), "b")
     )

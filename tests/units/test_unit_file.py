@@ -73,7 +73,7 @@ def test_unread_parts_of_a_rule_stay_unchanged(tmp_path: Path) -> None:
     assert file.over(present).rules == (Rule(source="DS1", permanent=True), Rule(source="DS3"))
 
 
-def test_a_rule_has_the_place_that_its_number_says(tmp_path: Path) -> None:
+def test_rule_has_the_place_that_its_number_says(tmp_path: Path) -> None:
     path = write_unit_file(tmp_path, '[rules]\n4 = "when INPD1 < 1, then OUT0 on"\n')
     settings = load_unit_file(path).settings
     assert settings.rules[:3] == (None,) * 3
@@ -89,7 +89,7 @@ def test_unknown_part_in_unread_is_reported(key: str, tmp_path: Path) -> None:
     assert mistake == f"unit.toml, line 2: unread: unknown key {key}."
 
 
-def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
+def test_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
     path = write_unit_file(
         tmp_path,
         """\
@@ -211,7 +211,7 @@ def test_mistake_in_a_unit_file_is_reported_with_its_line(
     assert "hush" not in found[0]
 
 
-def test_an_unknown_key_lists_all_that_are_known_nearest_first(tmp_path: Path) -> None:
+def test_unknown_key_lists_all_that_are_known_nearest_first(tmp_path: Path) -> None:
     (mistake,) = mistakes(write_unit_file(tmp_path, 'hw = "3.9"\n'))
     known = mistake.partition("Allowed: ")[2].rstrip(".").split(", ")
     assert known[0] == "hardware"
@@ -244,7 +244,7 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_without_version_is_checked_against_that_of_the_unit(tmp_path: Path) -> None:
+def test_file_without_version_is_checked_against_that_of_the_unit(tmp_path: Path) -> None:
     path = write_unit_file(tmp_path, '[rules]\n1 = "when DS1 >= 1, then ENABLE PID"\n')
     assert load_unit_file(path, profile=NEWEST).profile == NEWEST
     with pytest.raises(BadUnitFile, match="HW 3.0 SW 1.58a has no action 'ENABLE PID' there"):
@@ -347,7 +347,7 @@ def test_impossible_password_is_reported_and_not_shown(
     assert load_unit_file(path).settings.access.admin.password == "hush" * 32
 
 
-def test_a_secret_that_is_not_needed_is_as_if_not_named(tmp_path: Path) -> None:
+def test_secret_that_is_not_needed_is_as_if_not_named(tmp_path: Path) -> None:
     path = write_unit_file(tmp_path, '[email]\npassword = { env = "NOT_SET" }\n')
     assert not load_unit_file(path, need_secrets=False).names("email.password")
 
@@ -379,7 +379,7 @@ def test_settings_not_in_the_file_stay_unchanged(tmp_path: Path) -> None:
     assert not file.names("profile.sw")
 
 
-def test_a_complete_file_brings_everything_but_secrets_and_accounts(tmp_path: Path) -> None:
+def test_complete_file_brings_everything_but_secrets_and_accounts(tmp_path: Path) -> None:
     present = random_settings(NEWEST, Random(3), 200)
     file = load_unit_file(write_unit_file(tmp_path, "complete = true\n"))
     kept = {key for key, _ in difference_paths(defaults(NEWEST), file.over(present))}
@@ -399,7 +399,7 @@ def test_duplicate_settings_of_versions_stay_equal(tmp_path: Path) -> None:
     assert file.names("variables.bits")
 
 
-def test_a_file_is_carried_over_to_another_version(tmp_path: Path) -> None:
+def test_file_is_carried_over_to_another_version(tmp_path: Path) -> None:
     text = '[rules]\n1 = "when DS1 >= 1, then ENABLE PID"\n[outputs.OUT0]\nname = "Pump"\n'
     file = load_unit_file(write_unit_file(tmp_path, text))
     assert file.for_version(NEWEST) == (file, ())
@@ -464,7 +464,7 @@ def test_any_file_content_is_read_or_reported(tmp_path: Path) -> None:
             load_unit_file(write_unit_file(tmp_path, text))
 
 
-def test_a_long_list_has_one_item_a_line(tmp_path: Path) -> None:
+def test_long_list_has_one_item_a_line(tmp_path: Path) -> None:
     unread = ["email", "gsm", "http", "mqtt", "snmp", "watchdog", "oled", "power", "serial", "ui"]
     text = unit_text(defaults(NEWEST), NEWEST, [*unread, "modbus_slots", "modbus_devices"]).text
     assert '\nunread = [\n    "email",\n    "gsm",\n' in text

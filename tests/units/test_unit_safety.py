@@ -80,7 +80,7 @@ def test_unit_with_an_unexpected_mac_address_receives_no_plan_and_no_command(
     assert front.commands == []
 
 
-def test_a_unit_that_was_swapped_since_the_plan_gets_nothing(
+def test_unit_that_was_swapped_since_the_plan_gets_nothing(
     front: PlainFront, other: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("plan", "names.toml", front.url, "--out", "plan.json") == 0
@@ -129,7 +129,7 @@ def test_unit_swapped_during_a_plan_receives_none_of_the_remaining_steps(
     assert names(twin) == ["Pump", "Fan"]
 
 
-def test_a_unit_that_has_another_version_in_the_middle_gets_nothing_more(
+def test_unit_that_has_another_version_in_the_middle_gets_nothing_more(
     front: PlainFront, twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def upgrade(number: int, target: str) -> Fate:
@@ -244,7 +244,7 @@ def test_unit_in_use_by_another_process_is_refused_until_that_process_ends(
     assert list(folder.iterdir()) == []
 
 
-def test_a_second_operator_gets_one_sentence_and_sends_nothing(
+def test_second_operator_gets_one_sentence_and_sends_nothing(
     twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     twin.reset()
@@ -273,7 +273,7 @@ def test_a_second_operator_gets_one_sentence_and_sends_nothing(
     assert names(twin) == ["Pump", "Fan"]
 
 
-def test_a_link_in_the_place_of_a_lock_is_refused(tmp_path: Path) -> None:
+def test_link_in_the_place_of_a_lock_is_refused(tmp_path: Path) -> None:
     (tmp_path / "http---north").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(CannotLock, match="cannot be opened"):
         refuse_held(empty_plan("north"), tmp_path)

@@ -39,7 +39,7 @@ async def plan_of(unit: ScriptedTwin, folder: Path, text: str) -> UnitPlan:
     return await plan_for_file("north", pulled, file)
 
 
-async def test_a_plan_names_a_secret_that_it_overwrites(tmp_path: Path) -> None:
+async def test_plan_names_a_secret_that_it_overwrites(tmp_path: Path) -> None:
     async with start_scripted_twin(NEW, tree(NEW, email__password="old words")) as unit:
         plan = await plan_of(unit, tmp_path, MAIL)
     (unknown,) = plan.cannot_be_undone
@@ -50,7 +50,7 @@ async def test_a_plan_names_a_secret_that_it_overwrites(tmp_path: Path) -> None:
     assert read_plans(tmp_path / "plan.json") == (plan,)
 
 
-async def test_a_secret_that_was_not_set_can_be_undone(tmp_path: Path) -> None:
+async def test_secret_that_was_not_set_can_be_undone(tmp_path: Path) -> None:
     async with start_scripted_twin(NEW, tree(NEW)) as unit:
         plan = await plan_of(unit, tmp_path, MAIL)
     assert plan.steps

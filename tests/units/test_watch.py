@@ -55,7 +55,7 @@ def write(folder: Path, watch: str = "", unit: str = 'address = "http://192.0.2.
 # --- the inventory --------------------------------------------------------------------------------
 
 
-def test_the_inventory_orders_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inventory_orders_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROKER", "secret of the broker")
     table = '[watch]\nevery = "1m"\nread_every = "1h"\nhost = "0.0.0.0"\ndata = "kept"\n'
     login = 'address = "http://192.0.2.1"\nuser = "admin"\npassword = { env = "BROKER" }'
@@ -138,7 +138,7 @@ async def test_drift_lists_settings_that_the_unit_shows_differently_from_its_fil
         ({"host": "0.0.0.0", "password": "short"}, "at least 12"),
     ],
 )
-async def test_a_watch_that_would_not_be_safe_does_not_begin(
+async def test_watch_that_would_not_be_safe_does_not_begin(
     tmp_path: Path, changes: dict[str, Any], sentence: str
 ) -> None:
     units = (WatchedUnit("cellar", "http://192.0.2.1"),)
@@ -148,7 +148,7 @@ async def test_a_watch_that_would_not_be_safe_does_not_begin(
     assert not (tmp_path / "data").exists()
 
 
-async def test_an_inventory_without_units_is_not_watched(tmp_path: Path) -> None:
+async def test_inventory_without_units_is_not_watched(tmp_path: Path) -> None:
     empty = tmp_path / "empty.toml"
     empty.write_text("[units]\n")
     with pytest.raises(ErrorForPeople, match=r"empty\.toml contains no units"):
@@ -166,7 +166,7 @@ async def test_port_in_use_is_reported(tmp_path: Path) -> None:
 # --- a whole watch --------------------------------------------------------------------------------
 
 
-async def test_a_watch_serves_what_it_sees_and_ends_in_order(
+async def test_watch_serves_what_it_sees_and_ends_in_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     port, stop, seen = free_port(), asyncio.Event(), asyncio.Event()

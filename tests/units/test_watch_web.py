@@ -74,7 +74,7 @@ async def web_bench(
             await web.changes.close()
 
 
-async def test_the_state_of_a_unit_reads_like_that_of_a_controller() -> None:
+async def test_state_of_a_unit_reads_like_that_of_a_controller() -> None:
     async with web_bench() as (bench, twin):
         assert (await bench.json("/api/state?unit=cellar"))["uptime"] is None
         await bench.bench.look()
@@ -100,7 +100,7 @@ async def test_figures_health_and_the_page_are_served() -> None:
         assert (await bench.ask("/nothing")).status == 404
 
 
-async def test_a_unit_is_looked_at_and_read_by_post_alone() -> None:
+async def test_unit_is_looked_at_and_read_by_post_alone() -> None:
     async with web_bench() as (bench, _):
         for path in ("/api/units/look?unit=cellar", "/api/units/pull?unit=cellar"):
             refused = await bench.ask(path)
@@ -130,14 +130,14 @@ async def test_pages_of_other_sites_change_nothing(headers: dict[str, str]) -> N
 
 
 @pytest.mark.parametrize("target", ["/api/state", "/api/state?unit=attic", "/api/history?unit="])
-async def test_an_unknown_unit_is_refused_with_those_that_there_are(target: str) -> None:
+async def test_unknown_unit_is_refused_with_those_that_there_are(target: str) -> None:
     async with web_bench() as (bench, _):
         refused = await bench.ask(target)
         assert refused.status == 404
         assert b"cellar" in refused.body
 
 
-async def test_the_history_of_a_unit_is_answered_by_its_labels() -> None:
+async def test_history_of_a_unit_is_answered_by_its_labels() -> None:
     async with web_bench() as (bench, _):
         await bench.bench.look()
         bench.recorder.samples += bench.bench.samples
@@ -155,7 +155,7 @@ async def with_password() -> Accounts:
 RIGHT = UnitLogin("admin", "a long password").header()
 
 
-async def test_with_a_password_everything_but_health_asks_for_it() -> None:
+async def test_password_is_required_for_everything_but_health() -> None:
     accounts = await with_password()
     wrong = UnitLogin("admin", "a wrong password").header()
     async with web_bench(accounts) as (bench, _):
@@ -179,7 +179,7 @@ def wants(folder: Path, name: str) -> dict[str, Wanted]:
     return {"cellar": lambda profile: load_unit_file(file, profile=profile)}
 
 
-async def test_a_unit_is_compared_planned_and_changed_by_the_plan_that_was_shown(
+async def test_unit_is_compared_planned_and_changed_by_the_plan_that_was_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -208,7 +208,7 @@ async def test_a_unit_is_compared_planned_and_changed_by_the_plan_that_was_shown
         assert (await bench.ask(apply, "POST", **signed)).status == 409
 
 
-async def test_a_unit_that_was_changed_since_is_left_alone(
+async def test_unit_that_was_changed_since_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -229,7 +229,7 @@ async def test_a_unit_that_was_changed_since_is_left_alone(
         assert b"not finished" in left.body
 
 
-async def test_a_plan_names_what_the_unit_does_not_show(tmp_path: Path) -> None:
+async def test_plan_names_what_the_unit_does_not_show(tmp_path: Path) -> None:
     file = tmp_path / "cellar.toml"
     file.write_text('[email]\npassword = { env = "MAIL" }\n')
 

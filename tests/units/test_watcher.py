@@ -102,7 +102,7 @@ async def test_leverframe_reports_its_values_exactly_and_its_findings_worst_firs
             assert health.health == "attention"
 
 
-async def test_a_dead_unit_has_no_findings_and_no_drift() -> None:
+async def test_dead_unit_has_no_findings_and_no_drift() -> None:
     async with Twin() as unit:
         watched = WatchedUnit("cellar", unit.url, compare=lambda pulled: [DRIFTED])
         async with watching(watched) as bench:
@@ -133,7 +133,7 @@ WRONG = UnitLogin("admin", "wrong")
 @pytest.mark.parametrize(
     ("status", "login"), [(401, None), (401, WRONG), (403, WRONG), (429, WRONG)]
 )
-async def test_a_refused_login_is_reported_as_such(status: int, login: UnitLogin | None) -> None:
+async def test_refused_login_is_reported_as_such(status: int, login: UnitLogin | None) -> None:
     async with Twin() as unit, watching(WatchedUnit("cellar", unit.url, login)) as bench:
         with unit.fault(faults.status(status)):
             (sentence,) = (await bench.look()).troubles.values()
@@ -144,7 +144,7 @@ async def test_a_refused_login_is_reported_as_such(status: int, login: UnitLogin
         assert "--user" not in sentence + health.beside.get("pull", ("", ""))[1]
 
 
-async def test_a_refused_login_is_not_repeated_often_so_that_no_unit_locks_it() -> None:
+async def test_refused_login_is_not_repeated_often_so_that_no_unit_locks_it() -> None:
     async with Twin() as unit:
         watched = (WatchedUnit("cellar", unit.url, WRONG), WatchedUnit("attic", unit.url))
         async with watching(*watched, look_every_s=30.0, pull_every_s=900.0) as bench:
@@ -162,7 +162,7 @@ async def test_a_refused_login_is_not_repeated_often_so_that_no_unit_locks_it() 
     ("uptime_s", "age"),
     [(20, "20s"), (310, "5m10s"), (9005, "2h30m"), (86400 * 3 + 4 * 3600 + 59, "3d4h")],
 )
-async def test_a_restart_is_dated_by_the_uptime(uptime_s: int, age: str) -> None:
+async def test_restart_is_dated_by_the_uptime(uptime_s: int, age: str) -> None:
     async with Twin() as unit:
         as_real_unit(unit)
         async with watching(WatchedUnit("cellar", unit.url)) as bench:
@@ -248,7 +248,7 @@ async def test_fault_is_reported_and_no_value_is_ever_wrong(
         assert (kind, False) in bench.notice_states()
 
 
-async def test_an_old_answer_that_is_given_again_is_not_taken_for_news() -> None:
+async def test_old_answer_that_is_given_again_is_not_taken_for_news() -> None:
     async with Twin() as unit:
         as_real_unit(unit)
         await unit.asense(DS1=20.0)
@@ -313,7 +313,7 @@ async def test_sensor_that_disappears_is_reported_and_its_return_too() -> None:
             assert bench.notice_states() == [("lost DS1", True), ("lost DS1", False)]
 
 
-async def test_the_history_has_every_change_and_a_gap_where_nothing_is_known() -> None:
+async def test_history_has_every_change_and_a_gap_where_nothing_is_known() -> None:
     async with Twin() as unit:
         await unit.asense(DS1=20.0)
         async with watching(WatchedUnit("cellar", unit.url)) as bench:
@@ -408,7 +408,7 @@ async def test_watch_continues_automatically_and_ends_in_order() -> None:
         assert bench.watcher.health["cellar"].looks >= 2
 
 
-def test_the_figures_leave_out_what_is_not_known() -> None:
+def test_figures_leave_out_what_is_not_known() -> None:
     up = UnitHealth("cellar", "http://192.0.2.1", mac="02:11:22:33:44:55", hardware="3.9")
     up.is_up, up.values, up.uptime_s = True, {"DS1": 21.5, "OUT0": 1, "PWM0.duty": 40.0}, 5.0
     up.compared = []

@@ -94,7 +94,7 @@ def test_sign_in_page_is_accessible_in_dark_theme(twin: ServedTwin, open_page: O
 
 
 @pytest.mark.thorough
-def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
+def test_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/eeprom.cgi?bit3=1")
@@ -136,7 +136,7 @@ def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
 
 
 @pytest.mark.thorough
-def test_a_changed_password_ends_every_session_of_the_account(
+def test_changed_password_ends_every_session_of_the_account(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     first, second = open_page("status", allow=REFUSALS), open_page("status", allow=REFUSALS)
@@ -163,9 +163,7 @@ def test_a_changed_password_ends_every_session_of_the_account(
 
 
 @pytest.mark.thorough
-def test_the_administrator_sees_which_networks_are_trusted(
-    serve: Serve, open_page: OpenPage
-) -> None:
+def test_administrator_sees_which_networks_are_trusted(serve: Serve, open_page: OpenPage) -> None:
     trusted = TrustedNetworks((ip_network("192.168.7.0/24"),), TRUSTED_ADMINISTRATOR)
     page = open_page("accounts", of=serve(reach=Reach(OwnNames(), trusted=trusted)))
     expect(page.locator(".trusted")).to_contain_text(

@@ -39,7 +39,7 @@ def test_certificate_is_hidden_without_https(open_page: OpenPage) -> None:
     expect(page.locator("[data-part=certificate]")).to_have_count(0)
 
 
-def test_a_certificate_that_ends_leads_to_its_page(tmp_path: Path) -> None:
+def test_certificate_that_ends_leads_to_its_page(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path, "leverframe-1", [])
     for left_s in (86_400, -86_400):
         (finding,) = certificate.findings(certificate.ends - left_s)

@@ -101,7 +101,7 @@ def test_chart_shows_gaps_follows_time_and_zooms_by_drag(
     within_a_second(lambda: "33.5" in page.locator(".courses").inner_text(), True)
 
 
-def test_a_chart_loses_nothing_of_what_is_heard(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_chart_loses_nothing_of_what_is_heard(twin: ServedTwin, open_page: OpenPage) -> None:
     simulate_hour(twin)
     page = open_page("charts?labels=DS1&range=1h")
     last = page.locator(".courses tbody td").last

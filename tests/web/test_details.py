@@ -80,7 +80,7 @@ def test_browsers_can_install_the_pages(open_page: OpenPage) -> None:
 
 
 @pytest.mark.thorough
-def test_an_address_with_nothing_is_a_page_with_the_way_to_status(open_page: OpenPage) -> None:
+def test_address_with_nothing_is_a_page_with_the_way_to_status(open_page: OpenPage) -> None:
     page = open_page("status", language="cs", allow=REFUSALS)
     page.goto(page.url.partition("#")[0] + "nonsense")
     expect(page.get_by_role("heading", name="Tady nic není")).to_be_visible()

@@ -10,9 +10,7 @@ from tests.web.conftest import OpenPage, Serve
 pytestmark = pytest.mark.needs_program("chromium")
 
 
-def test_a_screen_is_saved_without_touching_the_others(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_screen_is_saved_without_touching_the_others(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("display")
     second = card(page, "Screen 2")
     second.get_by_label("In rotation").check()
@@ -27,7 +25,7 @@ def test_a_screen_is_saved_without_touching_the_others(
 
 
 @pytest.mark.thorough
-def test_the_display_itself_and_its_bus_are_set(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_display_itself_and_its_bus_are_set(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("display")
     general = card(page, "Display")
     general.get_by_label("Display connected and on").check()
@@ -41,7 +39,7 @@ def test_the_display_itself_and_its_bus_are_set(twin: ServedTwin, open_page: Ope
 
 
 @pytest.mark.thorough
-def test_a_code_is_put_where_the_line_was_edited(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_code_is_put_where_the_line_was_edited(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("display")
     expect(page.get_by_role("button", name="Insert")).to_be_disabled()
     first_line = card(page, "Screen 1").get_by_label("Line 1")
@@ -58,7 +56,7 @@ def test_a_code_is_put_where_the_line_was_edited(twin: ServedTwin, open_page: Op
 
 
 @pytest.mark.thorough
-def test_the_picture_follows_the_display(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_picture_follows_the_display(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("display")
     brightness = """() => {
       const picture = document.querySelector("img.oled");

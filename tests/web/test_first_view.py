@@ -102,7 +102,7 @@ class Gate:
 
 @pytest.mark.thorough
 @pytest.mark.needs_program("chromium")
-def test_the_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None:
+def test_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None:
     page = open_page("status")
     gate = Gate()
     for beside in ("**/status/beside.js", "**/words/codes.json"):
@@ -144,7 +144,7 @@ def test_change_before_the_stream_begins_is_noticed(twin: ServedTwin, open_page:
     ("latency_ms", "within_ms"),
     [(0, 30_000), pytest.param(300, 1000, id="slow line")],
 )
-def test_a_reload_asks_for_no_file_again_and_is_soon_there(
+def test_reload_asks_for_no_file_again_and_is_soon_there(
     open_page: OpenPage, latency_ms: int, within_ms: int
 ) -> None:
     page = open_page("status", fresh=True)

@@ -12,7 +12,7 @@ GARDEN = "28:AA:00:1E:8C:16:03:11"
 GOOD = "three wet tomatoes"
 
 
-def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
+def test_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get(f"/sim.cgi?onewire={BOILER}&onewire={GARDEN}")
@@ -87,7 +87,7 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
 
 
 @pytest.mark.thorough
-def test_a_skipped_step_is_called_skipped_and_can_be_done_after_all(
+def test_skipped_step_is_called_skipped_and_can_be_done_after_all(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("firstrun")

@@ -101,7 +101,7 @@ def do(page: Page, what: str) -> None:
 
 
 @pytest.mark.thorough
-def test_a_phone_has_room_for_the_words_of_every_filter(
+def test_phone_has_room_for_the_words_of_every_filter(
     tabs: Tabs, serve_fleet: Callable[..., Site]
 ) -> None:
     site = serve_fleet()
@@ -121,7 +121,7 @@ def test_a_phone_has_room_for_the_words_of_every_filter(
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_node_that_is_starting_says_so_until_it_has_all_controllers(
+def test_node_that_is_starting_says_so_until_it_has_all_controllers(
     tabs: Tabs, serve_fleet: Callable[..., Site]
 ) -> None:
     site = serve_fleet()
@@ -393,7 +393,7 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_a
 
 
 @pytest.mark.thorough
-def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
+def test_user_of_a_tenant_sees_its_controllers_and_switches(
     tabs: Tabs, serve_fleet: Callable[..., Site]
 ) -> None:
     site = serve_fleet()
@@ -494,7 +494,7 @@ def press(page: Page, where: str, what: str) -> None:
 
 
 @pytest.mark.thorough
-def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
+def test_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
     tabs: Tabs, serve_fleet: Callable[..., Site]
 ) -> None:
     site = serve_fleet()
@@ -577,7 +577,7 @@ def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
 
 
 @pytest.mark.thorough
-def test_a_thousand_controllers_are_looked_through_and_commanded_while_they_switch(
+def test_thousand_controllers_are_looked_through_and_commanded_while_they_switch(
     tabs: Tabs, serve_fleet: Callable[..., Site]
 ) -> None:
     site = serve_fleet()

@@ -55,7 +55,7 @@ def save(card: Locator) -> None:
     expect(card.get_by_role("status")).to_have_text("Saved")
 
 
-def test_a_secret_that_a_changed_command_carries_is_asked_for_again(
+def test_secret_that_a_changed_command_carries_is_asked_for_again(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?mqtt=1*broker.example*1883*cellar*secret*leverframe*0")
@@ -75,7 +75,7 @@ def test_a_secret_that_a_changed_command_carries_is_asked_for_again(
 
 
 @pytest.mark.thorough
-def test_a_list_grows_and_shrinks_within_its_limits(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_list_grows_and_shrinks_within_its_limits(twin: ServedTwin, open_page: OpenPage) -> None:
     card = show_card(
         open_page("more"),
         {"command": "gsmnumber<A>", "at": {"A": 1}, "path": "gsm.sms.0.numbers"},

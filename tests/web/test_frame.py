@@ -22,7 +22,7 @@ OUTPUT_OFF, GAVE_UP = (
 )
 
 
-def test_a_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage) -> None:
+def test_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage) -> None:
     page = open_page("system")
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("This browser").click()
@@ -96,7 +96,7 @@ def test_unknown_address_leads_back_and_an_empty_one_opens_the_status(
 
 
 @pytest.mark.thorough
-def test_a_phone_has_its_ways_at_the_bottom(open_page: OpenPage) -> None:
+def test_phone_has_its_ways_at_the_bottom(open_page: OpenPage) -> None:
     page = open_page("status", viewport=PHONE)
     bar = page.get_by_role("navigation", name="Main pages")
     bar.get_by_role("link", name="More").click()
@@ -233,7 +233,7 @@ def test_user_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: 
 
 
 @pytest.mark.thorough
-def test_the_day_has_twenty_four_hours(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_day_has_twenty_four_hours(twin: ServedTwin, open_page: OpenPage) -> None:
     # English has other separators; logic/words.test.js looks at all languages.
     twin.get("/sim.cgi?advance=75600")
     twin.get("/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*0&eventon=0*1")
@@ -251,9 +251,7 @@ def is_focused_within(page: Page, place: str) -> None:
 
 
 @pytest.mark.thorough
-def test_the_focus_stays_where_something_else_is_drawn(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_focus_stays_where_something_else_is_drawn(twin: ServedTwin, open_page: OpenPage) -> None:
     for index in range(3):
         twin.get(f"/inpa.cgi?event={index}*102*0*0*0*0*{index}*0*0*0*0*0")
     page = open_page("rules")
@@ -299,9 +297,7 @@ def test_long_names_of_pages_leave_room_for_the_controllers_name(
 
 
 @pytest.mark.thorough
-def test_the_longest_name_of_a_controller_is_seen_whole(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_longest_name_of_a_controller_is_seen_whole(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/stm.cgi?sname=Gewaechshaus-Bewaesserung-Nord2")
     page = open_page("status", language="fr", viewport=(1280, 800))
     for width, height in (PHONE, (1280, 800)):

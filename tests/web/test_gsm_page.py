@@ -20,7 +20,7 @@ def with_modem(twin: ServedTwin) -> ModemStatus:
 
 
 @pytest.mark.thorough
-def test_the_modem_is_shown_and_answers_commands_when_it_does(
+def test_modem_is_shown_and_answers_commands_when_it_does(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     status = with_modem(twin)

@@ -21,7 +21,7 @@ HOMEPAGES = {
 
 
 @pytest.mark.thorough
-def test_an_address_without_a_page_opens_the_homepage(open_page: OpenPage) -> None:
+def test_address_without_a_page_opens_the_homepage(open_page: OpenPage) -> None:
     page = open_page("interface")
     address = page.url.partition("#")[0]
     for chosen, opened in HOMEPAGES.items():
@@ -38,7 +38,7 @@ def test_an_address_without_a_page_opens_the_homepage(open_page: OpenPage) -> No
 
 
 @pytest.mark.thorough
-def test_the_older_homepage_is_chosen_where_the_version_has_it(
+def test_older_homepage_is_chosen_where_the_version_has_it(
     serve: Serve, open_page: OpenPage
 ) -> None:
     old = serve("3.5", "1.36")

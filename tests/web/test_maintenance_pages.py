@@ -132,7 +132,7 @@ def test_settings_not_carried_over_are_listed(
 
 
 @pytest.mark.thorough
-def test_the_bootloader_counts_down_and_the_page_comes_back(
+def test_bootloader_counts_down_and_the_page_comes_back(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("firmware", allow=WAITING)
@@ -146,7 +146,7 @@ def test_the_bootloader_counts_down_and_the_page_comes_back(
 
 
 @pytest.mark.thorough
-def test_an_uploaded_site_answers_and_the_built_in_pages_stay(
+def test_uploaded_site_answers_and_the_built_in_pages_stay(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("firmware")

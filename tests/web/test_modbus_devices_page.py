@@ -78,7 +78,7 @@ def test_readings_are_described_in_the_table_and_show_what_is_measured(
 
 
 @pytest.mark.thorough
-def test_a_phone_shows_readings_that_are_described_one_free_place_and_the_rest_when_asked(
+def test_phone_shows_readings_that_are_described_one_free_place_and_the_rest_when_asked(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("modbus_devices", viewport=PHONE)
@@ -93,7 +93,7 @@ def test_a_phone_shows_readings_that_are_described_one_free_place_and_the_rest_w
 
 
 @pytest.mark.thorough
-def test_a_table_is_imported_exported_and_changes_nothing_before_it_is_saved(
+def test_table_is_imported_exported_and_changes_nothing_before_it_is_saved(
     twin: ServedTwin, open_page: OpenPage, tmp_path: Path
 ) -> None:
     page = open_page("modbus_devices")
@@ -127,9 +127,7 @@ def test_a_table_is_imported_exported_and_changes_nothing_before_it_is_saved(
 
 
 @pytest.mark.thorough
-def test_an_older_version_has_fewer_devices_and_no_swapping(
-    serve: Serve, open_page: OpenPage
-) -> None:
+def test_older_version_has_fewer_devices_and_no_swapping(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("modbus_devices", of=serve("3.5", "1.36"))
     expect(page.locator(".devices button")).to_have_count(3)
     expect(page.get_by_label("Swapped, reading 0")).to_have_count(0)
@@ -137,7 +135,7 @@ def test_an_older_version_has_fewer_devices_and_no_swapping(
 
 
 @pytest.mark.thorough
-def test_a_version_without_devices_has_no_such_page(serve: Serve, open_page: OpenPage) -> None:
+def test_version_without_devices_has_no_such_page(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("things", of=serve("3.0", "1.58a"))
     expect(page.get_by_role("link", name="PID regulator").first).to_be_visible()
     expect(page.get_by_role("link", name="Modbus devices", exact=True)).to_have_count(0)

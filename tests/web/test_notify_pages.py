@@ -126,7 +126,7 @@ def test_connection_to_the_broker_is_shown(twin: ServedTwin, open_page: OpenPage
     assert twin.settings()["mqtt"]["port"] == 1
 
 
-def test_the_outbox_follows_what_is_sent_and_can_be_filtered(
+def test_outbox_follows_what_is_sent_and_can_be_filtered(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("outbox")
@@ -145,9 +145,7 @@ def test_the_outbox_follows_what_is_sent_and_can_be_filtered(
 
 
 @pytest.mark.thorough
-def test_the_outbox_lists_the_channels_that_are_set_up(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_outbox_lists_the_channels_that_are_set_up(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("outbox")
     expect(page.get_by_text("No channel is set up yet.")).to_be_visible()
     expect(page.get_by_role("row")).to_have_count(0)
@@ -157,7 +155,7 @@ def test_the_outbox_lists_the_channels_that_are_set_up(
 
 
 @pytest.mark.thorough
-def test_the_privacy_of_snmp_is_chosen_by_name(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_privacy_of_snmp_is_chosen_by_name(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("snmp")
     privacy = page.get_by_label("Privacy", exact=True)
     expect(privacy.locator("option")).to_have_text(["none", "AES-128", "AES-256"])

@@ -71,7 +71,7 @@ def drag(page: Page, element: Locator, to: tuple[float, float]) -> None:
     page.mouse.up()
 
 
-def test_a_picture_is_uploaded_and_elements_are_dragged_onto_it_and_stored(
+def test_picture_is_uploaded_and_elements_are_dragged_onto_it_and_stored(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.set_readings(DS1=61.4)
@@ -203,7 +203,7 @@ def test_fingers_place_elements_and_take_them_off(twin: ServedTwin, open_page: O
 
 
 @pytest.mark.thorough
-def test_an_older_version_has_fewer_places(serve: Serve, open_page: OpenPage) -> None:
+def test_older_version_has_fewer_places(serve: Serve, open_page: OpenPage) -> None:
     old = serve("3.0", "1.40")
     page = open_page("panel", of=old)
     page.get_by_role("button", name="Arrange").click()

@@ -13,7 +13,7 @@ from tests.web.own_menu import choose_language
 pytestmark = pytest.mark.needs_program("chromium")
 
 
-def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("pid")
     setting = card(page, "Setting")
     setting.get_by_label("Regulate").check()
@@ -114,7 +114,7 @@ def test_trend_is_drawn_and_continues(twin: ServedTwin, open_page: OpenPage) -> 
 
 
 @pytest.mark.thorough
-def test_the_inputs_are_those_of_the_version(serve: Serve, open_page: OpenPage) -> None:
+def test_inputs_are_those_of_the_version(serve: Serve, open_page: OpenPage) -> None:
     def list_inputs(*version: str) -> set[str | None]:
         setting = card(open_page("pid", of=serve(*version)), "Setting")
         options = setting.get_by_label("Input").locator("option")

@@ -59,7 +59,7 @@ def test_status_recovers_whatever_is_lost_while_it_loads(
         comes_as_time_passes(twin, page.get_by_role("heading", name="Readings"))
 
 
-def test_a_page_whose_script_is_lost_says_so_and_comes_with_a_reload(
+def test_page_whose_script_is_lost_says_so_and_comes_with_a_reload(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     # What was fetched ahead for the lost script is not used, of which a browser may complain.
@@ -92,7 +92,7 @@ def test_incomplete_page_waits_for_the_controller_before_it_reloads(
     comes_as_time_passes(twin, page.locator("main[data-page=console] input").first)
 
 
-def test_a_question_in_a_drawer_outlasts_that_its_page_is_asked_for_again(
+def test_question_in_a_drawer_outlasts_that_its_page_is_asked_for_again(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?dswrite=3:28:11:22:33:44:55:66:77")
@@ -119,7 +119,7 @@ def test_a_question_in_a_drawer_outlasts_that_its_page_is_asked_for_again(
         twin.set_readings(DS3=22.0)
 
 
-def test_an_answer_that_never_comes_is_a_lost_connection(open_page: OpenPage) -> None:
+def test_answer_that_never_comes_is_a_lost_connection(open_page: OpenPage) -> None:
     page = open_page("status", allow=FAILURES)
     page.route("**/api/stream", lambda route: route.abort())
     page.route("**/api/state", lambda route: None)
@@ -179,7 +179,7 @@ def test_hidden_tab_frees_its_connection(twin: ServedTwin, open_page: OpenPage) 
     expect(page.locator(".connection[data-kind=live]")).to_be_visible()
 
 
-def test_an_old_answer_does_not_replace_a_newer_one(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_old_answer_does_not_replace_a_newer_one(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     overtaken: list[Route] = []
     page.route("**/api/start", lambda route: overtaken.append(route), times=1)
@@ -230,7 +230,7 @@ def test_another_version_reloads_the_pages(twin: ServedTwin, open_page: OpenPage
     page.unroute_all(behavior="ignoreErrors")
 
 
-def test_a_page_opened_while_status_loads_is_not_pushed_aside(open_page: OpenPage) -> None:
+def test_page_opened_while_status_loads_is_not_pushed_aside(open_page: OpenPage) -> None:
     page = open_page("status")
     held: list[Route] = []
     page.route("**/status/beside.js", lambda route: held.append(route))

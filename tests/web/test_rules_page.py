@@ -157,7 +157,7 @@ def test_rules_that_fight_loop_or_never_act_are_warned_of(
 
 
 @pytest.mark.thorough
-def test_the_open_rule_is_moved_without_a_mouse_and_stays_open(
+def test_open_rule_is_moved_without_a_mouse_and_stays_open(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING, HEATING.replace("event=0", "event=1"))
@@ -280,7 +280,7 @@ def test_any_change_is_tried_or_refused_in_words_and_nothing_is_done(
 
 
 @pytest.mark.thorough
-def test_the_picture_of_a_trial_fits_a_phone_in_every_language(
+def test_picture_of_a_trial_fits_a_phone_in_every_language(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING)
@@ -319,7 +319,7 @@ def test_back_closes_a_new_rule_without_a_question(twin: ServedTwin, open_page: 
 
 
 @pytest.mark.thorough
-def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: OpenPage) -> None:
     set_rules(twin, HEATING)
     page = open_page("status")
     page.locator("nav.groups").get_by_role("link", name="Rules").click()
@@ -358,7 +358,7 @@ def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: Op
 
 
 @pytest.mark.thorough
-def test_a_rule_that_is_saved_on_the_way_back_leads_there(
+def test_rule_that_is_saved_on_the_way_back_leads_there(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING)

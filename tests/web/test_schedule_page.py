@@ -72,7 +72,7 @@ def test_entry_shows_its_runs_and_is_edited_switched_off_and_deleted(
     assert twin.settings()["schedule"][4]["name"] == "Evening"
 
 
-def test_a_new_entry_is_refused_without_a_day_and_saved_beside_the_others(
+def test_new_entry_is_refused_without_a_day_and_saved_beside_the_others(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("schedule?view=list")
@@ -113,9 +113,7 @@ def test_a_new_entry_is_refused_without_a_day_and_saved_beside_the_others(
 
 
 @pytest.mark.thorough
-def test_a_span_is_written_switched_and_deleted_as_one(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_span_is_written_switched_and_deleted_as_one(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("schedule?view=list")
     page.get_by_role("button", name="New entry").click()
     form = editor(page)
@@ -147,7 +145,7 @@ def test_a_span_is_written_switched_and_deleted_as_one(
 
 
 @pytest.mark.thorough
-def test_an_older_version_offers_what_it_has(serve: Serve, open_page: OpenPage) -> None:
+def test_older_version_offers_what_it_has(serve: Serve, open_page: OpenPage) -> None:
     form = editor(open_page("schedule?new", of=serve("3.0", "1.58a")))
     expect(form.locator("option[value=EVENT4]")).to_have_count(1)
     expect(form.locator("option[value=EVENT5]")).to_have_count(0)
@@ -155,7 +153,7 @@ def test_an_older_version_offers_what_it_has(serve: Serve, open_page: OpenPage) 
 
 
 @pytest.mark.thorough
-def test_the_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
+def test_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get(
@@ -230,7 +228,7 @@ def test_foreign_change_is_shown_with_both_values(twin: ServedTwin, open_page: O
 
 
 @pytest.mark.thorough
-def test_an_entry_at_midnight_leaves_the_day_legible(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_entry_at_midnight_leaves_the_day_legible(twin: ServedTwin, open_page: OpenPage) -> None:
     # Days of two figures take the most room.
     twin.get("/sim.cgi?advance=604800")
     twin.get("/inpa.cgi?schedset=0*Night*0*1*0*0*127*1")
@@ -347,7 +345,7 @@ def test_last_place_taken_elsewhere_is_kept(twin: ServedTwin, open_page: OpenPag
 
 
 @pytest.mark.thorough
-def test_a_question_is_about_the_entry_that_it_was_asked_for(
+def test_question_is_about_the_entry_that_it_was_asked_for(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_schedule(twin, MORNING)
@@ -365,7 +363,7 @@ def test_a_question_is_about_the_entry_that_it_was_asked_for(
 
 
 @pytest.mark.thorough
-def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
     page = open_page("status")
     page.locator("nav.groups").get_by_role("link", name="Schedule").click()

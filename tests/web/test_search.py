@@ -16,7 +16,7 @@ def look_for(page: Page, typed: str) -> None:
 
 
 @pytest.mark.thorough
-def test_the_keyboard_alone_leads_to_things_fields_commands_and_pages(
+def test_keyboard_alone_leads_to_things_fields_commands_and_pages(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?oname=2Żarówka")

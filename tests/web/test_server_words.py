@@ -417,7 +417,7 @@ def test_every_place_that_is_named_here_exists() -> None:
     assert sorted(place for place in places if not (SOURCES / place).exists()) == []
 
 
-def test_a_new_sentence_would_be_found(tmp_path: Path) -> None:
+def test_new_sentence_would_be_found(tmp_path: Path) -> None:
     source = tmp_path / "new.py"
     source.write_text('def name(place):\n    return f"{place} speaks another language."\n')
     assert _texts_in.__wrapped__(source).sentences == ["7 speaks another language."]
@@ -457,7 +457,7 @@ def test_no_entry_is_for_a_missing_sentence() -> None:
 
 
 @pytest.mark.parametrize("language", ["pl", "fr", "hu", "cs"])
-def test_a_translation_has_no_places_but_those_of_its_sentence(language: str) -> None:
+def test_translation_has_no_places_but_those_of_its_sentence(language: str) -> None:
     for key, entry in WORDS.items():
         places, own = (set(re.findall(r"\{(\w+)\}", entry[one])) for one in ("en", language))
         assert own <= places, key

@@ -120,7 +120,7 @@ def test_inputs_buses_and_codes_are_at_hand(twin: ServedTwin, open_page: OpenPag
 
 
 @pytest.mark.thorough
-def test_an_sms_is_received_obeyed_and_answered_and_a_host_answers_and_falls_silent(
+def test_sms_is_received_obeyed_and_answered_and_a_host_answers_and_falls_silent(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?gsmcode=1234")
@@ -242,7 +242,7 @@ def test_numbers_are_shown_and_taken_as_the_language_writes_them(
 
 
 @pytest.mark.thorough
-def test_a_board_that_is_not_simulated_has_no_such_page(
+def test_board_that_is_not_simulated_has_no_such_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("console")

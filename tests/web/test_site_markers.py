@@ -68,7 +68,7 @@ def page(tabs: Tabs) -> Iterator[Page]:
 
 @pytest.mark.thorough
 @for_each("value", HOSTILE)
-def test_a_hostile_value_stays_text_wherever_a_marker_stands(value: str, page: Page) -> None:
+def test_hostile_value_stays_text_wherever_a_marker_stands(value: str, page: Page) -> None:
     asked: list[str] = []
 
     def answer(route: Route) -> None:

@@ -82,7 +82,7 @@ def test_levers_switch_count_down_are_locked_and_shown_inverted(
 
 
 @pytest.mark.thorough
-def test_a_pulse_takes_two_clicks_and_leaves_the_return_time_alone(
+def test_pulse_takes_two_clicks_and_leaves_the_return_time_alone(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/outs.cgi?ortime=0600")
@@ -203,7 +203,7 @@ def test_names_stand_on_status_and_what_is_shown_can_be_chosen(
 
 
 @pytest.mark.thorough
-def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/inpa.cgi?event=0*10*1*2150*50*0*0*0*0*0*0*0*1*0*0*0")
     source = twin.settings()["rules"][0]["source"]
     twin.set_readings(**{source: 21.4375})
@@ -244,7 +244,7 @@ def test_thirty_readings_of_modules_find_their_place_on_a_phone(
 
 
 @pytest.mark.thorough
-def test_an_older_version_shows_what_it_has(serve: Serve, open_page: OpenPage) -> None:
+def test_older_version_shows_what_it_has(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("status", of=serve("3.0", "1.58a"))
     expect(lever(page, "Output 5")).to_be_visible()
     expect(page.get_by_text("Everything is OK.")).to_be_visible()
@@ -276,7 +276,7 @@ IS_ON_TOP = """(menu) => {
 
 
 @pytest.mark.thorough
-def test_the_pulse_menu_covers_the_rows_below_it_on_a_phone(open_page: OpenPage) -> None:
+def test_pulse_menu_covers_the_rows_below_it_on_a_phone(open_page: OpenPage) -> None:
     page = open_page("status", viewport=PHONE, touch=True)
     page.locator("details.pulse summary").first.click()
     menu = page.locator("details.pulse .menu")
@@ -320,7 +320,7 @@ def test_slider_shows_its_number_while_its_output_is_off(
 
 
 @pytest.mark.thorough
-def test_a_rule_that_got_its_name_later_is_called_by_it_by_every_account(
+def test_rule_that_got_its_name_later_is_called_by_it_by_every_account(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*0&eventon=0*1")

@@ -138,9 +138,7 @@ def test_watched_host_shows_its_last_pings(twin: ServedTwin, open_page: OpenPage
 
 
 @pytest.mark.thorough
-def test_a_modbus_module_is_connected_read_and_written(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_modbus_module_is_connected_read_and_written(twin: ServedTwin, open_page: OpenPage) -> None:
     controller = twin.twin.controller
     without_bus = ModbusMaster(
         None, controller.engine.settings, controller.sense, controller.troubles, lambda: 0.0
@@ -201,7 +199,7 @@ def test_a_modbus_module_is_connected_read_and_written(
 
 
 @pytest.mark.thorough
-def test_a_version_has_just_the_fields_of_its_commands(serve: Serve, open_page: OpenPage) -> None:
+def test_version_has_just_the_fields_of_its_commands(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("things", of=serve("3.0", "1.58a"))
     expect(page.get_by_role("heading", name="Modbus readings")).to_have_count(0)
     output = form_of(page, "OUT0")
@@ -258,7 +256,7 @@ def test_click_reaches_its_button_while_the_drawer_changes(
 
 
 @pytest.mark.thorough
-def test_the_settings_of_a_drawer_come_when_nothing_above_them_moves_them(
+def test_settings_of_a_drawer_come_when_nothing_above_them_moves_them(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.set_readings(DS3=21.5)

@@ -92,7 +92,7 @@ def test_drawer_shows_why_an_output_is_on_its_uses_and_its_day(
 
 
 @pytest.mark.thorough
-def test_a_pulse_takes_two_clicks_by_the_drawer_too(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_pulse_takes_two_clicks_by_the_drawer_too(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("things")
     expect(find_row(page, "PWM output 2").locator(".plate")).to_have_text("P2")
     find_row(page, "Output 0").get_by_role("link").click()
@@ -164,7 +164,7 @@ def test_drawer_over_a_lost_connection_shows_the_last_values(
     expect(drawer(page).locator(".present")).to_have_text("21.5 °C")
 
 
-def test_a_refused_field_leaves_no_request_and_further_ones_stand(open_page: OpenPage) -> None:
+def test_refused_field_leaves_no_request_and_further_ones_stand(open_page: OpenPage) -> None:
     page = open_page("things?thing=PWM1")
     drawer(page).get_by_text("As request").click()
     request = drawer(page).locator("details.request")

@@ -86,7 +86,9 @@ def test_windows_of_rules_and_tables_of_charts_go_by_the_place(
 
 
 @pytest.mark.thorough
-def test_until_a_time_is_that_of_the_place(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_end_of_a_hold_is_shown_in_the_time_of_the_place(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
     twin.get(WARSAW)
     page = open_page("status", zone=FAR_AWAY)
     expect(note(page)).to_have_text(NOTE)
@@ -100,7 +102,7 @@ def test_until_a_time_is_that_of_the_place(twin: ServedTwin, open_page: OpenPage
 
 
 @pytest.mark.thorough
-def test_a_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get(WARSAW)
     page = open_page("interface", zone=FAR_AWAY)
     clock = find_card(page, "Clock")
@@ -132,7 +134,7 @@ def test_nothing_is_said_where_the_clocks_agree(twin: ServedTwin, open_page: Ope
     expect(note(page)).to_have_count(0)
 
 
-def test_a_zone_is_followed_as_soon_as_it_is_chosen(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_zone_is_followed_as_soon_as_it_is_chosen(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", zone="Asia/Kolkata", viewport=PHONE)
     expect(note(page)).to_contain_text("Times are in UTC (now 00:00)")
     expect(note(page)).to_contain_text("your time is 5 h 30 min ahead.")

@@ -117,7 +117,7 @@ def test_on_a_phone_the_chain_stands_where_the_press_is_seen(
 
 
 @pytest.mark.thorough
-def test_an_address_opens_at_a_moment_and_keys_do_what_a_mouse_does(
+def test_address_opens_at_a_moment_and_keys_do_what_a_mouse_does(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     simulate_day(twin)

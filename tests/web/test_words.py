@@ -127,7 +127,7 @@ TERMS = {
 
 
 @for_each("english", TERMS)
-def test_a_thing_is_called_the_same_everywhere(english: str) -> None:
+def test_thing_is_called_the_same_everywhere(english: str) -> None:
     found = [
         entry
         for name in FILES
@@ -174,7 +174,7 @@ def test_every_kind_of_entry_in_the_journal_has_its_sentence() -> None:
 
 
 @for_each("name", PAGES)
-def test_a_text_of_a_page_does_not_hide_one_of_the_frame(name: str) -> None:
+def test_text_of_a_page_does_not_hide_one_of_the_frame(name: str) -> None:
     assert set(words(name)) & set(words("frame")) == set()
 
 

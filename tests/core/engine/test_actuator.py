@@ -39,7 +39,7 @@ def deactivate(bench: Bench, action: str, value: int = ON) -> None:
         (REVERSE, 1, 0, 1),
     ],
 )
-def test_a_switching_action_sets_or_reverses_and_its_end_does_the_opposite(
+def test_switching_action_sets_or_reverses_and_its_end_does_the_opposite(
     label: str, value: int, before: int, activated: int, deactivated: int
 ) -> None:
     bench = Bench()
@@ -80,7 +80,7 @@ def test_autoswitch_switches_periodically_while_active(index: int) -> None:
         ("MQTT", "mqtt", 0),
     ],
 )
-def test_a_message_goes_out_for_both_edges(action: str, channel: str, slot: int) -> None:
+def test_message_goes_out_for_both_edges(action: str, channel: str, slot: int) -> None:
     bench = Bench()
     bench.effects()
     activate(bench, action)
@@ -122,13 +122,13 @@ def test_count_energy_switches_counting_by_the_value() -> None:
 
 
 @pytest.mark.parametrize("action", ["RESET ENERGY5", "COUNT ENERGY6"])
-def test_a_meter_that_the_profile_does_not_have_is_left_alone(action: str) -> None:
+def test_meter_that_the_profile_does_not_have_is_left_alone(action: str) -> None:
     bench = Bench(profile=Profile("3.5", "1.45"))
     activate(bench, action, OFF)
     assert bench.due_in() is None
 
 
-def test_the_display_is_led_on_by_activation_only() -> None:
+def test_display_is_led_on_by_activation_only() -> None:
     bench = Bench({"oled.enabled": True, "oled.screens.1.active": True})
     bench.effects()
     activate(bench, "OLED ON/NEXT SCREEN")
@@ -157,7 +157,7 @@ def test_restart_asks_for_a_restart() -> None:
     assert bench.history() == ["rule 3: controller restarts"]
 
 
-def test_an_action_that_does_not_exist_is_logged_and_stops_nothing() -> None:
+def test_action_that_does_not_exist_is_logged_and_stops_nothing() -> None:
     bench = Bench()
     bench.effects()
     activate(bench, "OUT9")

@@ -82,43 +82,43 @@ def test_every_printed_sensor_has_a_formula() -> None:
     ("sensor", "millivolts", "value"),
     [(sensor, *point) for sensor, points in POINTS.items() for point in points],
 )
-def test_a_sensor_means_what_its_data_sheet_says(
+def test_sensor_means_what_its_data_sheet_says(
     sensor: str, millivolts: float, value: float
 ) -> None:
     assert convert(sensor, millivolts) == pytest.approx(value, abs=1e-9)
 
 
 @for_each(("celsius", "ohm"), PLATINUM)
-def test_a_pt1000_follows_the_table_of_the_standard(celsius: float, ohm: float) -> None:
+def test_pt1000_follows_the_table_of_the_standard(celsius: float, ohm: float) -> None:
     # The table is rounded to hundredths of an ohm; a little inward keeps its ends in the range.
     inward = 0.01 if celsius < 0 else -0.01
     assert convert("PT1000", divider_mv(ohm + inward)) == pytest.approx(celsius, abs=0.01)
 
 
 @given(st.floats(-199.99, 849.99))
-def test_a_pt1000_inverts_the_platinum_polynomial_over_its_range(celsius: float) -> None:
+def test_pt1000_inverts_the_platinum_polynomial_over_its_range(celsius: float) -> None:
     below_zero = -4.183e-12 * (celsius - 100) * celsius**3 if celsius < 0 else 0.0
     ohm = 1000.0 * (1 + 3.9083e-3 * celsius - 5.775e-7 * celsius**2 + below_zero)
     assert convert("PT1000", divider_mv(ohm)) == pytest.approx(celsius, abs=1e-4)
 
 
 @for_each("millivolts", [-5.0, 0.0, divider_mv(180), divider_mv(3950), 3300.0, 5000])
-def test_a_pt1000_that_is_cut_or_shorted_is_absent(millivolts: float) -> None:
+def test_pt1000_that_is_cut_or_shorted_is_absent(millivolts: float) -> None:
     assert convert("PT1000", millivolts) is None
 
 
 @for_each("milliamperes", [0.0, 3.6, 21.0, 40.0])
-def test_a_current_loop_outside_its_range_is_absent(milliamperes: float) -> None:
+def test_current_loop_outside_its_range_is_absent(milliamperes: float) -> None:
     assert convert("4..20mA", milliamperes * 150) is None
 
 
 @pytest.mark.parametrize("milliamperes", [3.7, 20.9])
-def test_a_current_loop_may_go_a_little_beyond_its_ends(milliamperes: float) -> None:
+def test_current_loop_may_go_a_little_beyond_its_ends(milliamperes: float) -> None:
     assert convert("4..20mA", milliamperes * 150) == pytest.approx(milliamperes)
 
 
 @pytest.mark.parametrize("sensor", ["off", "a sensor of a later version"])
-def test_an_input_without_a_sensor_is_absent(sensor: str) -> None:
+def test_input_without_a_sensor_is_absent(sensor: str) -> None:
     assert convert(sensor, 1000.0) is None
 
 
@@ -141,6 +141,6 @@ def test_one_calibration_step_is_a_millivolt() -> None:
 
 
 @given(st.integers(0, 5000))
-def test_a_plain_voltage_comes_out_as_it_went_in(millivolts: int) -> None:
+def test_plain_voltage_comes_out_as_it_went_in(millivolts: int) -> None:
     volts = millivolts / 1000
     assert analog_value(AnalogInput(sensor="vin=3.3V/5V"), volts) == volts

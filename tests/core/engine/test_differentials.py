@@ -16,7 +16,7 @@ from .measuring import Measuring
 
 
 @for_each(("operator", "result"), [("-", 17.5), ("+", 22.5), ("*", 50.0), ("/", 8.0)])
-def test_a_differential_is_first_operator_second(operator: str, result: float) -> None:
+def test_differential_is_first_operator_second(operator: str, result: float) -> None:
     bench = Measuring(
         {"differentials.0": Differential(first="DS1", operator=operator, second="T1")}
     )
@@ -24,13 +24,13 @@ def test_a_differential_is_first_operator_second(operator: str, result: float) -
     assert bench.values["DIFF1"] == result
 
 
-def test_a_differential_of_two_decimal_numbers_is_exact_to_a_rule() -> None:
+def test_differential_of_two_decimal_numbers_is_exact_to_a_rule() -> None:
     bench = Measuring({"differentials.0": Differential(first="DS1", second="DS2")})
     bench.sense({"DS1": 0.3, "DS2": 0.1})
     assert bench.values["DIFF1"] == 0.2
 
 
-def test_a_missing_operand_makes_it_absent() -> None:
+def test_missing_operand_makes_it_absent() -> None:
     bench = Measuring({"differentials.0": Differential(first="DS1", second="DS2")})
     bench.sense({"DS1": 20.0, "DS2": 5.0})
     bench.sense({"DS2": None})
@@ -45,7 +45,7 @@ def test_division_by_zero_makes_it_absent() -> None:
     assert bench.values["DIFF1"] is None
 
 
-def test_a_result_that_is_not_finite_is_absent() -> None:
+def test_result_that_is_not_finite_is_absent() -> None:
     bench = Measuring(
         {"differentials.0": Differential(first="POWER1", operator="/", second="T1")}
         | {"power.0.current": "m1"}
@@ -80,7 +80,7 @@ def test_power_and_energy_are_sources() -> None:
     assert bench.values["DIFF1"] == pytest.approx(4.0)
 
 
-def test_a_differential_of_itself_is_absent() -> None:
+def test_differential_of_itself_is_absent() -> None:
     bench = Measuring({"differentials.0": Differential(first="DIFF1", second="T1")})
     bench.sense({"T1": 20.0})
     assert bench.values["DIFF1"] is None
@@ -104,7 +104,7 @@ def test_all_members_of_a_loop_and_what_uses_them_are_absent() -> None:
     assert bench.values["DIFF3"] == (12 - (12 - 20)) - 20
 
 
-def test_an_older_profile_has_three() -> None:
+def test_older_profile_has_three() -> None:
     bench = Measuring(
         {"differentials.0": Differential(first="DIFF4", second="T1")},
         profile=Profile("3.0", "1.58a"),
@@ -113,7 +113,7 @@ def test_an_older_profile_has_three() -> None:
     assert [bench.values[label] for label in DIFFERENTIALS] == [None] * 6
 
 
-def test_a_reading_that_no_differential_uses_changes_none() -> None:
+def test_reading_that_no_differential_uses_changes_none() -> None:
     bench = Measuring({"differentials.0": Differential(first="DS1", second="DS2")})
     bench.sense({"DS1": 20.0, "DS2": 5.0})
     bench.machine.values["DS2"] = 6.0

@@ -16,7 +16,7 @@ def press(bench: Measuring, label: str = "INPD1") -> None:
     bench.sense({label: 1})
 
 
-def test_an_open_input_reads_1_with_a_pull_up_and_0_without() -> None:
+def test_open_input_reads_1_with_a_pull_up_and_0_without() -> None:
     bench = Measuring({"digital_inputs.1.pull_up": False})
     assert (bench.values["INPD1"], bench.values["INPD2"]) == (1, 0)
     bench.sense({"INPD1": 0, "INPD2": 1})
@@ -62,7 +62,7 @@ def test_each_falling_edge_flips_a_bistable_input() -> None:
     assert bench.values["INPD1"] == 0
 
 
-def test_a_bistable_input_falls_back_after_its_time() -> None:
+def test_bistable_input_falls_back_after_its_time() -> None:
     bench = Measuring({**BISTABLE, "digital_inputs.0.bistable_time": 30})
     press(bench)
     bench.wait(29.9)
@@ -71,7 +71,7 @@ def test_a_bistable_input_falls_back_after_its_time() -> None:
     assert bench.values["INPD1"] == 0
 
 
-def test_a_press_while_set_flips_back_and_cancels_the_time() -> None:
+def test_press_while_set_flips_back_and_cancels_the_time() -> None:
     bench = Measuring({**BISTABLE, "digital_inputs.0.bistable_time": 30})
     press(bench)
     bench.wait(10)
@@ -83,7 +83,7 @@ def test_a_press_while_set_flips_back_and_cancels_the_time() -> None:
     assert bench.values["INPD1"] == 1
 
 
-def test_a_changed_bistable_time_counts_from_the_press() -> None:
+def test_changed_bistable_time_counts_from_the_press() -> None:
     bench = Measuring({**BISTABLE, "digital_inputs.0.bistable_time": 30})
     press(bench)
     bench.wait(10)
@@ -92,7 +92,7 @@ def test_a_changed_bistable_time_counts_from_the_press() -> None:
     assert bench.values["INPD1"] == 0
 
 
-def test_a_bistable_time_of_0_lets_the_input_stay_set() -> None:
+def test_bistable_time_of_0_lets_the_input_stay_set() -> None:
     bench = Measuring({**BISTABLE, "digital_inputs.0.bistable_time": 30})
     press(bench)
     bench.set({"digital_inputs.0.bistable_time": 0})
@@ -113,13 +113,13 @@ def test_leaving_bistable_mode_shows_the_level_and_entering_starts_at_0() -> Non
     assert bench.values["INPD1"] == 0
 
 
-def test_a_change_of_the_pull_up_is_no_press() -> None:
+def test_change_of_the_pull_up_is_no_press() -> None:
     bench = Measuring(BISTABLE)
     bench.set({"digital_inputs.0.pull_up": False})
     assert bench.values["INPD1"] == 0
 
 
-def test_a_contact_closed_before_the_start_is_no_press() -> None:
+def test_contact_closed_before_the_start_is_no_press() -> None:
     bench = Measuring(BISTABLE, sensed_before_start={"INPD1": 0})
     assert bench.values["INPD1"] == 0
     press(bench)
@@ -150,7 +150,7 @@ def test_impulse_time_starts_with_the_latest_edge_of_the_first_input() -> None:
     assert bench.inputs.impulse_s(0) == 1.0
 
 
-def test_a_second_edge_without_a_first_measures_nothing() -> None:
+def test_second_edge_without_a_first_measures_nothing() -> None:
     bench = Measuring({"impulse_time": (True, False)})
     press(bench, "INPD2")
     assert bench.inputs.impulse_s(0) is None
@@ -199,7 +199,7 @@ class BistableModel:
     st.sampled_from([0, 1, 7]),
     st.lists(st.tuples(st.sampled_from([0, 1, None]), st.sampled_from([0.0, 0.25, 1.0, 6.5]))),
 )
-def test_a_bistable_input_is_like_its_model(
+def test_bistable_input_is_like_its_model(
     bistable_time: int, story: list[tuple[int | None, float]]
 ) -> None:
     bench = Measuring({**BISTABLE, "digital_inputs.0.bistable_time": bistable_time})
@@ -213,7 +213,7 @@ def test_a_bistable_input_is_like_its_model(
 
 
 @for_each("garbage", [float("nan"), 2, -1, "1", [], None])
-def test_a_level_that_is_neither_0_nor_1_is_an_open_input(garbage: object) -> None:
+def test_level_that_is_neither_0_nor_1_is_an_open_input(garbage: object) -> None:
     bench = Measuring()
     bench.sense({"INPD1": 0})
     bench.sense({"INPD1": garbage})

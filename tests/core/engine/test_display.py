@@ -8,13 +8,13 @@ from .bench import BY_TEST, Bench
 TWO_SCREENS = {"oled.enabled": True, "oled.screens.2.active": True}
 
 
-def test_an_enabled_display_shows_its_first_active_screen_after_the_start() -> None:
+def test_enabled_display_shows_its_first_active_screen_after_the_start() -> None:
     bench = Bench({"oled.enabled": True})
     assert bench.engine.display.shown == 0
     assert bench.effects(ShowScreen) == [ShowScreen(0)]
 
 
-def test_a_disabled_display_is_dark_and_stays_dark() -> None:
+def test_disabled_display_is_dark_and_stays_dark() -> None:
     bench = Bench()
     assert bench.effects(ShowScreen) == [ShowScreen(None)]
     bench.engine.display.next_screen(BY_TEST)
@@ -24,7 +24,7 @@ def test_a_disabled_display_is_dark_and_stays_dark() -> None:
     assert bench.effects() == []
 
 
-def test_a_display_without_active_screens_is_dark() -> None:
+def test_display_without_active_screens_is_dark() -> None:
     bench = Bench({"oled.enabled": True, "oled.screens.0.active": False})
     bench.engine.display.next_screen(BY_TEST)
     assert bench.engine.display.shown is None
@@ -52,7 +52,7 @@ def test_next_screen_on_a_single_screen_only_restarts_the_time() -> None:
     assert bench.effects() == []
 
 
-def test_the_display_goes_dark_after_the_display_time() -> None:
+def test_display_goes_dark_after_the_display_time() -> None:
     bench = Bench({"oled.enabled": True, "oled.display_time": 10})
     bench.effects()
     bench.wait(9.9)
@@ -90,7 +90,7 @@ def test_set_screen_shows_a_screen_even_if_it_is_not_active() -> None:
     ]
 
 
-def test_a_screen_that_the_profile_does_not_have_is_not_shown() -> None:
+def test_screen_that_the_profile_does_not_have_is_not_shown() -> None:
     bench = Bench({"oled.enabled": True}, profile=Profile("3.5", "1.40"))
     bench.engine.display.set_screen(3, BY_TEST)
     assert bench.engine.display.shown == 0
@@ -107,7 +107,7 @@ def test_enabling_lights_and_disabling_darkens_the_display() -> None:
     assert bench.due_in() is None
 
 
-def test_a_new_display_time_counts_from_the_last_action() -> None:
+def test_new_display_time_counts_from_the_last_action() -> None:
     bench = Bench({"oled.enabled": True, "oled.display_time": 10})
     bench.wait(4)
     bench.set(oled__display_time=7)

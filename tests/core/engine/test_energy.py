@@ -41,7 +41,7 @@ def test_power_is_current_times_voltage_in_kilowatts(voltage: str, kilowatts: fl
 
 
 @pytest.mark.parametrize(("voltage", "kilowatts"), [("INPA2", 0.24), ("m4", 4.0)])
-def test_the_voltage_may_be_measured(voltage: str, kilowatts: float) -> None:
+def test_voltage_may_be_measured(voltage: str, kilowatts: float) -> None:
     bench = Measuring(CURRENT_AND_VOLTAGE | {"power.0.voltage": voltage})
     bench.sense({"INPA1": 1.0})
     assert bench.values["POWER1"] is None
@@ -97,13 +97,13 @@ def test_units_do_not_change_the_power_of_pulses(unit: str) -> None:
     assert bench.values["ENERGY1"] == 0.002
 
 
-def test_the_voltage_of_a_module_reading_is_not_used() -> None:
+def test_voltage_of_a_module_reading_is_not_used() -> None:
     bench = Measuring(MODULE | {"power.0.voltage": "INPA2"})
     bench.sense({"m1": 2.0})
     assert bench.values["POWER1"] == 2.0
 
 
-def test_an_absent_source_makes_the_power_absent_and_holds_the_energy() -> None:
+def test_absent_source_makes_the_power_absent_and_holds_the_energy() -> None:
     bench = Measuring(MODULE)
     assert bench.values["POWER1"] is None
     assert bench.values["ENERGY1"] == 0.0
@@ -127,14 +127,14 @@ def test_energy_grows_every_second_while_power_flows_and_nothing_happens_otherwi
     assert bench.machine.timers.next_due is None
 
 
-def test_a_long_jump_counts_exactly() -> None:
+def test_long_jump_counts_exactly() -> None:
     bench = Measuring(CURRENT_AND_VOLTAGE)
     bench.sense({"INPA1": 1.0})
     bench.jump(30 * 24 * HOUR)
     assert bench.values["ENERGY1"] == 1656.0
 
 
-def test_a_change_of_power_counts_up_to_its_moment() -> None:
+def test_change_of_power_counts_up_to_its_moment() -> None:
     bench = Measuring(MODULE)
     bench.sense({"m1": 1.0})
     bench.jump(HOUR / 2)
@@ -160,7 +160,7 @@ def test_falling_edges_are_pulses_also_of_a_bistable_input() -> None:
     assert bench.values["ENERGY1"] == 0.005
 
 
-def test_a_thousand_pulses_are_one_unit() -> None:
+def test_thousand_pulses_are_one_unit() -> None:
     bench = Measuring(PULSES)
     for _ in range(1000):
         pulse(bench)
@@ -189,7 +189,7 @@ def test_one_input_may_deliver_pulses_to_two_meters() -> None:
     assert (bench.values["ENERGY1"], bench.values["ENERGY2"]) == (0.001, 0.1)
 
 
-def test_a_ratio_of_0_pulses_measures_nothing() -> None:
+def test_ratio_of_0_pulses_measures_nothing() -> None:
     bench = Measuring(PULSES | {"power.0.pulses": 0})
     pulse(bench)
     assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (None, 0.0)
@@ -206,7 +206,7 @@ def test_new_settings_restart_the_measurement_and_keep_the_energy() -> None:
     assert bench.machine.timers.next_due is None
 
 
-def test_a_new_name_does_not_disturb_a_pulse_meter() -> None:
+def test_new_name_does_not_disturb_a_pulse_meter() -> None:
     bench = Measuring(PULSES)
     pulse(bench)
     bench.wait(3.6)
@@ -257,7 +257,7 @@ def test_pulses_do_not_count_while_counting_is_off() -> None:
     assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (1.0, 0.0)
 
 
-def test_a_value_set_while_counting_is_off_shows_immediately() -> None:
+def test_value_set_while_counting_is_off_shows_immediately() -> None:
     bench = Measuring()
     bench.energy.count(0, False, BY_TEST)
     bench.energy.set_energy(0, 7.0, BY_TEST)
@@ -320,7 +320,7 @@ def test_kept_energy_and_counting_come_back() -> None:
     assert (bench.values["ENERGY1"], bench.values["ENERGY4"]) == (13.5, 1.0)
 
 
-def test_a_kept_power_is_shown_until_it_is_measured_and_counts_nothing() -> None:
+def test_kept_power_is_shown_until_it_is_measured_and_counts_nothing() -> None:
     kept = {"energy.0": 1.0, "power.0": 2.5}
     bench = Measuring(MODULE | REMEMBER, remembered=kept)
     assert bench.values["POWER1"] == 2.5
@@ -340,14 +340,14 @@ def test_stored_power_without_its_source_is_absent_after_a_minute() -> None:
     assert bench.values["POWER1"] is None
 
 
-def test_a_measured_power_comes_before_a_kept_one() -> None:
+def test_measured_power_comes_before_a_kept_one() -> None:
     bench = Measuring(
         MODULE | REMEMBER, remembered={"power.0": 2.5}, sensed_before_start={"m1": 1.0}
     )
     assert bench.values["POWER1"] == 1.0
 
 
-def test_the_kept_power_of_pulses_continues_and_falls_without_new_pulses() -> None:
+def test_kept_power_of_pulses_continues_and_falls_without_new_pulses() -> None:
     bench = Measuring(PULSES | REMEMBER, remembered={"power.0": 1.0})
     assert bench.values["POWER1"] == pytest.approx(1.0)
     bench.wait(1)
@@ -425,7 +425,7 @@ def test_energy_set_or_forgotten_and_counting_are_kept_immediately() -> None:
     assert Persist("counting.2", True) in kept
 
 
-def test_an_older_profile_has_four_meters() -> None:
+def test_older_profile_has_four_meters() -> None:
     bench = Measuring(profile=Profile("3.5", "1.45"))
     assert [bench.values[label] for label in ENERGIES] == [0.0] * 4 + [None] * 2
 

@@ -76,7 +76,7 @@ def test_one_wire_ids_are_shown_one_after_the_other() -> None:
     assert shown == ["01", "02"]
 
 
-def test_the_restart_flag_stays_until_the_next_start() -> None:
+def test_restart_flag_stays_until_the_next_start() -> None:
     bench = Bench()
     assert bench.engine.machine.restart_flag is False
     bench.do(RaiseRestartFlag())
@@ -93,14 +93,14 @@ def test_forgetting_counters_clears_energy() -> None:
 
 
 @pytest.mark.parametrize("channel", ["email", "sms"])
-def test_a_test_message_goes_to_the_first_slot(channel: str) -> None:
+def test_test_message_goes_to_the_first_slot(channel: str) -> None:
     bench = Bench()
     bench.effects()
     bench.do(SendTest(channel))
     assert bench.effects() == [Notify(channel, 1, True, "test", text="Test message")]
 
 
-def test_a_modem_command_is_passed_on() -> None:
+def test_modem_command_is_passed_on() -> None:
     bench = Bench()
     bench.effects()
     bench.do(ModemCommand("AT+CSQ"))
@@ -117,21 +117,21 @@ def test_a_modem_command_is_passed_on() -> None:
         pytest.param(0, -3600, id="the beginning of 1970"),
     ],
 )
-def test_the_clock_is_set_by_local_time_written_as_if_it_were_utc(local: int, wall: int) -> None:
+def test_clock_is_set_by_local_time_written_as_if_it_were_utc(local: int, wall: int) -> None:
     bench = Bench(timezone=ZoneInfo("Europe/Warsaw"))
     bench.effects()
     bench.do(ChangeClock(local))
     assert bench.effects() == [SetClock(wall)]
 
 
-def test_a_restart_is_asked_for() -> None:
+def test_restart_is_asked_for() -> None:
     bench = Bench()
     bench.effects()
     bench.do(Restart())
     assert bench.effects() == [RestartController()]
 
 
-def test_the_bootloader_finds_all_pins_off_and_remembered_states_untouched() -> None:
+def test_bootloader_finds_all_pins_off_and_remembered_states_untouched() -> None:
     bench = Bench({"outputs.0.remember": True, "pwm.1.active_low": True})
     bench.do(Switch("OUT0", 1), Switch("OUT3", 1), Switch("PWM0", 1), Switch("PWM1", 1))
     bench.effects()
@@ -145,7 +145,7 @@ def test_the_bootloader_finds_all_pins_off_and_remembered_states_untouched() -> 
 # Other calls
 
 
-def test_the_mqtt_connection_is_a_state_that_rules_can_watch() -> None:
+def test_mqtt_connection_is_a_state_that_rules_can_watch() -> None:
     bench = bench_with(rule(source="MQTT", reference=1, action="OUT1"))
     bench.connect(True)
     assert (bench.values["MQTT"], bench.values["OUT1"]) == (1, 1)
@@ -165,7 +165,7 @@ def test_pings_are_asked_for_and_their_answers_taken() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_the_schedule_follows_a_clock_that_was_set() -> None:
+def test_schedule_follows_a_clock_that_was_set() -> None:
     entry = ScheduleEntry(action="OUT2", value=1, time=6 * 3600, days=("Mon",), active=True)
     bench = Bench({"schedule.0": entry})
     bench.wait(60)
@@ -176,7 +176,7 @@ def test_the_schedule_follows_a_clock_that_was_set() -> None:
     assert bench.history()[-1] == "schedule 1: OUT2 on"
 
 
-def test_a_clean_stop_keeps_the_energy() -> None:
+def test_clean_stop_keeps_the_energy() -> None:
     bench = Bench({"power.0.current": "m1", "energy_remember": True})
     bench.sense(m1=3600.0)
     bench.wait(10)
@@ -187,7 +187,7 @@ def test_a_clean_stop_keeps_the_energy() -> None:
     assert kept == {"energy.0": pytest.approx(10.5), "power.0": 3600.0}
 
 
-def test_a_call_hands_over_each_effect_once() -> None:
+def test_call_hands_over_each_effect_once() -> None:
     bench = Bench()
     first = bench.engine.tick(bench.at)
     assert first == []
@@ -210,7 +210,7 @@ def test_two_engines_share_nothing() -> None:
     assert other.history() == []
 
 
-def test_the_cause_of_a_request_is_in_the_journal() -> None:
+def test_cause_of_a_request_is_in_the_journal() -> None:
     bench = Bench()
     bench.switch_on("OUT0")
     (entry,) = bench.engine.machine.journal.entries()

@@ -345,5 +345,5 @@ def effects_in_new_process(hash_seed: str) -> str:
     ).stdout
 
 
-def test_the_same_story_has_the_same_end_in_every_process() -> None:
+def test_same_story_has_the_same_end_in_every_process() -> None:
     assert len({effects_in_new_process(hash_seed) for hash_seed in ("0", "1", "2", "3")}) == 1

@@ -12,7 +12,7 @@ from .bench import Bench
     ("before", "value", "after"),
     [(0, OFF, 0), (0, ON, 1), (0, REVERSE, 1), (1, OFF, 0), (1, ON, 1), (1, REVERSE, 0)],
 )
-def test_a_set_command_moves_a_variable_to_the_given_state(
+def test_set_command_moves_a_variable_to_the_given_state(
     label: str, before: int, value: int, after: int
 ) -> None:
     bench = Bench()
@@ -22,7 +22,7 @@ def test_a_set_command_moves_a_variable_to_the_given_state(
     assert all(bench.values[other] == 0 for other in EVENT_VARIABLES if other != label)
 
 
-def test_a_variable_drives_nothing_and_sets_no_deadline() -> None:
+def test_variable_drives_nothing_and_sets_no_deadline() -> None:
     bench = Bench()
     bench.effects()
     bench.switch_on("EVENT3")
@@ -37,7 +37,7 @@ def test_variables_are_0_after_a_restart() -> None:
     assert [bench.values[label] for label in EVENT_VARIABLES] == [0] * 8
 
 
-def test_the_journal_records_only_changes_of_a_variable_with_their_cause() -> None:
+def test_journal_records_only_changes_of_a_variable_with_their_cause() -> None:
     bench = Bench()
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT1")
@@ -45,7 +45,7 @@ def test_the_journal_records_only_changes_of_a_variable_with_their_cause() -> No
     assert bench.history() == ["command test: EVENT1 on", "command test: EVENT1 off"]
 
 
-def test_a_change_is_news_for_the_status() -> None:
+def test_change_is_news_for_the_status() -> None:
     bench = Bench()
     before = bench.engine.machine.version
     bench.switch_on("EVENT1")

@@ -29,7 +29,7 @@ def program_text() -> str:
     return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
-def test_the_table_has_exactly_the_kinds_that_the_program_records() -> None:
+def test_table_has_exactly_the_kinds_that_the_program_records() -> None:
     text = program_text()
     made = set(re.findall(r'\bFact\(\s*"(\w+)"', text))
     assert len(made) > 30
@@ -38,14 +38,14 @@ def test_the_table_has_exactly_the_kinds_that_the_program_records() -> None:
     assert {kind for kind in SENTENCES if f'"{kind}"' not in text} <= made_here
 
 
-def test_a_sentence_needs_nothing_but_its_figures() -> None:
+def test_sentence_needs_nothing_but_its_figures() -> None:
     for kind, sentence in SENTENCES.items():
         names = [name for _, name, _, _ in Formatter().parse(sentence) if name]
         figures = {name: 1 for name in names if name != "which"}
         assert str(Fact(kind, "OUT0", figures=figures))
 
 
-def test_a_switching_records_label_old_and_new_value() -> None:
+def test_switching_records_label_old_and_new_value() -> None:
     bench = Bench()
     bench.switch_on("OUT2")
     entry = last(bench)
@@ -53,7 +53,7 @@ def test_a_switching_records_label_old_and_new_value() -> None:
     assert entry.fact == Fact("on", "OUT2", 0, 1)
 
 
-def test_a_rule_records_the_comparison_that_decided() -> None:
+def test_rule_records_the_comparison_that_decided() -> None:
     bench = bench_with(rule(compare="<", reference=18.0, hysteresis=2.0))
     bench.sense(DS1=17.7)
     on = last(bench)
@@ -77,7 +77,7 @@ def test_a_rule_records_the_comparison_that_decided() -> None:
         ("XOR", {"DS1": 17.0, "T1": 30.0}, ["DS1", "T1"]),
     ],
 )
-def test_a_rule_records_no_condition_without_effect(
+def test_rule_records_no_condition_without_effect(
     operator: str, readings: dict[str, float], decided: list[str]
 ) -> None:
     both = rule(
@@ -94,7 +94,7 @@ def test_a_rule_records_no_condition_without_effect(
     assert [one.label for one in entry.cause.conditions] == decided
 
 
-def test_a_rule_with_both_conditions_ends_by_the_one_that_no_longer_holds() -> None:
+def test_rule_with_both_conditions_ends_by_the_one_that_no_longer_holds() -> None:
     both = rule(reference=18.0, operator="AND", source2="T1", reference2=40.0)
     bench = bench_with(both, DS1=19.0, T1=41.0)
     bench.sense(T1=39.0)
@@ -103,7 +103,7 @@ def test_a_rule_with_both_conditions_ends_by_the_one_that_no_longer_holds() -> N
     assert [one.label for one in entry.cause.conditions] == ["T1"]
 
 
-def test_a_condition_kept_met_by_hysteresis_records_that_threshold() -> None:
+def test_condition_kept_met_by_hysteresis_records_that_threshold() -> None:
     both = rule(
         compare=">=",
         reference=20.0,
@@ -132,7 +132,7 @@ def test_consequence_of_a_switching_names_its_entry() -> None:
     assert second.cause.conditions[0].after == first.number
 
 
-def test_a_return_time_records_its_length_and_what_it_ends() -> None:
+def test_return_time_records_its_length_and_what_it_ends() -> None:
     bench = Bench({"outputs.0.return_time": 600})
     bench.switch_on("OUT0")
     on = last(bench)
@@ -142,7 +142,7 @@ def test_a_return_time_records_its_length_and_what_it_ends() -> None:
     assert (off.fact.what, off.cause.seconds, off.cause.after) == ("off", 600, on.number)
 
 
-def test_a_pulse_records_its_duration() -> None:
+def test_pulse_records_its_duration() -> None:
     bench = Bench()
     bench.do(Pulse(0, 10))
     on = last(bench)
@@ -161,7 +161,7 @@ def test_action_after_a_delay_names_the_entry_that_announced_it() -> None:
     assert (last(bench).fact.what, last(bench).cause.after) == ("on", waits.number)
 
 
-def test_a_restart_by_the_watchdog_names_the_entry_with_the_reason() -> None:
+def test_restart_by_the_watchdog_names_the_entry_with_the_reason() -> None:
     bench = watchdog_with(watchdog_entry())
     let_fail(bench)
     why, switching = bench.engine.machine.journal.entries()[-2:]

@@ -18,7 +18,7 @@ def test_http1_is_requested_every_period_from_the_start_on() -> None:
     assert bench.effects(Notify) == [REQUEST] * 3
 
 
-def test_a_new_period_counts_from_when_it_is_set() -> None:
+def test_new_period_counts_from_when_it_is_set() -> None:
     bench = Bench(URL)
     bench.wait(50)
     bench.set(http_period=100)
@@ -28,7 +28,7 @@ def test_a_new_period_counts_from_when_it_is_set() -> None:
     assert bench.effects(Notify) == [REQUEST]
 
 
-def test_a_new_address_does_not_move_the_period() -> None:
+def test_new_address_does_not_move_the_period() -> None:
     bench = Bench(URL)
     bench.wait(50)
     bench.set(http__0__url="example.org/b")

@@ -26,7 +26,7 @@ def flip(bench: Bench, times: int, every_s: float = 0.1) -> None:
         bench.wait(every_s)
 
 
-def test_a_contact_that_closes_and_opens_is_recorded_with_its_values() -> None:
+def test_contact_that_closes_and_opens_is_recorded_with_its_values() -> None:
     bench = Bench()
     bench.sense(INPD1=0)
     bench.sense(INPD1=1)
@@ -36,7 +36,7 @@ def test_a_contact_that_closes_and_opens_is_recorded_with_its_values() -> None:
     assert (opened.which, opened.old, opened.new) == ("INPD1", 0, 1)
 
 
-def test_a_contact_that_is_shown_negated_is_recorded_as_shown() -> None:
+def test_contact_that_is_shown_negated_is_recorded_as_shown() -> None:
     bench = Bench({"digital_inputs.0.negate_display": True})
     bench.sense(INPD1=0)
     assert texts(bench) == ["INPD1 opened"]
@@ -49,7 +49,7 @@ def test_states_at_startup_and_changes_by_settings_are_not_recorded() -> None:
     assert contact_entries(bench) == []
 
 
-def test_a_bistable_input_that_falls_back_is_recorded() -> None:
+def test_bistable_input_that_falls_back_is_recorded() -> None:
     bench = Bench({"digital_inputs.0.bistable": True, "digital_inputs.0.bistable_time": 30})
     bench.sense(INPD1=0)
     bench.wait(30)
@@ -62,7 +62,7 @@ def test_pulses_that_a_meter_counts_are_not_recorded() -> None:
     assert contact_entries(bench) == []
 
 
-def test_the_entry_of_a_rule_names_that_of_the_contact_that_it_watches() -> None:
+def test_entry_of_a_rule_names_that_of_the_contact_that_it_watches() -> None:
     rule = Rule(source="INPD1", compare="=", reference=0, action="OUT0", value=1, enabled=True)
     bench = Bench({"rules": (rule,)})
     bench.sense(INPD1=0)
@@ -72,7 +72,7 @@ def test_the_entry_of_a_rule_names_that_of_the_contact_that_it_watches() -> None
     assert last.cause.conditions[0].after == closed.number
 
 
-def test_an_input_that_flips_without_end_leaves_room_for_everything_else() -> None:
+def test_input_that_flips_without_end_leaves_room_for_everything_else() -> None:
     bench = Bench()
     flip(bench, 2 * HOUR_S, every_s=1)
     entries = contact_entries(bench)
@@ -85,7 +85,7 @@ def test_an_input_that_flips_without_end_leaves_room_for_everything_else() -> No
 
 
 @pytest.mark.parametrize("while_counting", [False, True])
-def test_after_a_quiet_time_each_change_is_recorded_again(while_counting: bool) -> None:
+def test_each_change_is_recorded_again_after_a_quiet_time(while_counting: bool) -> None:
     bench = Bench()
     # A long row is reported at long intervals: the quiet time can be over before.
     flip(bench, 9000 if while_counting else MAX_SINGLE + 3, every_s=1)

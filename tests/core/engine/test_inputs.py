@@ -28,7 +28,7 @@ from .measuring import Measuring
         ("m30", 1e9),
     ],
 )
-def test_a_plain_reading_is_shown_as_it_comes_and_goes(label: str, value: float) -> None:
+def test_plain_reading_is_shown_as_it_comes_and_goes(label: str, value: float) -> None:
     bench = Measuring()
     bench.sense({label: value})
     assert bench.values[label] == value
@@ -38,7 +38,7 @@ def test_a_plain_reading_is_shown_as_it_comes_and_goes(label: str, value: float)
 
 
 @for_each("label", LIMITS)
-def test_the_limits_of_a_label_are_readings_and_what_is_beyond_is_absent(label: str) -> None:
+def test_limits_of_a_label_are_readings_and_what_is_beyond_is_absent(label: str) -> None:
     low, high = LIMITS[label]
     bench = Measuring()
     for fine in (low, high):
@@ -61,14 +61,14 @@ def test_no_thermometer_reads_the_number_that_stands_for_a_missing_one() -> None
     assert all(LIMITS[label][0] > -60 for label in ("TEMP", "T1", "DS1"))
 
 
-def test_an_analog_input_that_is_off_is_absent() -> None:
+def test_analog_input_that_is_off_is_absent() -> None:
     bench = Measuring()
     bench.sense({"INPA3": 2.41})
     assert bench.values["INPA3"] is None
     assert bench.inputs.raw("INPA3") == 2.41
 
 
-def test_an_analog_input_is_converted_by_its_settings() -> None:
+def test_analog_input_is_converted_by_its_settings() -> None:
     bench = Measuring(
         {
             "analog_inputs.2.sensor": "R=0.1",
@@ -98,7 +98,7 @@ def test_readings_sensed_before_the_start_are_there_after_it() -> None:
     assert (bench.values["INPA1"], bench.values["T1"]) == (1.5, 20)
 
 
-def test_the_sensor_on_the_i2c_bus_and_the_scanned_text_are_kept() -> None:
+def test_sensor_on_the_i2c_bus_and_the_scanned_text_are_kept() -> None:
     bench = Measuring()
     assert (bench.inputs.i2c_found, bench.inputs.barcode) == (None, None)
     bench.version_grows()
@@ -111,7 +111,7 @@ def test_the_sensor_on_the_i2c_bus_and_the_scanned_text_are_kept() -> None:
     assert (bench.inputs.i2c_found, bench.inputs.barcode) == (None, None)
 
 
-def test_a_reading_that_stays_the_same_changes_nothing() -> None:
+def test_reading_that_stays_the_same_changes_nothing() -> None:
     bench = Measuring()
     bench.sense({"VCC": 12.0, "INPD1": 0})
     bench.version_grows()

@@ -6,7 +6,7 @@ from leverframe.core.engine import journal as change_description
 from leverframe.core.engine.journal import Cause, ChangeDescription, Journal
 
 
-def test_the_text_of_a_change_is_made_once_when_it_is_read(
+def test_text_of_a_change_is_made_once_when_it_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made, make = [], change_description._leaf_text

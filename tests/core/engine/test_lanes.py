@@ -64,7 +64,7 @@ def test_bars_cover_the_time_without_gap_or_overlap_and_name_their_causes(
             assert bar.end - bar.begin <= 2 * (LAST - FIRST) * FINEST
 
 
-def test_a_lane_that_chatters_is_drawn_together_and_a_short_pulse_is_not() -> None:
+def test_lane_that_chatters_is_drawn_together_and_a_short_pulse_is_not() -> None:
     chatter: list[tuple[float, Value]] = [(FIRST + n / 100, n % 2) for n in range(1, 10_001)]
     bars = bars_of([(FIRST, 0), *chatter, (1500.0, 1), (1500.2, 0)], [], FIRST, LAST)
     assert len(bars) < 300
@@ -154,7 +154,7 @@ def test_looking_ahead_ends_also_where_something_is_always_due() -> None:
     assert 1000 < len(of(ahead, "OUT0")) < 10_000
 
 
-def test_a_rule_has_the_numbers_of_its_changes() -> None:
+def test_rule_has_the_numbers_of_its_changes() -> None:
     heating_rule = lane_rule(3, HEAT)
     assert (heating_rule.number, heating_rule.action, heating_rule.operator) == (3, "OUT0", "-")
     (condition,) = heating_rule.conditions

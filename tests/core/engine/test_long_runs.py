@@ -53,7 +53,7 @@ def test_thirty_days_leave_no_deadlines_behind() -> None:
     assert bench.engine.uptime(bench.at) == 30 * DAY_S
 
 
-def test_an_hour_of_regulation_leaves_one_deadline() -> None:
+def test_hour_of_regulation_leaves_one_deadline() -> None:
     bench = Bench({"pid.enabled": True, "pid.kp": 100})
     bench.wait(3600)
     assert len(bench.engine.machine.timers) == 1
@@ -61,7 +61,7 @@ def test_an_hour_of_regulation_leaves_one_deadline() -> None:
 
 
 @for_each("now", [0.0, 10 * YEAR_S, 1e10, 2.0**40])
-def test_the_engine_works_the_same_whatever_the_monotonic_clock_shows(now: float) -> None:
+def test_engine_works_the_same_whatever_the_monotonic_clock_shows(now: float) -> None:
     bench = Bench({**BUSY, "pid.enabled": True, "pid.pwm": 1}, now=now)
     bench.set(pwm__0__duty=75)
     bench.wait(50)
@@ -82,7 +82,7 @@ def test_ten_years_of_uptime_do_not_wear_delays_out() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_an_idle_controller_takes_little_memory() -> None:
+def test_idle_controller_takes_little_memory() -> None:
     profile = Profile()
     settings = defaults(profile)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from leverframe.core.engine.energy import MIN_POWER, Counter, PulseRate
 
 
-def test_a_counter_does_not_depend_on_how_often_it_is_read() -> None:
+def test_counter_does_not_depend_on_how_often_it_is_read() -> None:
     read_often, read_once = Counter(), Counter()
     for counter in (read_often, read_once):
         counter.set_rate(2.3, now=0.0)
@@ -16,7 +16,7 @@ def test_a_counter_does_not_depend_on_how_often_it_is_read() -> None:
     assert read_often.value(2_592_000.0) == read_once.value(2_592_000.0) == 1656.0
 
 
-def test_a_thousand_pulses_of_a_thousandth_are_one() -> None:
+def test_thousand_pulses_of_a_thousandth_are_one() -> None:
     counter = Counter()
     for _ in range(1000):
         counter.add_pulse(1000, now=0.0)
@@ -30,7 +30,7 @@ def test_pulses_of_different_meters_add_up() -> None:
     assert counter.value(0.0) == 0.75
 
 
-def test_a_negative_rate_counts_nothing() -> None:
+def test_negative_rate_counts_nothing() -> None:
     counter = Counter()
     counter.set_rate(-5.0, now=0.0)
     assert counter.value(3600.0) == 0.0
@@ -72,7 +72,7 @@ def test_pulses_of_one_moment_say_nothing_about_power() -> None:
 
 
 @given(st.floats(0.001, 1e7), st.integers(1, 100_000))
-def test_an_overdue_pulse_is_looked_at_a_limited_number_of_times(
+def test_overdue_pulse_is_looked_at_a_limited_number_of_times(
     interval_s: float, pulses_per_unit: int
 ) -> None:
     rate = PulseRate()

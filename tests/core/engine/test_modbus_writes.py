@@ -34,7 +34,7 @@ def test_rule_writes_one_value_at_its_start_and_another_at_its_end() -> None:
 
 
 @pytest.mark.parametrize(("mode", "values"), [(0, [180.0, 215.0]), (1, [180.0]), (2, [215.0])])
-def test_the_mode_of_a_rule_decides_which_of_the_two_are_written(
+def test_mode_of_a_rule_decides_which_of_the_two_are_written(
     mode: int, values: list[float]
 ) -> None:
     bench = bench_with_write(mode=mode)
@@ -43,7 +43,7 @@ def test_the_mode_of_a_rule_decides_which_of_the_two_are_written(
     assert values_written_to_module(bench) == values
 
 
-def test_a_condition_that_stays_met_writes_once_also_where_it_is_permanent() -> None:
+def test_condition_that_stays_met_writes_once_also_where_it_is_permanent() -> None:
     bench = bench_with_write(permanent=True)
     for reading in (WARM, WARM + 1, WARM + 2):
         bench.sense(DS1=reading)
@@ -57,7 +57,7 @@ def test_write_is_recorded_in_the_journal_with_its_rule() -> None:
     assert (str(entry.cause), entry.text) == ("rule 1", "writes 180 to Modbus slot 2 register 100")
 
 
-def test_a_write_that_is_not_set_up_is_reported_and_does_nothing() -> None:
+def test_write_that_is_not_set_up_is_reported_and_does_nothing() -> None:
     bench = bench_with_write(ModbusWrite())
     bench.sense(DS1=WARM)
     assert values_written_to_module(bench) == []
@@ -65,7 +65,7 @@ def test_a_write_that_is_not_set_up_is_reported_and_does_nothing() -> None:
     assert entry.text == "MODBUS WRITE 2 is not set up: nothing is written"
 
 
-def test_a_command_asks_for_an_answer() -> None:
+def test_command_asks_for_an_answer() -> None:
     bench = Bench()
     bench.do(WriteToModule(1, 5, "coil", "none", 1.0))
     (effect,) = bench.effects(WriteModbus)

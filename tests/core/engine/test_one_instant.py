@@ -23,7 +23,7 @@ def rule(source: str, reference: float, action: str, value: int = ON, **more: ob
 LOOP = rule("OUT0", 0, "OUT0")
 
 
-def test_a_reading_and_all_its_consequences_are_one_call() -> None:
+def test_reading_and_all_its_consequences_are_one_call() -> None:
     bench = Bench(rules(rule("DS1", 20.0, "OUT0"), rule("OUT0", 1, "EVENT1")))
     bench.effects()
     bench.sense(DS1=20.0)
@@ -96,7 +96,7 @@ def test_timers_of_an_instant_come_after_its_readings() -> None:
     assert bench.due_in() == 5
 
 
-def test_a_deadline_before_the_moment_of_a_reading_is_served_before_it() -> None:
+def test_deadline_before_the_moment_of_a_reading_is_served_before_it() -> None:
     bench = Bench({"outputs.0.return_time": 5, **rules(rule("DS1", 20.0, "OUT0", mode=1))})
     bench.switch_on("OUT0")
     bench.now += 5.25
@@ -110,7 +110,7 @@ def test_a_deadline_before_the_moment_of_a_reading_is_served_before_it() -> None
     assert [entry.wall - START_WALL for entry in journal] == [0, 5, 5.25]
 
 
-def test_a_call_serves_what_is_due_in_its_very_instant() -> None:
+def test_call_serves_what_is_due_in_its_very_instant() -> None:
     bench = Bench({"outputs.0.return_time": 5})
     bench.switch_on("OUT0")
     bench.now += 5
@@ -127,7 +127,7 @@ def test_deadline_missed_for_long_is_served_late_and_once() -> None:
     assert entry.text == "OUT0 off"
 
 
-def test_a_ping_that_was_never_sent_does_not_time_out() -> None:
+def test_ping_that_was_never_sent_does_not_time_out() -> None:
     watched = WatchdogEntry(enabled=True, host="router", failures=1, interval=60, delay=0)
     bench = Bench({"watchdog.0": watched})
     bench.answer_ping(0, 1.0)
@@ -155,7 +155,7 @@ def test_events_before_the_clock_was_set_have_times_of_the_old_clock() -> None:
     assert [entry.wall - START_WALL for entry in journal] == [0, 5, 1_000_000]
 
 
-def test_a_loop_of_rules_is_bounded_and_logged() -> None:
+def test_loop_of_rules_is_bounded_and_logged() -> None:
     bench = Bench(rules(LOOP))
     drives = [drive for drive in bench.effects(DriveOutput) if drive.index == 0]
     assert len(drives) <= MAX_STEPS + 2
@@ -173,7 +173,7 @@ def test_remainder_of_a_loop_waits_for_the_next_change_from_outside() -> None:
     assert len(bench.effects(DriveOutput)) == MAX_STEPS
 
 
-def test_a_loop_of_rules_rests_for_a_second_while_other_rules_run() -> None:
+def test_loop_of_rules_rests_for_a_second_while_other_rules_run() -> None:
     bench = Bench(rules(LOOP, rule("INPD1", 1, "OUT1")))
     bench.effects()
     for step in range(30):
@@ -207,7 +207,7 @@ def test_changed_rules_are_judged_immediately() -> None:
     assert bench.values["OUT1"] == bench.values["OUT0"]
 
 
-def test_a_long_chain_of_rules_that_ends_is_no_loop() -> None:
+def test_long_chain_of_rules_that_ends_is_no_loop() -> None:
     chain = [
         rule(before, 1, after)
         for before, after in zip(EVENT_VARIABLES, EVENT_VARIABLES[1:], strict=False)

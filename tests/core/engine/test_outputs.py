@@ -38,7 +38,7 @@ def states_by_second(bench: Bench, seconds: int, label: str = "OUT0") -> str:
 # Pulses
 
 
-def test_a_pulse_ends_automatically_and_keeps_the_return_time() -> None:
+def test_pulse_ends_automatically_and_keeps_the_return_time() -> None:
     bench = Bench({"outputs.0.return_time": 2})
     bench.do(Pulse(0, 4))
     assert states_by_second(bench, 6) == "1111000"
@@ -48,14 +48,14 @@ def test_a_pulse_ends_automatically_and_keeps_the_return_time() -> None:
     assert states_by_second(bench, 3) == "1100"
 
 
-def test_a_pulse_of_an_output_that_is_on_ends_it_then() -> None:
+def test_pulse_of_an_output_that_is_on_ends_it_then() -> None:
     bench = Bench()
     bench.switch_on("OUT0")
     bench.do(Pulse(0, 3))
     assert states_by_second(bench, 4) == "11100"
 
 
-def test_a_second_pulse_restarts_the_time() -> None:
+def test_second_pulse_restarts_the_time() -> None:
     bench = Bench()
     bench.do(Pulse(0, 3))
     bench.wait(2)
@@ -71,14 +71,14 @@ def test_any_switching_of_the_output_ends_the_pulse(value: int, after: str) -> N
     assert states_by_second(bench, 3) == after
 
 
-def test_a_changed_return_time_does_not_touch_a_pulse() -> None:
+def test_changed_return_time_does_not_touch_a_pulse() -> None:
     bench = Bench()
     bench.do(Pulse(0, 3))
     bench.set(outputs__0__return_time=1)
     assert states_by_second(bench, 4) == "11100"
 
 
-def test_a_pulse_is_remembered_as_off() -> None:
+def test_pulse_is_remembered_as_off() -> None:
     bench = Bench({"outputs.0.remember": True})
     bench.do(Pulse(0, 3))
     assert bench.effects(Persist)[-1] == Persist("output.0", False)
@@ -86,7 +86,7 @@ def test_a_pulse_is_remembered_as_off() -> None:
     assert bench.effects(Persist)[0] == Persist("output.0", False)
 
 
-def test_the_rest_of_a_pulse_is_shown() -> None:
+def test_rest_of_a_pulse_is_shown() -> None:
     bench = Bench({"outputs.0.return_time": 60})
     bench.do(Pulse(0, 5))
     bench.wait(2)
@@ -114,7 +114,7 @@ def test_switching_sets_or_reverses_one_output(
     assert bench.effects() == ([DriveOutput(index, bool(after))] if after != before else [])
 
 
-def test_the_journal_records_only_changes_of_outputs_with_their_cause() -> None:
+def test_journal_records_only_changes_of_outputs_with_their_cause() -> None:
     bench = Bench()
     bench.switch_on("OUT2")
     bench.switch_on("OUT2")
@@ -122,7 +122,7 @@ def test_the_journal_records_only_changes_of_outputs_with_their_cause() -> None:
     assert bench.history() == ["command test: OUT2 on", "command test: OUT2 off"]
 
 
-def test_a_locked_output_still_follows_the_engine() -> None:
+def test_locked_output_still_follows_the_engine() -> None:
     bench = Bench({"output_flags.lock": True})
     bench.switch_on("OUT0")
     assert bench.values["OUT0"] == 1
@@ -139,7 +139,7 @@ def test_inverted_display_does_not_touch_the_output() -> None:
 # Return time
 
 
-def test_an_output_goes_off_when_its_return_time_has_elapsed() -> None:
+def test_output_goes_off_when_its_return_time_has_elapsed() -> None:
     bench = Bench({"outputs.0.return_time": 5})
     bench.switch_on("OUT0")
     bench.wait(4.9)
@@ -177,7 +177,7 @@ def test_return_time_does_not_switch_an_output_on() -> None:
     assert bench.due_in() is None
 
 
-def test_a_new_return_time_counts_from_when_the_output_was_switched_on() -> None:
+def test_new_return_time_counts_from_when_the_output_was_switched_on() -> None:
     bench = Bench({"outputs.0.return_time": 10})
     bench.switch_on("OUT0")
     bench.wait(3)
@@ -189,7 +189,7 @@ def test_a_new_return_time_counts_from_when_the_output_was_switched_on() -> None
     assert bench.due_in() is None
 
 
-def test_a_return_time_that_has_passed_already_switches_off_immediately() -> None:
+def test_return_time_that_has_passed_already_switches_off_immediately() -> None:
     bench = Bench()
     bench.switch_on("OUT0")
     bench.wait(100)
@@ -198,7 +198,7 @@ def test_a_return_time_that_has_passed_already_switches_off_immediately() -> Non
     assert bench.due_in() is None
 
 
-def test_a_return_time_set_while_the_output_is_off_switches_nothing() -> None:
+def test_return_time_set_while_the_output_is_off_switches_nothing() -> None:
     bench = Bench()
     bench.switch_on("OUT0")
     bench.switch_off("OUT0")
@@ -206,7 +206,7 @@ def test_a_return_time_set_while_the_output_is_off_switches_nothing() -> None:
     assert bench.due_in() is None
 
 
-def test_the_time_until_the_return_can_be_asked() -> None:
+def test_time_until_the_return_can_be_asked() -> None:
     bench = Bench({"outputs.3.return_time": 10})
     outputs = bench.engine.outputs
     assert outputs.returns_in(3, bench.now) is None
@@ -241,7 +241,7 @@ def test_on_after_start_without_a_delay_drives_the_pin_once_and_on() -> None:
     assert bench.history() == ["start: OUT1 on"]
 
 
-def test_a_start_delay_alone_switches_nothing_on() -> None:
+def test_start_delay_alone_switches_nothing_on() -> None:
     assert Bench({"outputs.1.start_delay": 7}).due_in() is None
 
 
@@ -263,7 +263,7 @@ def test_switching_during_the_start_delay_decides_instead_of_it() -> None:
     assert bench.due_in() is None
 
 
-def test_a_new_start_delay_counts_from_the_start() -> None:
+def test_new_start_delay_counts_from_the_start() -> None:
     bench = Bench({"outputs.0.on_after_start": True, "outputs.0.start_delay": 60})
     bench.wait(10)
     bench.set(outputs__0__start_delay=15)
@@ -289,7 +289,7 @@ def test_on_after_start_set_later_waits_for_the_next_start() -> None:
 # Remembering
 
 
-def test_a_remembered_state_is_restored_after_a_restart() -> None:
+def test_remembered_state_is_restored_after_a_restart() -> None:
     bench = Bench({"outputs.0.remember": True, "outputs.1.remember": True})
     bench.switch_on("OUT0")
     bench.switch_on("OUT1")
@@ -316,14 +316,14 @@ def test_other_outputs_are_not_kept() -> None:
     assert bench.effects(Persist) == []
 
 
-def test_the_remembered_state_wins_over_on_after_start() -> None:
+def test_remembered_state_wins_over_on_after_start() -> None:
     changes = {"outputs.0.remember": True, "outputs.0.on_after_start": True}
     bench = Bench(changes, remembered={"output.0": False})
     assert bench.values["OUT0"] == 0
     assert bench.due_in() is None
 
 
-def test_with_nothing_remembered_yet_on_after_start_counts() -> None:
+def test_on_after_start_counts_with_nothing_remembered_yet() -> None:
     bench = Bench({"outputs.0.remember": True, "outputs.0.on_after_start": True})
     assert bench.values["OUT0"] == 1
     assert bench.kept == {"output.0": True}
@@ -347,18 +347,18 @@ def test_turning_remember_off_forgets_the_state() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_a_state_kept_earlier_is_nothing_to_an_output_that_does_not_remember() -> None:
+def test_state_kept_earlier_is_nothing_to_an_output_that_does_not_remember() -> None:
     assert Bench(remembered={"output.0": True}).values["OUT0"] == 0
 
 
-def test_a_state_that_is_not_kept_up_is_forgotten() -> None:
+def test_state_that_is_not_kept_up_is_forgotten() -> None:
     bench = Bench(remembered={"output.0": True})
     bench.switch_on("OUT0")
     bench.switch_off("OUT0")
     assert bench.kept == {"output.0": None}
 
 
-def test_the_return_time_of_a_restored_output_counts_from_the_start() -> None:
+def test_return_time_of_a_restored_output_counts_from_the_start() -> None:
     changes = {"outputs.0.remember": True, "outputs.0.return_time": 9}
     assert Bench(changes, remembered={"output.0": True}).due_in() == 9
 
@@ -403,14 +403,14 @@ def test_periodic_switching_does_not_drift_when_it_is_served_a_little_late() -> 
     assert bench.engine.next_deadline() == START_NOW + 1001
 
 
-def test_an_absence_is_not_made_up_for_by_rattling() -> None:
+def test_absence_is_not_made_up_for_by_rattling() -> None:
     bench = Bench(periodic(1, 1))
     bench.effects()
     bench.oversleep(3600)
     assert bench.effects() == [DriveOutput(0, False)]
 
 
-def test_a_new_on_or_off_time_restarts_the_cycle() -> None:
+def test_new_on_or_off_time_restarts_the_cycle() -> None:
     bench = Bench(periodic(3, 2))
     bench.wait(4)
     assert bench.values["OUT0"] == 0
@@ -430,7 +430,7 @@ def test_without_an_on_time_the_output_stays_off() -> None:
     assert (bench.values["OUT0"], bench.due_in()) == (0, None)
 
 
-def test_with_both_times_0_nothing_is_switched() -> None:
+def test_nothing_is_switched_with_both_times_0() -> None:
     bench = Bench({"outputs.0.periodic": True})
     bench.switch_on("OUT0")
     assert (bench.values["OUT0"], bench.due_in()) == (1, None)
@@ -443,7 +443,7 @@ def test_times_set_one_after_the_other_make_a_cycle() -> None:
     assert states_by_second(bench, 6) == "1001001"
 
 
-def test_a_switching_from_elsewhere_lasts_until_the_next_phase() -> None:
+def test_switching_from_elsewhere_lasts_until_the_next_phase() -> None:
     bench = Bench(periodic(3, 2))
     bench.wait(1)
     bench.switch_off("OUT0")
@@ -487,7 +487,7 @@ def test_switching_periodic_on_while_it_is_on_does_not_restart_it() -> None:
     assert bench.due_in() == 2
 
 
-def test_the_setting_counts_again_when_it_changes_and_after_a_restart() -> None:
+def test_setting_counts_again_when_it_changes_and_after_a_restart() -> None:
     bench = Bench(periodic(3, 2))
     outputs = bench.engine.outputs
     outputs.set_periodic(0, False, BY_TEST)
@@ -501,7 +501,7 @@ def test_the_setting_counts_again_when_it_changes_and_after_a_restart() -> None:
     assert bench.engine.outputs.is_periodic(0)
 
 
-def test_a_changed_name_leaves_everything_as_it_is() -> None:
+def test_changed_name_leaves_everything_as_it_is() -> None:
     bench = Bench({**periodic(3, 2), "outputs.0.return_time": 9})
     bench.wait(1)
     bench.effects()

@@ -31,7 +31,7 @@ def duty(bench: Bench) -> float:
     return bench.engine.pwm.duty(2)
 
 
-def test_a_regulator_that_is_off_has_no_deadline_and_changes_nothing() -> None:
+def test_regulator_that_is_off_has_no_deadline_and_changes_nothing() -> None:
     bench = Bench({**HEATER, "pid.enabled": False, "pid.kp": 1000})
     bench.sense(DS1=20.0)
     assert bench.due_in() is None
@@ -42,7 +42,7 @@ def test_coefficients_are_hundredths_and_p_is_percent_per_unit_of_error() -> Non
     assert duty(heater(kp=1234)) == pytest.approx(12.34)
 
 
-def test_a_regulator_samples_once_a_second() -> None:
+def test_regulator_samples_once_a_second() -> None:
     bench = heater(kp=1000)
     assert bench.due_in() == 1
     bench.wait(0.5)
@@ -71,14 +71,14 @@ def test_d_works_against_the_change_of_the_input() -> None:
     assert duty(bench) == pytest.approx(40)
 
 
-def test_a_new_target_causes_no_kick_of_d() -> None:
+def test_new_target_causes_no_kick_of_d() -> None:
     bench = heater(kp=1000, kd=10000)
     bench.set(pid__target=22.0)
     bench.wait(1)
     assert duty(bench) == pytest.approx(20)
 
 
-def test_the_output_stays_within_0_and_100_percent() -> None:
+def test_output_stays_within_0_and_100_percent() -> None:
     bench = heater(kp=100000)
     assert duty(bench) == 100
     bench.sense(DS1=22.0)
@@ -105,7 +105,7 @@ def test_i_does_not_wind_up_at_the_lower_limit_or_with_negative_coefficients() -
     assert duty(bench) == pytest.approx(20)
 
 
-def test_a_passing_disturbance_that_fills_the_output_does_not_empty_i() -> None:
+def test_passing_disturbance_that_fills_the_output_does_not_empty_i() -> None:
     bench = heater(kp=2000, ki=100)
     bench.sense(DS1=-20.0)
     bench.wait(1)
@@ -141,7 +141,7 @@ def test_new_coefficients_leave_the_duty_where_it_is() -> None:
     assert duty(bench) == pytest.approx(before)
 
 
-def test_a_new_target_keeps_i() -> None:
+def test_new_target_keeps_i() -> None:
     bench = heater(ki=100)
     bench.wait(5)
     bench.set(pid__target=20.0)
@@ -149,12 +149,12 @@ def test_a_new_target_keeps_i() -> None:
     assert duty(bench) == pytest.approx(55)
 
 
-def test_the_setting_of_the_duty_is_not_changed() -> None:
+def test_setting_of_the_duty_is_not_changed() -> None:
     bench = heater(kp=1000)
     assert bench.settings.pwm[2].duty == 50
 
 
-def test_the_regulator_sets_the_duty_and_leaves_the_state_alone() -> None:
+def test_regulator_sets_the_duty_and_leaves_the_state_alone() -> None:
     bench = heater(kp=1000)
     assert bench.values["PWM2"] == 0
     bench.effects()
@@ -164,7 +164,7 @@ def test_the_regulator_sets_the_duty_and_leaves_the_state_alone() -> None:
     assert drive.level == pytest.approx(0.1)
 
 
-def test_an_absent_input_holds_the_last_duty_and_says_so() -> None:
+def test_absent_input_holds_the_last_duty_and_says_so() -> None:
     bench = heater(kp=1000, ki=500)
     bench.wait(3)
     before = duty(bench)
@@ -189,14 +189,14 @@ def test_regulation_resumes_without_a_jump_of_i_or_d_when_the_input_is_back() ->
     assert bench.history()[-1] == "timer PID regulator: PWM2 duty regulated again"
 
 
-def test_an_input_that_was_never_there_holds_the_duty_from_the_start() -> None:
+def test_input_that_was_never_there_holds_the_duty_from_the_start() -> None:
     bench = Bench({**HEATER, "pid.kp": 1000})
     bench.wait(10)
     assert duty(bench) == 50
     assert len([line for line in bench.history() if "held" in line]) == 1
 
 
-def test_an_absent_input_stops_a_moving_duty() -> None:
+def test_absent_input_stops_a_moving_duty() -> None:
     bench = Bench({"pwm.2.duty": 0, "pwm.2.change_time": 10})
     bench.set(pwm__2__duty=100)
     bench.wait(3)
@@ -205,7 +205,7 @@ def test_an_absent_input_stops_a_moving_duty() -> None:
     assert duty(bench) == pytest.approx(30)
 
 
-def test_a_regulator_that_ends_leaves_the_duty_at_0_after_the_change_time() -> None:
+def test_regulator_that_ends_leaves_the_duty_at_0_after_the_change_time() -> None:
     bench = heater(kp=1000, **{"pwm.2.change_time": 4})
     bench.set(pid__enabled=False)
     assert duty(bench) == pytest.approx(10)
@@ -228,7 +228,7 @@ def test_duty_set_after_the_regulator_counts_even_if_unchanged() -> None:
     assert duty(bench) == 40
 
 
-def test_a_new_change_time_on_the_way_to_0_leads_to_0_too() -> None:
+def test_new_change_time_on_the_way_to_0_leads_to_0_too() -> None:
     bench = heater(kp=1000, **{"pwm.2.change_time": 4})
     bench.set(pid__enabled=False)
     bench.wait(2)
@@ -278,14 +278,14 @@ def test_live_enabling_lasts_until_the_setting_changes() -> None:
     assert bench.engine.pid.explain()["enabled"] is True
 
 
-def test_the_setting_counts_again_after_a_restart() -> None:
+def test_setting_counts_again_after_a_restart() -> None:
     bench = heater(kp=1000)
     bench.engine.pid.enable(False, BY_TEST)
     bench.restart()
     assert bench.engine.pid.explain()["enabled"] is True
 
 
-def test_the_explanation_shows_the_terms() -> None:
+def test_explanation_shows_the_terms() -> None:
     bench = heater(kp=1000, ki=200, kd=300)
     bench.sense(DS1=20.5)
     bench.wait(1)
@@ -295,7 +295,7 @@ def test_the_explanation_shows_the_terms() -> None:
     assert (explanation["input"], explanation["target"]) == (20.5, 21.0)
 
 
-def test_a_heated_room_reaches_its_target() -> None:
+def test_heated_room_reaches_its_target() -> None:
     bench = heater(kp=2000, ki=20, kd=500)
     room = 15.0
     for _ in range(3600):
@@ -325,7 +325,7 @@ def mover(bench: Bench) -> str:
     return bench.engine.machine.mover("PWM2").detail
 
 
-def test_the_regulator_counts_as_who_moves_an_output_that_a_hand_switched_on() -> None:
+def test_regulator_counts_as_who_moves_an_output_that_a_hand_switched_on() -> None:
     bench = heater(kp=1000)
     assert mover(bench) == ""
     bench.switch_on("PWM2")
@@ -344,7 +344,7 @@ def test_switching_a_regulated_output_off_counts_as_moving_it() -> None:
     assert mover(bench) == BY_TEST.detail
 
 
-def test_a_regulator_takes_an_output_that_is_on_and_gives_it_back() -> None:
+def test_regulator_takes_an_output_that_is_on_and_gives_it_back() -> None:
     bench = Bench({"pid.kp": 1000, **HEATER, "pid.enabled": False})
     bench.sense(DS1=20.0)
     bench.switch_on("PWM2")

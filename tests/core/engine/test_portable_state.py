@@ -241,7 +241,7 @@ def test_derived_and_counted_values_resume() -> None:
     assert bench.values["ENERGY2"] == 0.001
 
 
-def test_a_few_entries_of_the_journal_are_enough_and_numbers_continue() -> None:
+def test_few_entries_of_the_journal_are_enough_and_numbers_continue() -> None:
     bench = Bench()
     for _ in range(5):
         bench.reverse("OUT0")

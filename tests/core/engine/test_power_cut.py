@@ -26,7 +26,7 @@ def power_cut(bench: Bench, **readings: float) -> None:
     bench.restart(**readings)
 
 
-def test_a_heater_that_is_remembered_goes_off_when_its_rule_is_no_longer_met() -> None:
+def test_heater_that_is_remembered_goes_off_when_its_rule_is_no_longer_met() -> None:
     bench = bench_with(heating(), **{"outputs.0.return_time": 0})
     bench.sense(DS1=COOL)
     power_cut(bench)
@@ -36,7 +36,7 @@ def test_a_heater_that_is_remembered_goes_off_when_its_rule_is_no_longer_met() -
     assert bench.values["OUT0"] == 0
 
 
-def test_a_heater_whose_rule_is_not_met_at_the_start_is_never_driven() -> None:
+def test_heater_whose_rule_is_not_met_at_the_start_is_never_driven() -> None:
     bench = bench_with(rule(source="TEMP", compare="<", reference=20.0))
     bench.sense(TEMP=COOL)
     power_cut(bench, TEMP=WARM)
@@ -44,7 +44,7 @@ def test_a_heater_whose_rule_is_not_met_at_the_start_is_never_driven() -> None:
     assert [e for e in bench.effects(DriveOutput) if e.index == 0] == [DriveOutput(0, False)]
 
 
-def test_a_heater_resumes_within_its_hysteresis() -> None:
+def test_heater_resumes_within_its_hysteresis() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=COOL)
     bench.sense(DS1=21.0)
@@ -55,7 +55,7 @@ def test_a_heater_resumes_within_its_hysteresis() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_the_off_delay_counts_from_the_start_if_it_was_running() -> None:
+def test_off_delay_counts_from_the_start_if_it_was_running() -> None:
     bench = bench_with(heating(off_delay=30))
     bench.sense(DS1=COOL)
     bench.sense(DS1=WARM)
@@ -66,7 +66,7 @@ def test_the_off_delay_counts_from_the_start_if_it_was_running() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_an_output_that_a_person_switched_is_left_alone() -> None:
+def test_output_that_a_person_switched_is_left_alone() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=WARM)
     bench.switch_on("OUT0")
@@ -76,7 +76,7 @@ def test_an_output_that_a_person_switched_is_left_alone() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_a_rule_whose_output_was_switched_by_hand_starts_as_not_met() -> None:
+def test_rule_whose_output_was_switched_by_hand_starts_as_not_met() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=COOL)
     bench.switch_off("OUT0")
@@ -86,7 +86,7 @@ def test_a_rule_whose_output_was_switched_by_hand_starts_as_not_met() -> None:
     assert bench.values["OUT0"] == 1, "rules that are met act at the start"
 
 
-def test_a_rule_that_has_reversed_does_not_reverse_again() -> None:
+def test_rule_that_has_reversed_does_not_reverse_again() -> None:
     bench = bench_with(rule(source="INPD1", reference=1, value=2))
     bench.sense(INPD1=1)
     assert bench.values["OUT0"] == 1
@@ -96,7 +96,7 @@ def test_a_rule_that_has_reversed_does_not_reverse_again() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_a_rule_that_acts_only_when_it_starts_undoes_nothing() -> None:
+def test_rule_that_acts_only_when_it_starts_undoes_nothing() -> None:
     bench = bench_with(heating(mode=1))
     bench.sense(DS1=COOL)
     power_cut(bench)
@@ -105,7 +105,7 @@ def test_a_rule_that_acts_only_when_it_starts_undoes_nothing() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_a_heater_whose_sensor_does_not_come_back_goes_off_after_a_minute() -> None:
+def test_heater_whose_sensor_does_not_come_back_goes_off_after_a_minute() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=COOL)
     power_cut(bench)
@@ -131,7 +131,7 @@ def test_overheated_heater_stays_off_if_its_sensor_does_not_return() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_a_sensor_that_came_back_and_left_again_is_judged_as_ever() -> None:
+def test_sensor_that_came_back_and_left_again_is_judged_as_ever() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=COOL)
     power_cut(bench)
@@ -162,7 +162,7 @@ def test_two_conditions_of_which_one_held_are_judged_from_scratch(operator: str)
     assert bench.values["OUT0"] == (1 if operator == "NAND" else 0)
 
 
-def test_of_two_rules_that_had_switched_it_the_one_that_is_met_decides() -> None:
+def test_met_rule_decides_of_two_that_had_switched_an_output() -> None:
     bench = bench_with(heating(), rule(source="DS2", compare="<", reference=20.0))
     bench.sense(DS1=COOL, DS2=COOL)
     power_cut(bench)
@@ -172,7 +172,7 @@ def test_of_two_rules_that_had_switched_it_the_one_that_is_met_decides() -> None
     assert bench.values["OUT0"] == 0
 
 
-def test_a_rule_that_moved_or_was_edited_is_still_the_one_that_switched() -> None:
+def test_rule_that_moved_or_was_edited_is_still_the_one_that_switched() -> None:
     bench = bench_with(rule(reference=99.0, action="OUT1"), heating())
     bench.sense(DS1=COOL)
     bench.set(rules=bench.settings.rules[1:])
@@ -182,7 +182,7 @@ def test_a_rule_that_moved_or_was_edited_is_still_the_one_that_switched() -> Non
     assert bench.values["OUT0"] == 0
 
 
-def test_an_edit_before_the_sensor_is_back_changes_nothing_about_the_minute() -> None:
+def test_edit_before_the_sensor_is_back_changes_nothing_about_the_minute() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=COOL)
     power_cut(bench)
@@ -213,7 +213,7 @@ def test_stored_state_follows_the_rule_and_the_flag_of_the_output() -> None:
     assert bench.kept["rule.0"] is None
 
 
-def test_a_state_that_is_stored_of_a_disabled_rule_is_forgotten() -> None:
+def test_state_that_is_stored_of_a_disabled_rule_is_forgotten() -> None:
     bench = Bench(
         {"outputs.0.remember": True, "rules": (heating(enabled=False),)},
         remembered={"output.0": True, "rule.0": 1},
@@ -224,7 +224,7 @@ def test_a_state_that_is_stored_of_a_disabled_rule_is_forgotten() -> None:
 # Others than rules
 
 
-def test_an_output_that_a_rule_switches_periodically_is_remembered_as_off() -> None:
+def test_output_that_a_rule_switches_periodically_is_remembered_as_off() -> None:
     blinking = rule(action="AutoSwitch OUT0")
     bench = bench_with(blinking, **{"outputs.0.on_time": 10, "outputs.0.off_time": 10})
     bench.switch_on("OUT0")
@@ -246,7 +246,7 @@ def test_periodic_switching_that_is_set_is_remembered_with_its_phase() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_an_output_that_the_watchdog_restarts_comes_back_in_its_own_state() -> None:
+def test_output_that_the_watchdog_restarts_comes_back_in_its_own_state() -> None:
     modem = WatchdogEntry(
         enabled=True, output="OUT0", host="router", failures=1, interval=60, delay=0, length=10
     )

@@ -55,7 +55,7 @@ def test_switching_sets_or_reverses_one_pwm_output(
         (1, True, True, 0.0),
     ],
 )
-def test_the_pin_follows_state_duty_mode_and_active_low(
+def test_pin_follows_state_duty_mode_and_active_low(
     state: int, active_low: bool, on_off_mode: bool, level: float
 ) -> None:
     bench = Bench(
@@ -93,7 +93,7 @@ def test_start_sets_frequencies_first_and_drives_every_pin() -> None:
     ]
 
 
-def test_a_new_frequency_is_set_for_its_group_only() -> None:
+def test_new_frequency_is_set_for_its_group_only() -> None:
     bench = Bench()
     bench.effects()
     bench.set(pwm_frequency=(1000, 2000))
@@ -121,7 +121,7 @@ def test_without_a_change_time_the_duty_is_new_immediately() -> None:
     assert bench.due_in() is None
 
 
-def test_the_duty_moves_in_a_straight_line_over_the_change_time() -> None:
+def test_duty_moves_in_a_straight_line_over_the_change_time() -> None:
     bench = Bench({"pwm.0.duty": 0, "pwm.0.change_time": 100})
     bench.set(pwm__0__duty=50)
     assert bench.engine.pwm.duty(0) == 0
@@ -135,7 +135,7 @@ def test_the_duty_moves_in_a_straight_line_over_the_change_time() -> None:
     assert bench.due_in() is None
 
 
-def test_the_duty_also_moves_down() -> None:
+def test_duty_also_moves_down() -> None:
     bench = Bench({"pwm.0.duty": 100, "pwm.0.change_time": 10})
     bench.set(pwm__0__duty=0)
     bench.wait(4)
@@ -156,7 +156,7 @@ def test_new_duty_during_a_ramp_starts_from_the_present_value_and_needs_the_full
     assert bench.engine.pwm.duty(0) == 20
 
 
-def test_a_new_change_time_during_a_move_applies_to_the_rest_of_it() -> None:
+def test_new_change_time_during_a_move_applies_to_the_rest_of_it() -> None:
     bench = Bench({"pwm.0.duty": 0, "pwm.0.change_time": 100})
     bench.set(pwm__0__duty=100)
     bench.wait(10)
@@ -169,14 +169,14 @@ def test_a_new_change_time_during_a_move_applies_to_the_rest_of_it() -> None:
     assert bench.due_in() is None
 
 
-def test_a_new_change_time_alone_moves_nothing() -> None:
+def test_new_change_time_alone_moves_nothing() -> None:
     bench = Bench({"pwm.0.duty": 50, "pwm.0.change_time": 0})
     bench.set(pwm__0__change_time=30)
     assert bench.values["PWM0.duty"] == 50
     assert bench.due_in() is None
 
 
-def test_a_moving_duty_is_shown_without_the_noise_of_computing() -> None:
+def test_moving_duty_is_shown_without_the_noise_of_computing() -> None:
     bench = Bench({"pwm.0.duty": 0, "pwm.0.change_time": 7})
     bench.set(pwm__0__duty=100)
     for _ in range(70):
@@ -185,7 +185,7 @@ def test_a_moving_duty_is_shown_without_the_noise_of_computing() -> None:
         assert shown == round(float(shown or 0), 9)
 
 
-def test_the_pin_follows_in_steps_of_about_one_percent() -> None:
+def test_pin_follows_in_steps_of_about_one_percent() -> None:
     bench = Bench({"pwm.0.duty": 0, "pwm.0.change_time": 60})
     bench.switch_on("PWM0")
     bench.effects()
@@ -197,7 +197,7 @@ def test_the_pin_follows_in_steps_of_about_one_percent() -> None:
     assert driven[-1] == 0.4
 
 
-def test_a_quick_move_takes_no_more_than_fifty_steps_a_second() -> None:
+def test_quick_move_takes_no_more_than_fifty_steps_a_second() -> None:
     bench = Bench({"pwm.0.duty": 0, "pwm.0.change_time": 1})
     bench.switch_on("PWM0")
     bench.effects()
@@ -206,7 +206,7 @@ def test_a_quick_move_takes_no_more_than_fifty_steps_a_second() -> None:
     assert len(levels(bench)) == MAX_STEPS_PER_SECOND
 
 
-def test_the_longest_change_time_arrives_exactly() -> None:
+def test_longest_change_time_arrives_exactly() -> None:
     bench = Bench({"pwm.0.duty": 0, "pwm.0.change_time": 2147483647})
     bench.set(pwm__0__duty=100)
     bench.wait(2147483646)
@@ -216,7 +216,7 @@ def test_the_longest_change_time_arrives_exactly() -> None:
     assert bench.due_in() is None
 
 
-def test_the_duty_moves_also_while_the_output_is_off() -> None:
+def test_duty_moves_also_while_the_output_is_off() -> None:
     bench = Bench({"pwm.0.duty": 0, "pwm.0.change_time": 10})
     bench.effects()
     bench.set(pwm__0__duty=100)
@@ -235,7 +235,7 @@ def test_switching_takes_no_time_even_with_a_change_time() -> None:
     assert bench.due_in() is None
 
 
-def test_a_duty_set_with_its_change_time_in_one_request_takes_that_time() -> None:
+def test_duty_set_with_its_change_time_in_one_request_takes_that_time() -> None:
     bench = Bench({"pwm.0.duty": 0})
     bench.set(pwm__0__change_time=4, pwm__0__duty=100)
     bench.wait(2)
@@ -249,7 +249,7 @@ def test_no_deadline_is_set_while_nothing_moves() -> None:
     assert bench.due_in() is None
 
 
-def test_the_present_duty_is_published_while_it_moves() -> None:
+def test_present_duty_is_published_while_it_moves() -> None:
     bench = Bench({"pwm.1.duty": 0, "pwm.1.change_time": 100})
     assert bench.values["PWM1.duty"] == 0
     bench.set(pwm__1__duty=100)
@@ -262,7 +262,7 @@ def test_the_present_duty_is_published_while_it_moves() -> None:
 # Under the regulator
 
 
-def test_the_regulator_sets_the_duty_immediately_and_not_the_setting() -> None:
+def test_regulator_sets_the_duty_immediately_and_not_the_setting() -> None:
     bench = Bench({"pwm.0.change_time": 10})
     bench.engine.pwm.set_target(0, 12.5)
     assert bench.values["PWM0.duty"] == 12.5
@@ -270,7 +270,7 @@ def test_the_regulator_sets_the_duty_immediately_and_not_the_setting() -> None:
     assert bench.due_in() is None
 
 
-def test_a_duty_set_while_regulated_counts_neither_then_nor_after_the_release() -> None:
+def test_duty_set_while_regulated_counts_neither_then_nor_after_the_release() -> None:
     bench = Bench({"pwm.0.change_time": 10})
     bench.engine.pwm.set_target(0, 10)
     bench.set(pwm__0__duty=90)
@@ -296,12 +296,12 @@ def test_releasing_what_is_not_regulated_does_nothing() -> None:
 
 
 @given(percents, percents, st.floats(0.001, 3e9), st.floats(0, 4e9))
-def test_a_ramp_never_overshoots(start: float, end: float, lasts: float, elapsed: float) -> None:
+def test_ramp_never_overshoots(start: float, end: float, lasts: float, elapsed: float) -> None:
     assert min(start, end) <= ramp(start, end, lasts, elapsed) <= max(start, end)
 
 
 @given(percents, percents, st.floats(0.001, 3e9), st.floats(0, 1), st.floats(0, 1))
-def test_a_ramp_never_moves_away_from_its_end(
+def test_ramp_never_moves_away_from_its_end(
     start: float, end: float, lasts: float, first: float, other: float
 ) -> None:
     early, late = sorted((first * lasts, other * lasts))
@@ -310,7 +310,7 @@ def test_a_ramp_never_moves_away_from_its_end(
 
 
 @given(percents, percents, st.floats(0.001, 3e9))
-def test_a_ramp_goes_exactly_from_its_start_to_its_end(
+def test_ramp_goes_exactly_from_its_start_to_its_end(
     start: float, end: float, lasts: float
 ) -> None:
     assert ramp(start, end, lasts, 0.0) == start

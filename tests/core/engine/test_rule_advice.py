@@ -57,7 +57,7 @@ def digital(label: str, level: int, **fields: object) -> Rule:
         rule(source="ENERGY1", reference=5.0, enabled=False, action="RESET ENERGY1"),
     ],
 )
-def test_a_rule_that_is_in_order_gets_no_advice(innocent: Rule) -> None:
+def test_rule_that_is_in_order_gets_no_advice(innocent: Rule) -> None:
     tree = with_value(defaults(NEWEST), "power.0.current", "INPD1")
     assert kinds(innocent, tree=tree) == []
 
@@ -77,7 +77,7 @@ def test_advice_on_a_threshold_that_no_value_reaches(out_of_reach: Rule) -> None
     assert kinds(out_of_reach, tree=tree) == [("out_of_range", (1,))]
 
 
-def test_the_range_follows_the_offset_and_the_sensor() -> None:
+def test_range_follows_the_offset_and_the_sensor() -> None:
     tree = replace(
         defaults(NEWEST),
         onewire=(OneWireSensor(offset=1.0), *defaults(NEWEST).onewire[1:]),
@@ -89,7 +89,7 @@ def test_the_range_follows_the_offset_and_the_sensor() -> None:
     assert kinds(rule(source="INPA1", reference=22.0), tree=tree) == [("out_of_range", (1,))]
 
 
-def test_the_figures_of_advice_are_there_for_other_languages() -> None:
+def test_figures_of_advice_are_there_for_other_languages() -> None:
     (entry,) = advice(rule(reference=130.0))
     assert entry.labels == ("DS1",)
     assert entry.figures == {"reference": 130.0, "low": -55.0, "high": 125.0}
@@ -107,7 +107,7 @@ def test_the_figures_of_advice_are_there_for_other_languages() -> None:
         ),
     ],
 )
-def test_a_range_is_described_in_words(out_of_reach: Rule, text: str) -> None:
+def test_range_is_described_in_words(out_of_reach: Rule, text: str) -> None:
     tree = with_value(defaults(NEWEST), "power.0.current", "INPD1")
     assert [one.text for one in advice(out_of_reach, tree=tree)] == [f"Rule 1 never acts: {text}"]
 
@@ -150,7 +150,7 @@ def test_advice_on_an_unmeasured_source_until_it_is_set_up(
     assert kinds(waiting, tree=tree) == []
 
 
-def test_a_differential_that_rests_on_itself_is_never_set_up() -> None:
+def test_differential_that_rests_on_itself_is_never_set_up() -> None:
     tree = with_value(defaults(NEWEST), "differentials.0.first", "DIFF2")
     tree = with_value(tree, "differentials.0.second", "VCC")
     tree = with_value(tree, "differentials.1.first", "DIFF1")
@@ -158,7 +158,7 @@ def test_a_differential_that_rests_on_itself_is_never_set_up() -> None:
     assert kinds(rule(source="DIFF1", reference=1.0), tree=tree) == [("not_set_up", (1,))]
 
 
-def test_the_pressure_at_sea_level_may_be_any() -> None:
+def test_pressure_at_sea_level_may_be_any() -> None:
     far = rule(source="P1", reference=1300.0)
     tree = with_value(defaults(NEWEST), "i2c.primary", "BME280")
     assert kinds(far, tree=tree) == [("out_of_range", (1,))]
@@ -174,9 +174,7 @@ def test_the_pressure_at_sea_level_may_be_any() -> None:
         (OLDEST, rule(source2="POWER6")),
     ],
 )
-def test_a_rule_that_the_version_cannot_say_has_no_command(
-    profile: Profile, unsayable: Rule
-) -> None:
+def test_rule_that_the_version_cannot_say_has_no_command(profile: Profile, unsayable: Rule) -> None:
     assert event_query(0, unsayable, profile) is None
 
 
@@ -243,7 +241,7 @@ def test_advice_calls_rules_by_their_names() -> None:
     assert second.startswith("When rule Door ends, it switches OUT0 on even if rule Warm is")
 
 
-def test_a_rule_that_waits_for_the_other_not_to_be_met_does_not_fight_it() -> None:
+def test_rule_that_waits_for_the_other_not_to_be_met_does_not_fight_it() -> None:
     exclusive = digital("INPD1", 1, value=0, depends=1)
     assert kinds(rule(), exclusive) == [("shared", (1, 2)), ("ends_on", (2, 1))]
     other_way_round = [replace(exclusive, depends=2), rule()]
@@ -289,17 +287,17 @@ def test_periodic_switching_and_switching_of_one_output_fight() -> None:
     assert kinds(rule(), digital("INPD1", 1, action="AutoSwitch OUT0")) == [("fight", (1, 2))]
 
 
-def test_a_rule_that_undoes_its_own_condition_is_a_loop() -> None:
+def test_rule_that_undoes_its_own_condition_is_a_loop() -> None:
     flicker = digital("EVENT1", 0, action="EVENT1", value=1)
     assert kinds(flicker) == [("loop", (1,))]
     assert advice(flicker)[0].text.startswith("Rule 1 keeps triggering itself")
 
 
-def test_a_loop_that_begins_only_after_a_switching_by_hand_is_found() -> None:
+def test_loop_that_begins_only_after_a_switching_by_hand_is_found() -> None:
     assert kinds(digital("EVENT1", 1, action="EVENT1", value=0)) == [("loop", (1,))]
 
 
-def test_a_timer_and_a_latch_are_no_loops() -> None:
+def test_timer_and_a_latch_are_no_loops() -> None:
     off_after_a_minute = digital("OUT0", 1, action="OUT0", value=0, mode=1, on_delay=60)
     latch = digital("EVENT1", 1, action="EVENT1", value=1)
     assert kinds(off_after_a_minute) == []
@@ -314,7 +312,7 @@ def test_loop_through_event_variables_needs_its_other_sources() -> None:
     assert kinds(replace(there, reference=999.0), back) == [("contradiction", (1,))]
 
 
-def test_a_loop_with_delays_says_how_long_a_round_takes() -> None:
+def test_loop_with_delays_says_how_long_a_round_takes() -> None:
     blinker = digital("OUT0", 0, action="OUT0", value=1, on_delay=2, off_delay=3)
     (entry,) = advice(blinker)
     assert entry.kind == "loop"
@@ -324,7 +322,7 @@ def test_a_loop_with_delays_says_how_long_a_round_takes() -> None:
     assert entry.text == "Rule 1 keeps triggering itself by switching OUT0."
 
 
-def test_a_loop_by_way_of_a_dependence_is_found() -> None:
+def test_loop_by_way_of_a_dependence_is_found() -> None:
     watcher = digital("EVENT1", 1, action="eMail 1")
     switcher = rule(action="EVENT1", depends=1)
     assert kinds(watcher, switcher) == [("loop", (2,))]
@@ -369,7 +367,7 @@ def test_advice_never_fails_on_rules_of_any_kind(rules: list[Rule]) -> None:
 
 @given(seed=st.integers(0, 2**32), profile=st.sampled_from([NEWEST, OLDEST, ELDER, HW30]))
 @examples(40)
-def test_the_command_of_a_rule_sets_that_rule(seed: int, profile: Profile) -> None:
+def test_command_of_a_rule_sets_that_rule(seed: int, profile: Profile) -> None:
     for number, stored in number_rules(random_settings(profile, Random(seed)).rules):
         query = event_query(0, stored, profile)
         assert query is not None

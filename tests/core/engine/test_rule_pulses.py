@@ -5,7 +5,7 @@ from leverframe.core.engine.rule_report import report
 from .rule_bench import COOL, WARM, bench_with, rule
 
 
-def test_a_rule_switches_an_output_on_for_its_delay_of_ceasing() -> None:
+def test_rule_switches_an_output_on_for_its_delay_of_ceasing() -> None:
     bench = bench_with(rule(action="PULSE OUT3", off_delay=10), DS1=COOL)
     bench.set(outputs__3__return_time=600)
     said = report(bench.settings.rules[0], bench.engine.rules.explain()[0], [], [], str, None)
@@ -22,7 +22,7 @@ def test_a_rule_switches_an_output_on_for_its_delay_of_ceasing() -> None:
     assert bench.settings.outputs[3].return_time == 600
 
 
-def test_a_pulse_by_a_rule_of_no_time_lasts_a_second() -> None:
+def test_pulse_by_a_rule_of_no_time_lasts_a_second() -> None:
     bench = bench_with(rule(action="PULSE OUT0", mode=2), DS1=WARM)
     assert bench.values["OUT0"] == 0, "it acts only when it ceases"
     bench.sense(DS1=COOL)

@@ -28,17 +28,17 @@ def run_trial(*rules: Rule, index: int = 0, **courses: Course) -> list[tuple[flo
     return [(firing.time, firing.active) for firing in firings]
 
 
-def test_a_rule_begins_and_ceases_with_its_delays() -> None:
+def test_rule_begins_and_ceases_with_its_delays() -> None:
     warm = ((1000.0, 18.0), (2000.0, 21.0), (2001.5, 19.0), (3000.0, 22.0), (4000.0, 18.0))
     heating = rule(on_delay=3, off_delay=5)
     assert run_trial(heating, DS1=warm) == [(3003.0, True), (4005.0, False)]
 
 
-def test_a_disabled_rule_is_tried_as_if_it_were_enabled() -> None:
+def test_disabled_rule_is_tried_as_if_it_were_enabled() -> None:
     assert run_trial(rule(enabled=False), DS1=[(1000.0, 25.0)]) == [(1000.0, True)]
 
 
-def test_an_absent_value_makes_a_rule_neither_begin_nor_cease() -> None:
+def test_absent_value_makes_a_rule_neither_begin_nor_cease() -> None:
     assert run_trial(rule(), DS1=[(1000.0, 25.0), (2000.0, None), (3000.0, 10.0)]) == [
         (1000.0, True),
         (3000.0, False),
@@ -54,7 +54,7 @@ def test_later_or_unlabelled_readings_change_nothing() -> None:
     assert run_trial(rule(), DS1=warm, DS99=[(1000.0, 1.0)]) == [(1000.0, True)]
 
 
-def test_a_trial_simulates_the_rule_it_depends_on_too() -> None:
+def test_trial_simulates_the_rule_it_depends_on_too() -> None:
     needed = rule(source="T1", action="EVENT1")
     dependent = rule(depends=21)
     courses = {"DS1": [(1000.0, 25.0)], "T1": [(1000.0, 10.0), (5000.0, 30.0), (6000.0, 10.0)]}
@@ -63,18 +63,18 @@ def test_a_trial_simulates_the_rule_it_depends_on_too() -> None:
     assert run_trial(*rules, index=1, **courses) == [(5000.0, True), (6000.0, False)]
 
 
-def test_a_trial_ignores_recorded_values_that_the_rule_switches_itself() -> None:
+def test_trial_ignores_recorded_values_that_the_rule_switches_itself() -> None:
     own = rule(source="OUT0", reference=1.0, operator="AND", source2="DS1", action="OUT0")
     assert sources_of_trial([own], 0) == {"DS1"}
 
 
-def test_a_flickering_rule_does_not_fill_the_answer() -> None:
+def test_flickering_rule_does_not_fill_the_answer() -> None:
     flicker = [(1000.0 + step, 25.0 if step % 2 else 15.0) for step in range(3 * MAX_FIRINGS)]
     assert len(run_trial(rule(), DS1=flicker)) == MAX_FIRINGS
 
 
 @for_each(("compare", "reference", "level"), [(">=", 1, 1), (">=", 0, 0), ("<", 1, 0), ("<", 0, 0)])
-def test_a_digital_source_turns_a_rule_that_is_tried_between_0_and_1(
+def test_digital_source_turns_a_rule_that_is_tried_between_0_and_1(
     compare: str, reference: int, level: int
 ) -> None:
     digital = rule(source="INPD1", compare=compare, reference=reference)
@@ -91,7 +91,7 @@ STEPS = st.lists(st.tuples(st.integers(1, 20), st.sampled_from([15.0, 19.5, 20.0
 
 @given(steps=STEPS, delays=st.tuples(st.integers(0, 9), st.integers(0, 9)))
 @examples(60)
-def test_a_trial_finds_what_the_engine_did_with_the_same_values(
+def test_trial_finds_what_the_engine_did_with_the_same_values(
     steps: list[tuple[int, float | None]], delays: tuple[int, int]
 ) -> None:
     lived = rule(hysteresis=1.0, on_delay=delays[0], off_delay=delays[1])

@@ -24,7 +24,7 @@ from .rule_bench import COOL, WARM, bench_with, notifications, rule
         ("<", 20.0, False),
     ],
 )
-def test_an_analog_source_is_compared_with_the_reference(
+def test_analog_source_is_compared_with_the_reference(
     compare: str, value: float, met: bool
 ) -> None:
     bench = bench_with(rule(compare=compare), DS1=value)
@@ -80,7 +80,7 @@ TRUTH = {
 
 
 @for_each("operator", TRUTH)
-def test_the_operator_combines_the_two_conditions(operator: str) -> None:
+def test_operator_combines_the_two_conditions(operator: str) -> None:
     both = rule(operator=operator, source2="T1", reference2=20.0)
     seen = []
     for first in (COOL, WARM):
@@ -92,7 +92,7 @@ def test_the_operator_combines_the_two_conditions(operator: str) -> None:
 # Absent sources
 
 
-def test_a_rule_with_an_absent_source_keeps_its_last_result_and_says_so() -> None:
+def test_rule_with_an_absent_source_keeps_its_last_result_and_says_so() -> None:
     bench = bench_with(rule(), DS1=WARM)
     bench.wait(10)
     bench.sense(DS1=None)
@@ -131,7 +131,7 @@ def test_condition_with_one_absent_source_is_decided_by_the_present_one(
     assert bench.values["OUT0"] == acts
 
 
-def test_an_absent_source_cannot_help_a_rule_to_act_by_its_last_result() -> None:
+def test_absent_source_cannot_help_a_rule_to_act_by_its_last_result() -> None:
     bench = bench_with(rule(operator="AND", source2="EVENT1", reference2=1), DS1=WARM)
     bench.sense(DS1=None)
     bench.switch_on("EVENT1")
@@ -140,7 +140,7 @@ def test_an_absent_source_cannot_help_a_rule_to_act_by_its_last_result() -> None
     assert bench.values["OUT0"] == 1
 
 
-def test_the_wish_of_a_rule_for_an_output_is_known_while_it_is_met() -> None:
+def test_wish_of_a_rule_for_an_output_is_known_while_it_is_met() -> None:
     bench = bench_with(rule(), DS1=COOL)
     assert bench.engine.rules.wish_for("OUT0") is None
     bench.sense(DS1=WARM)
@@ -149,7 +149,7 @@ def test_the_wish_of_a_rule_for_an_output_is_known_while_it_is_met() -> None:
     assert bench.engine.rules.wish_for("OUT0") is None
 
 
-def test_the_rest_of_a_delay_has_fractions_of_a_second() -> None:
+def test_rest_of_a_delay_has_fractions_of_a_second() -> None:
     bench = bench_with(rule(on_delay=10), DS1=WARM)
     bench.wait(9.75)
     assert bench.engine.rules.explain()[0].pending == 0.25
@@ -166,7 +166,7 @@ def test_rules_that_wait_are_listed_with_their_first_absent_source() -> None:
     assert bench.engine.rules.absent_sources() == {}
 
 
-def test_an_unknown_source_is_absent() -> None:
+def test_unknown_source_is_absent() -> None:
     bench = bench_with(rule(source="DS99", operator="OR", source2="DS1", reference2=20.0), DS1=WARM)
     assert bench.values["OUT0"] == 1
     assert bench.engine.rules.explain()[0].blocked_by == "Source DS99 is absent."
@@ -187,7 +187,7 @@ def test_hysteresis_resumes_where_it_was_when_a_source_returns() -> None:
     ("value", "before", "during", "after"),
     [(0, 1, 0, 1), (0, 0, 0, 1), (1, 0, 1, 0), (1, 1, 1, 0), (2, 0, 1, 0), (2, 1, 0, 1)],
 )
-def test_the_value_sets_or_reverses_and_deactivation_does_the_opposite(
+def test_value_sets_or_reverses_and_deactivation_does_the_opposite(
     target: str, value: int, before: int, during: int, after: int
 ) -> None:
     bench = bench_with(rule(action=target, value=value))
@@ -214,14 +214,14 @@ def test_messages_go_out_on_activation_and_deactivation_whatever_the_value(value
     assert notifications(bench) == [("email", 2, False), ("email", 2, True)]
 
 
-def test_a_message_speaks_of_the_first_source() -> None:
+def test_message_speaks_of_the_first_source() -> None:
     bench = Bench({"rules": (rule(action="SMS1", operator="OR", source2="T1"),)})
     bench.sense(DS1=WARM)
     (sent,) = bench.effects(Notify)
     assert replace(sent, cause=None) == Notify("sms", 1, True, "rule 1", "DS1", WARM)
 
 
-def test_the_journal_names_the_rule_as_people_count() -> None:
+def test_journal_names_the_rule_as_people_count() -> None:
     bench = bench_with(rule(reference=99.0), rule(action="EVENT2"), DS1=WARM)
     assert bench.history()[-1] == "rule 2: EVENT2 on"
 
@@ -233,19 +233,19 @@ def test_rules_act_also_while_outputs_are_locked() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_a_rule_acts_only_when_its_condition_changes() -> None:
+def test_rule_acts_only_when_its_condition_changes() -> None:
     bench = bench_with(rule(), DS1=WARM)
     bench.switch_off("OUT0")
     bench.sense(DS1=WARM + 1)
     assert bench.values["OUT0"] == 0
 
 
-def test_of_two_rules_on_one_output_the_later_wins() -> None:
+def test_later_of_two_rules_on_one_output_wins() -> None:
     assert bench_with(rule(value=1), rule(value=0), DS1=WARM).values["OUT0"] == 0
     assert bench_with(rule(value=0), rule(value=1), DS1=WARM).values["OUT0"] == 1
 
 
-def test_a_rule_that_turns_by_its_dependence_acts_in_entry_order_too() -> None:
+def test_rule_that_turns_by_its_dependence_acts_in_entry_order_too() -> None:
     bench = bench_with(rule(source="T1", depends=22, value=1), rule(value=0), T1=WARM)
     bench.sense(DS1=WARM)
     assert bench.values["OUT0"] == 0
@@ -275,7 +275,7 @@ def test_rules_that_set_each_other_off_are_stopped_and_logged() -> None:
 # Delays
 
 
-def test_the_action_follows_after_the_on_delay() -> None:
+def test_action_follows_after_the_on_delay() -> None:
     bench = bench_with(rule(on_delay=10), DS1=WARM)
     bench.wait(9.9)
     assert bench.values["OUT0"] == 0
@@ -283,7 +283,7 @@ def test_the_action_follows_after_the_on_delay() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_the_deactivation_follows_after_the_off_delay() -> None:
+def test_deactivation_follows_after_the_off_delay() -> None:
     bench = bench_with(rule(off_delay=10), DS1=WARM)
     bench.sense(DS1=COOL)
     bench.wait(9.9)
@@ -300,7 +300,7 @@ def test_delay_starts_only_when_the_condition_changes() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_an_on_delay_is_dropped_when_the_condition_changes_back() -> None:
+def test_on_delay_is_dropped_when_the_condition_changes_back() -> None:
     bench = bench_with(rule(on_delay=10, off_delay=3, value=0), DS1=WARM)
     bench.wait(5)
     bench.sense(DS1=COOL)
@@ -309,7 +309,7 @@ def test_an_on_delay_is_dropped_when_the_condition_changes_back() -> None:
     assert bench.values["OUT0"] == 0, "what was not activated is not deactivated"
 
 
-def test_an_off_delay_is_dropped_when_the_condition_changes_back() -> None:
+def test_off_delay_is_dropped_when_the_condition_changes_back() -> None:
     bench = bench_with(rule(off_delay=10, value=2), DS1=WARM)
     bench.sense(DS1=COOL)
     bench.wait(5)
@@ -364,9 +364,7 @@ def test_delays_are_in_the_journal() -> None:
 @pytest.mark.parametrize(
     ("mode", "starting", "stopping"), [(0, True, True), (1, True, False), (2, False, True)]
 )
-def test_the_mode_says_on_which_change_the_rule_acts(
-    mode: int, starting: bool, stopping: bool
-) -> None:
+def test_mode_says_on_which_change_the_rule_acts(mode: int, starting: bool, stopping: bool) -> None:
     bench = bench_with(rule(action="HTTP1", mode=mode))
     bench.sense(DS1=WARM)
     bench.sense(DS1=COOL)
@@ -374,7 +372,7 @@ def test_the_mode_says_on_which_change_the_rule_acts(
     assert notifications(bench) == expected
 
 
-def test_a_push_button_reverses_an_output_at_each_press() -> None:
+def test_push_button_reverses_an_output_at_each_press() -> None:
     bench = bench_with(rule(source="EVENT1", reference=1, value=2, mode=1))
     states = []
     for _ in range(3):
@@ -393,7 +391,7 @@ def test_acting_only_when_it_stops_sets_the_opposite_after_the_off_delay() -> No
 
 
 @pytest.mark.parametrize("action", ["RESET ENERGY1", "RESET ENERGY6"])
-def test_an_energy_is_reset_at_the_stop_by_a_rule_that_acts_only_then(action: str) -> None:
+def test_energy_is_reset_at_the_stop_by_a_rule_that_acts_only_then(action: str) -> None:
     index = int(action[-1]) - 1
     bench = bench_with(rule(action=action, mode=2), DS1=COOL)
     bench.do(SetEnergy(index, 5.0))
@@ -405,7 +403,7 @@ def test_an_energy_is_reset_at_the_stop_by_a_rule_that_acts_only_then(action: st
 
 @for_each("action", ["OLED ON/NEXT SCREEN", "OLED - SET SCREEN 3"])
 @for_each(("mode", "shown"), [(0, [1, 0]), (1, [1, 0]), (2, [0, 1])])
-def test_a_screen_is_shown_once_at_the_change_that_the_mode_names(
+def test_screen_is_shown_once_at_the_change_that_the_mode_names(
     action: str, mode: int, shown: list[int]
 ) -> None:
     bench = Bench(
@@ -431,7 +429,7 @@ def test_a_screen_is_shown_once_at_the_change_that_the_mode_names(
 @for_each(
     ("depends", "other_met", "acts"), [(0, 0, 1), (0, 1, 1), (2, 0, 1), (2, 1, 0), (22, 0, 0)]
 )
-def test_a_dependence_demands_that_another_rule_is_or_is_not_met(
+def test_dependence_demands_that_another_rule_is_or_is_not_met(
     depends: int, other_met: int, acts: int
 ) -> None:
     other = rule(source="EVENT1", reference=1, action="EVENT8")
@@ -442,7 +440,7 @@ def test_a_dependence_demands_that_another_rule_is_or_is_not_met(
     assert bench.values["OUT0"] == acts
 
 
-def test_a_rule_follows_the_one_it_depends_on() -> None:
+def test_rule_follows_the_one_it_depends_on() -> None:
     other = rule(source="EVENT1", reference=1, action="EVENT8")
     bench = bench_with(rule(depends=22), other, DS1=WARM)
     assert bench.engine.rules.explain()[0].blocked_by == "Rule 2 must be met."
@@ -452,14 +450,14 @@ def test_a_rule_follows_the_one_it_depends_on() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_a_dependence_is_on_conditions_and_does_not_wait_for_delays() -> None:
+def test_dependence_is_on_conditions_and_does_not_wait_for_delays() -> None:
     other = rule(source="EVENT1", reference=1, action="EVENT8", on_delay=100, mode=2)
     bench = bench_with(rule(depends=22), other, DS1=WARM)
     bench.switch_on("EVENT1")
     assert bench.values["OUT0"] == 1
 
 
-def test_a_dependence_does_not_pass_on_what_the_other_rule_depends_on() -> None:
+def test_dependence_does_not_pass_on_what_the_other_rule_depends_on() -> None:
     first = rule(depends=22)
     second = rule(depends=23, action="OUT1")
     third = rule(source="EVENT1", reference=1, action="OUT2")
@@ -475,11 +473,11 @@ def test_rules_may_depend_on_each_other_or_on_themselves() -> None:
 
 
 @pytest.mark.parametrize(("depends", "acts"), [(2, 1), (22, 0)])
-def test_a_disabled_rule_counts_as_not_met(depends: int, acts: int) -> None:
+def test_disabled_rule_counts_as_not_met(depends: int, acts: int) -> None:
     bench = bench_with(rule(depends=depends), rule(action="OUT1", enabled=False), DS1=WARM)
     assert bench.values["OUT0"] == acts
 
 
 @pytest.mark.parametrize(("depends", "acts"), [(20, 1), (40, 0)])
-def test_a_missing_rule_counts_as_not_met(depends: int, acts: int) -> None:
+def test_missing_rule_counts_as_not_met(depends: int, acts: int) -> None:
     assert bench_with(rule(depends=depends), DS1=WARM).values["OUT0"] == acts

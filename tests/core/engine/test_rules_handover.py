@@ -23,7 +23,7 @@ def drive_states(bench: Bench) -> list[bool]:
 
 @for_each("target", ["OUT0", "PWM0", "EVENT8"])
 @for_each("value", [0, 1])
-def test_a_rule_that_ends_changes_nothing_while_another_one_is_met(target: str, value: int) -> None:
+def test_rule_that_ends_changes_nothing_while_another_one_is_met(target: str, value: int) -> None:
     both = [by("EVENT1", action=target, value=value), by("EVENT2", action=target, value=value)]
     for first, last in (("EVENT1", "EVENT2"), ("EVENT2", "EVENT1")):
         bench = bench_with(*both)
@@ -36,7 +36,7 @@ def test_a_rule_that_ends_changes_nothing_while_another_one_is_met(target: str, 
 
 
 @pytest.mark.parametrize("begins_first", [True, False])
-def test_a_rule_that_begins_beats_one_that_ends_at_the_same_instant(begins_first: bool) -> None:
+def test_rule_that_begins_beats_one_that_ends_at_the_same_instant(begins_first: bool) -> None:
     begins, ends = rule(reference=20.0), rule(compare="<", reference=20.0)
     bench = bench_with(*([begins, ends] if begins_first else [ends, begins]), DS1=COOL)
     assert bench.values["OUT0"] == 1
@@ -46,7 +46,7 @@ def test_a_rule_that_begins_beats_one_that_ends_at_the_same_instant(begins_first
     assert drive_states(bench) == [], "the relay does not click in between"
 
 
-def test_a_rule_whose_on_delay_runs_does_not_decide_yet() -> None:
+def test_rule_whose_on_delay_runs_does_not_decide_yet() -> None:
     bench = bench_with(by("EVENT1"), by("EVENT2", on_delay=10))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")
@@ -56,7 +56,7 @@ def test_a_rule_whose_on_delay_runs_does_not_decide_yet() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_it_is_decided_when_the_off_delay_is_over() -> None:
+def test_output_is_handed_over_when_the_off_delay_is_over() -> None:
     bench = bench_with(by("EVENT1", off_delay=10), by("EVENT2"))
     bench.switch_on("EVENT1")
     bench.switch_off("EVENT1")
@@ -67,7 +67,7 @@ def test_it_is_decided_when_the_off_delay_is_over() -> None:
     assert bench.history()[-1] == "rule 1: no longer met: OUT0 is left to rule 2, which is met"
 
 
-def test_of_several_that_are_met_the_newest_decides() -> None:
+def test_newest_of_several_met_rules_decides() -> None:
     for order, state in ((("EVENT2", "EVENT1"), 1), (("EVENT1", "EVENT2"), 0)):
         bench = bench_with(by("EVENT1", value=1), by("EVENT2", value=0), by("EVENT3", value=1))
         for variable in (*order, "EVENT3"):
@@ -85,7 +85,7 @@ def test_manual_switching_in_between_stays() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_a_rule_that_acts_only_when_it_stops_leaves_it_to_one_that_is_met() -> None:
+def test_rule_that_acts_only_when_it_stops_leaves_it_to_one_that_is_met() -> None:
     bench = bench_with(by("EVENT1", mode=2), by("EVENT2"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")
@@ -94,7 +94,7 @@ def test_a_rule_that_acts_only_when_it_stops_leaves_it_to_one_that_is_met() -> N
 
 
 @pytest.mark.parametrize("mode", [1, 2])
-def test_a_rule_that_acts_at_one_moment_decides_nothing_afterwards(mode: int) -> None:
+def test_rule_that_acts_at_one_moment_decides_nothing_afterwards(mode: int) -> None:
     bench = bench_with(by("EVENT1"), by("EVENT2", mode=mode))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")
@@ -111,7 +111,7 @@ def test_two_switches_of_one_light_reverse_it_at_every_change() -> None:
     assert seen == [1, 0, 1, 0]
 
 
-def test_a_rule_that_reverses_leaves_it_to_one_that_sets() -> None:
+def test_rule_that_reverses_leaves_it_to_one_that_sets() -> None:
     bench = bench_with(by("EVENT1", value=2), by("EVENT2"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")
@@ -119,7 +119,7 @@ def test_a_rule_that_reverses_leaves_it_to_one_that_sets() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_a_permanent_rule_is_not_interrupted_by_one_that_ends() -> None:
+def test_permanent_rule_is_not_interrupted_by_one_that_ends() -> None:
     bench = bench_with(by("EVENT1", permanent=True), by("EVENT2"))
     bench.switch_on("EVENT2")
     bench.switch_on("EVENT1")
@@ -177,7 +177,7 @@ def test_periodic_switching_that_ends_leaves_the_output_to_a_rule_that_is_met() 
     assert drive_states(bench) == []
 
 
-def test_a_rule_that_ends_does_not_disturb_periodic_switching() -> None:
+def test_rule_that_ends_does_not_disturb_periodic_switching() -> None:
     bench = blinking(by("EVENT1", action="AutoSwitch OUT0"), by("EVENT2"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")
@@ -187,7 +187,7 @@ def test_a_rule_that_ends_does_not_disturb_periodic_switching() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_the_regulator_runs_while_one_of_its_rules_is_met() -> None:
+def test_regulator_runs_while_one_of_its_rules_is_met() -> None:
     bench = bench_with(by("EVENT1", action="ENABLE PID"), by("EVENT2", action="ENABLE PID"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")

@@ -14,7 +14,7 @@ from .rule_bench import COOL, WARM, bench_with, notifications, rule
 
 
 @pytest.mark.parametrize(("value", "held"), [(0, 0), (1, 1), (2, 1)])
-def test_a_permanent_rule_undoes_what_others_do_to_its_target(value: int, held: int) -> None:
+def test_permanent_rule_undoes_what_others_do_to_its_target(value: int, held: int) -> None:
     bench = bench_with(rule(value=value, permanent=True), DS1=WARM)
     bench.reverse("OUT0")
     assert bench.values["OUT0"] == held
@@ -24,14 +24,14 @@ def test_a_permanent_rule_undoes_what_others_do_to_its_target(value: int, held: 
     assert bench.values["OUT0"] == 1 - (after or 0), "the condition no longer holds"
 
 
-def test_a_permanent_rule_outlasts_the_return_time() -> None:
+def test_permanent_rule_outlasts_the_return_time() -> None:
     bench = bench_with(rule(permanent=True), DS1=WARM)
     bench.set(outputs__0__return_time=5)
     bench.wait(20)
     assert bench.values["OUT0"] == 1
 
 
-def test_of_two_permanent_rules_on_one_output_the_later_wins_without_a_loop() -> None:
+def test_later_of_two_permanent_rules_wins_without_a_loop() -> None:
     bench = bench_with(rule(value=1, permanent=True), rule(value=0, permanent=True), DS1=WARM)
     bench.switch_on("OUT0")
     assert bench.values["OUT0"] == 0
@@ -47,7 +47,7 @@ def test_earlier_permanent_rule_prevails_if_a_later_one_undoes_nothing() -> None
     assert bench.values["OUT0"] == 1
 
 
-def test_an_earlier_permanent_rule_has_its_way_while_a_later_one_waits_to_end() -> None:
+def test_earlier_permanent_rule_has_its_way_while_a_later_one_waits_to_end() -> None:
     later = rule(source="DS2", value=0, off_delay=10, permanent=True)
     bench = bench_with(rule(value=1, permanent=True), later, DS1=WARM, DS2=WARM)
     assert bench.values["OUT0"] == 0
@@ -57,7 +57,7 @@ def test_an_earlier_permanent_rule_has_its_way_while_a_later_one_waits_to_end() 
     assert bench.values["OUT0"] == 1
 
 
-def test_a_permanent_rule_holds_nothing_before_it_acted() -> None:
+def test_permanent_rule_holds_nothing_before_it_acted() -> None:
     bench = bench_with(rule(permanent=True, on_delay=10, mode=1), DS1=WARM)
     bench.wait(10)
     bench.sense(DS1=COOL)
@@ -77,7 +77,7 @@ def test_permanent_rule_holds_nothing_during_its_off_delay() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_a_permanent_rule_that_acts_only_when_it_stops_holds_nothing() -> None:
+def test_permanent_rule_that_acts_only_when_it_stops_holds_nothing() -> None:
     bench = bench_with(rule(permanent=True, mode=2), DS1=WARM)
     bench.switch_on("OUT0")
     assert bench.values["OUT0"] == 1
@@ -85,14 +85,14 @@ def test_a_permanent_rule_that_acts_only_when_it_stops_holds_nothing() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_a_permanent_rule_keeps_periodic_switching_on() -> None:
+def test_permanent_rule_keeps_periodic_switching_on() -> None:
     bench = bench_with(rule(action="AutoSwitch OUT0", permanent=True), DS1=WARM)
     bench.set(outputs__0__periodic=True)
     bench.set(outputs__0__periodic=False)
     assert bench.engine.outputs.is_periodic(0)
 
 
-def test_a_permanent_rule_outlasts_another_rule_that_ends_the_same_action() -> None:
+def test_permanent_rule_outlasts_another_rule_that_ends_the_same_action() -> None:
     switching = {"action": "AutoSwitch OUT0"}
     bench = bench_with(rule(permanent=True, **switching), rule(reference=30.0, **switching))
     bench.sense(DS1=35.0)
@@ -100,7 +100,7 @@ def test_a_permanent_rule_outlasts_another_rule_that_ends_the_same_action() -> N
     assert bench.engine.outputs.is_periodic(0)
 
 
-def test_a_permanent_rule_sends_its_message_once() -> None:
+def test_permanent_rule_sends_its_message_once() -> None:
     bench = bench_with(rule(action="HTTP1", permanent=True))
     bench.sense(DS1=WARM)
     bench.sense(DS1=WARM + 1)
@@ -111,7 +111,7 @@ def test_a_permanent_rule_sends_its_message_once() -> None:
 # Enabling, editing, deleting, starting
 
 
-def test_a_new_rule_is_disabled_and_does_nothing() -> None:
+def test_new_rule_is_disabled_and_does_nothing() -> None:
     assert Rule().enabled is False
     bench = bench_with(rule(enabled=False), DS1=WARM)
     assert bench.values["OUT0"] == 0
@@ -145,14 +145,14 @@ def test_disabling_does_not_undo_and_drops_the_delay() -> None:
     assert (bench.values["OUT0"], bench.values["OUT1"]) == (1, 0)
 
 
-def test_at_the_start_rules_act_on_what_is_met_and_on_nothing_else() -> None:
+def test_rules_act_at_the_start_only_on_what_is_met() -> None:
     met = rule(source="EVENT1", reference=0, action="OUT0", value=1)
     not_met = rule(source="EVENT1", reference=1, action="OUT1", value=0)
     bench = Bench({"rules": (met, not_met)})
     assert (bench.values["OUT0"], bench.values["OUT1"]) == (1, 0)
 
 
-def test_a_rule_resumes_after_a_restart_if_its_output_remembers() -> None:
+def test_rule_resumes_after_a_restart_if_its_output_remembers() -> None:
     bench = bench_with(rule(), DS1=WARM)
     bench.set(outputs__0__remember=True)
     bench.restart(DS1=COOL)
@@ -160,7 +160,7 @@ def test_a_rule_resumes_after_a_restart_if_its_output_remembers() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_a_restart_judges_from_scratch_and_drops_delays() -> None:
+def test_restart_judges_from_scratch_and_drops_delays() -> None:
     bench = bench_with(rule(on_delay=5), DS1=WARM)
     bench.restart()
     assert bench.due_in() is None
@@ -168,7 +168,7 @@ def test_a_restart_judges_from_scratch_and_drops_delays() -> None:
     assert bench.due_in() == 5
 
 
-def test_a_running_delay_follows_its_rule_to_another_place() -> None:
+def test_running_delay_follows_its_rule_to_another_place() -> None:
     bench = bench_with(rule(action="OUT1", reference=99.0), rule(on_delay=10), DS1=WARM)
     bench.wait(5)
     bench.set(rules=bench.settings.rules[1:])
@@ -178,7 +178,7 @@ def test_a_running_delay_follows_its_rule_to_another_place() -> None:
     assert bench.history()[-1] == "rule 1: OUT0 on"
 
 
-def test_a_rule_that_moves_does_not_act_again() -> None:
+def test_rule_that_moves_does_not_act_again() -> None:
     bench = bench_with(rule(value=2, reference=99.0), rule(value=2), DS1=WARM)
     bench.set(rules=bench.settings.rules[1:])
     assert bench.values["OUT0"] == 1
@@ -186,13 +186,13 @@ def test_a_rule_that_moves_does_not_act_again() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_a_new_rule_in_the_place_of_one_that_moved_acts_for_itself() -> None:
+def test_new_rule_in_the_place_of_one_that_moved_acts_for_itself() -> None:
     bench = bench_with(rule(action="HTTP1"), DS1=WARM)
     bench.set(rules=(rule(action="HTTP1", reference=19.0), *bench.settings.rules))
     assert notifications(bench) == [("http", 1, True)]
 
 
-def test_a_deleted_rule_undoes_nothing_and_its_delay_is_dropped() -> None:
+def test_deleted_rule_undoes_nothing_and_its_delay_is_dropped() -> None:
     bench = bench_with(rule(), rule(action="OUT1", on_delay=5), DS1=WARM)
     bench.set(rules=())
     assert bench.due_in() is None
@@ -207,14 +207,14 @@ def test_permanence_and_dependence_change_without_a_new_action(change: dict[str,
     assert bench.values["OUT0"] == 1
 
 
-def test_a_rule_made_permanent_restores_its_target_immediately() -> None:
+def test_rule_made_permanent_restores_its_target_immediately() -> None:
     bench = bench_with(rule(), DS1=WARM)
     bench.switch_off("OUT0")
     bench.set(rules__0__permanent=True)
     assert bench.values["OUT0"] == 1
 
 
-def test_an_edit_that_ends_the_condition_deactivates() -> None:
+def test_edit_that_ends_the_condition_deactivates() -> None:
     heating = rule(compare="<", reference=20.0)
     bench = bench_with(heating, DS1=19.0)
     assert bench.values["OUT0"] == 1
@@ -222,27 +222,27 @@ def test_an_edit_that_ends_the_condition_deactivates() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_an_edit_that_leaves_the_condition_met_does_not_act_again() -> None:
+def test_edit_that_leaves_the_condition_met_does_not_act_again() -> None:
     bench = bench_with(rule(value=2, hysteresis=5.0), DS1=WARM)
     bench.sense(DS1=17.0)
     bench.set(rules__0__off_delay=5)
     assert (bench.values["OUT0"], bench.due_in()) == (1, None)
 
 
-def test_an_edit_keeps_what_a_permanent_rule_holds() -> None:
+def test_edit_keeps_what_a_permanent_rule_holds() -> None:
     bench = bench_with(rule(value=2, permanent=True), DS1=WARM)
     bench.set(rules__0__off_delay=5)
     bench.switch_off("OUT0")
     assert bench.values["OUT0"] == 1
 
 
-def test_an_edit_to_another_source_is_judged_from_scratch() -> None:
+def test_edit_to_another_source_is_judged_from_scratch() -> None:
     bench = bench_with(rule(hysteresis=5.0), DS1=WARM, T1=17.0)
     bench.set(rules__0__source="T1")
     assert bench.values["OUT0"] == 0
 
 
-def test_an_edit_restarts_a_running_delay() -> None:
+def test_edit_restarts_a_running_delay() -> None:
     bench = bench_with(rule(on_delay=10, off_delay=10), DS1=WARM)
     bench.wait(5)
     bench.set(rules__0__on_delay=20)
@@ -256,7 +256,7 @@ def test_an_edit_restarts_a_running_delay() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_an_edit_to_another_action_or_value_acts_as_a_new_rule() -> None:
+def test_edit_to_another_action_or_value_acts_as_a_new_rule() -> None:
     bench = bench_with(rule(), DS1=WARM)
     bench.set(rules__0__action="OUT1")
     assert (bench.values["OUT0"], bench.values["OUT1"]) == (1, 1)
@@ -267,7 +267,7 @@ def test_an_edit_to_another_action_or_value_acts_as_a_new_rule() -> None:
 # Explanations
 
 
-def test_a_name_stands_for_a_rule_and_changes_nothing_that_it_does() -> None:
+def test_name_stands_for_a_rule_and_changes_nothing_that_it_does() -> None:
     bench = bench_with(rule(permanent=True, on_delay=10), rule(value=0, depends=21), DS1=WARM)
     bench.wait(4)
     bench.set(rules__0__name="Heating")
@@ -278,7 +278,7 @@ def test_a_name_stands_for_a_rule_and_changes_nothing_that_it_does() -> None:
     assert explained[1].blocked_by == "Rule Heating keeps OUT0 as it is."
 
 
-def test_a_moved_rule_keeps_its_state() -> None:
+def test_moved_rule_keeps_its_state() -> None:
     bench = bench_with(rule(on_delay=10), rule(source="DS2", action="OUT1"), DS1=WARM)
     bench.wait(4)
     bench.set(rules=rules_moved(bench.settings.rules, 0, 1))
@@ -287,7 +287,7 @@ def test_a_moved_rule_keeps_its_state() -> None:
     assert bench.history()[-1] == "rule 2: OUT0 on"
 
 
-def test_an_explanation_can_be_sent_as_json() -> None:
+def test_explanation_can_be_sent_as_json() -> None:
     bench = bench_with(rule(hysteresis=2.0, on_delay=10), DS1=WARM)
     bench.wait(4)
     (explained,) = msgspec.json.decode(msgspec.json.encode(bench.engine.rules.explain()))
@@ -317,7 +317,7 @@ def test_an_explanation_can_be_sent_as_json() -> None:
 
 
 @for_each(("reading", "threshold"), [(19.0, 20.0), (21.0, 18.0), (18.0, 20.0), (None, 20.0)])
-def test_the_threshold_is_the_one_that_applies_now(reading: float | None, threshold: float) -> None:
+def test_threshold_is_the_one_that_applies_now(reading: float | None, threshold: float) -> None:
     bench = bench_with(rule(hysteresis=2.0), DS1=reading)
     assert bench.engine.rules.explain()[0].conditions[0].threshold == threshold
 

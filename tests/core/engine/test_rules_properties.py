@@ -451,7 +451,7 @@ def test_deleting_shares_every_rule_that_stays_as_it_is() -> None:
 
 
 @given(st.lists(st.floats(0, 40), min_size=2, max_size=40), st.floats(0, 5))
-def test_a_condition_with_hysteresis_never_turns_by_less_than_it(
+def test_condition_with_hysteresis_never_turns_by_less_than_it(
     readings: list[float], hysteresis: float
 ) -> None:
     rule = Rule(source="TEMP", reference=20.0, hysteresis=hysteresis, enabled=True)
@@ -470,7 +470,7 @@ def test_a_condition_with_hysteresis_never_turns_by_less_than_it(
     st.floats(0, 5),
     st.lists(st.floats(10, 30), min_size=1, max_size=10),
 )
-def test_the_comparison_of_a_condition_explains_its_result(
+def test_comparison_of_a_condition_explains_its_result(
     compare: str, hysteresis: float, readings: list[float]
 ) -> None:
     condition = Condition("TEMP", compare, 20.0, hysteresis)

@@ -7,7 +7,7 @@ BY_HAND = Cause("command", "admin")
 BY_RULE = Cause("rule", "1", number=1)
 
 
-def test_a_cause_that_repeats_is_recorded_once_for_each_output() -> None:
+def test_cause_that_repeats_is_recorded_once_for_each_output() -> None:
     samples = Samples()
     for wall in (1.0, 2.0):
         samples.add_cause(wall, "OUT1", BY_HAND)
@@ -15,7 +15,7 @@ def test_a_cause_that_repeats_is_recorded_once_for_each_output() -> None:
     assert samples == [(1.0, "OUT1.cause", BY_HAND), (1.0, "OUT2.cause", BY_HAND)]
 
 
-def test_a_cause_that_returns_after_another_is_recorded_again() -> None:
+def test_cause_that_returns_after_another_is_recorded_again() -> None:
     samples = Samples()
     for wall, cause in ((1.0, BY_HAND), (2.0, BY_RULE), (3.0, BY_HAND)):
         samples.add_cause(wall, "OUT1", cause)

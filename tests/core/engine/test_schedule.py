@@ -17,31 +17,31 @@ from .clockwork import DAY, HOUR, MINUTE, Clockwork, at, entry
 # When entries run
 
 
-def test_a_weekday_entry_runs_at_its_time_on_its_days() -> None:
+def test_weekday_entry_runs_at_its_time_on_its_days() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(days=("Mon", "Thu")))
     clock.pass_time(8 * DAY)
     assert clock.runs() == ["Thu 05.06. 06:00:00", "Mon 09.06. 06:00:00"]
 
 
-def test_a_one_time_entry_runs_once_on_its_date() -> None:
+def test_one_time_entry_runs_once_on_its_date() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(date="2025-06-11", days=()))
     clock.pass_time(30 * DAY)
     assert clock.runs() == ["Wed 11.06. 06:00:00"]
     assert clock.machine.timers.next_due is None, "nothing is planned, nothing wakes"
 
 
-def test_a_date_wins_over_days() -> None:
+def test_date_wins_over_days() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(date="2025-06-11", days=WEEKDAYS))
     clock.pass_time(30 * DAY)
     assert clock.runs() == ["Wed 11.06. 06:00:00"]
 
 
-def test_a_one_time_entry_whose_date_is_past_never_runs() -> None:
+def test_one_time_entry_whose_date_is_past_never_runs() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(date="2025-06-02"))
     assert clock.machine.timers.next_due is None
 
 
-def test_a_periodic_entry_runs_at_its_period_from_midnight_on_its_days() -> None:
+def test_periodic_entry_runs_at_its_period_from_midnight_on_its_days() -> None:
     periodic = entry(7 * HOUR, days=("Tue",), periodic=True)
     clock = Clockwork(at("2025-06-02 12:00"), periodic)
     clock.pass_time(3 * DAY)
@@ -53,20 +53,20 @@ def test_a_periodic_entry_runs_at_its_period_from_midnight_on_its_days() -> None
     ]
 
 
-def test_a_periodic_entry_with_a_date_repeats_on_that_date() -> None:
+def test_periodic_entry_with_a_date_repeats_on_that_date() -> None:
     periodic = entry(10 * HOUR, date="2025-06-04", periodic=True)
     clock = Clockwork(at("2025-06-02 12:00"), periodic)
     clock.pass_time(9 * DAY)
     assert clock.runs() == ["Wed 04.06. 00:00:00", "Wed 04.06. 10:00:00", "Wed 04.06. 20:00:00"]
 
 
-def test_a_periodic_entry_without_days_runs_every_day() -> None:
+def test_periodic_entry_without_days_runs_every_day() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(12 * HOUR, days=(), periodic=True))
     clock.pass_time(1.5 * DAY)
     assert clock.runs() == ["Tue 03.06. 00:00:00", "Tue 03.06. 12:00:00", "Wed 04.06. 00:00:00"]
 
 
-def test_a_period_longer_than_a_day_restarts_at_midnight() -> None:
+def test_period_longer_than_a_day_restarts_at_midnight() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(40 * HOUR, periodic=True))
     clock.pass_time(2 * DAY)
     assert clock.runs() == ["Tue 03.06. 00:00:00", "Wed 04.06. 00:00:00"]
@@ -83,12 +83,12 @@ def test_a_period_longer_than_a_day_restarts_at_midnight() -> None:
         entry(date="9999-12-31", periodic=True),
     ],
 )
-def test_an_entry_that_never_runs_has_no_deadline(idle: ScheduleEntry) -> None:
+def test_entry_that_never_runs_has_no_deadline(idle: ScheduleEntry) -> None:
     clock = Clockwork(at("2025-06-02 12:00"), idle)
     assert clock.machine.timers.next_due is None
 
 
-def test_an_idle_schedule_wakes_once_for_a_run_years_away() -> None:
+def test_idle_schedule_wakes_once_for_a_run_years_away() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(date="2041-03-01"))
     clock.pass_time(20 * 366 * DAY)
     assert (clock.runs(), clock.wakes) == (["Fri 01.03. 06:00:00"], 1)
@@ -103,13 +103,13 @@ def test_entries_of_one_instant_run_in_their_order() -> None:
 # The offset of local time changes
 
 
-def test_a_time_in_the_skipped_hour_comes_at_its_end_and_once() -> None:
+def test_time_in_the_skipped_hour_comes_at_its_end_and_once() -> None:
     clock = Clockwork(at("2025-03-29 12:00"), entry(2 * HOUR + 30 * MINUTE))
     clock.pass_time(2 * DAY)
     assert clock.runs() == ["Sun 30.03. 03:00:00", "Mon 31.03. 02:30:00"]
 
 
-def test_a_time_in_the_repeated_hour_comes_the_first_time_and_once() -> None:
+def test_time_in_the_repeated_hour_comes_the_first_time_and_once() -> None:
     clock = Clockwork(at("2025-10-25 12:00"), entry(2 * HOUR + 30 * MINUTE))
     clock.pass_time(2 * DAY)
     assert [wall for wall, _ in clock.actuator.runs] == [
@@ -119,7 +119,7 @@ def test_a_time_in_the_repeated_hour_comes_the_first_time_and_once() -> None:
 
 
 @pytest.mark.parametrize(("start", "hours"), [("2025-03-30 00:00", 23), ("2025-10-26 00:00", 25)])
-def test_a_periodic_entry_counts_real_seconds_of_a_short_and_a_long_day(
+def test_periodic_entry_counts_real_seconds_of_a_short_and_a_long_day(
     start: str, hours: int
 ) -> None:
     clock = Clockwork(at(start) - 1, entry(HOUR, days=("Sun",), periodic=True))
@@ -137,9 +137,7 @@ def test_a_periodic_entry_counts_real_seconds_of_a_short_and_a_long_day(
         ("Pacific/Apia", "2011-12-30", 12 * HOUR, "2011-12-30 10:00"),
     ],
 )
-def test_the_end_of_a_gap_is_found_wherever_it_is(
-    zone: str, day: str, second: int, utc: str
-) -> None:
+def test_end_of_a_gap_is_found_wherever_it_is(zone: str, day: str, second: int, utc: str) -> None:
     run = next_run(entry(second, date=day), 0.0, ZoneInfo(zone))
     assert run == at(utc, UTC)
 
@@ -147,7 +145,7 @@ def test_the_end_of_a_gap_is_found_wherever_it_is(
 # The clock is set
 
 
-def test_an_entry_stepped_over_by_up_to_a_minute_runs_late() -> None:
+def test_entry_stepped_over_by_up_to_a_minute_runs_late() -> None:
     clock = Clockwork(at("2025-06-02 05:59:50"), entry())
     clock.set_clock(at("2025-06-02 06:01:00"))
     assert clock.runs() == ["Mon 02.06. 06:01:00"]
@@ -155,7 +153,7 @@ def test_an_entry_stepped_over_by_up_to_a_minute_runs_late() -> None:
     assert clock.runs()[1:] == ["Tue 03.06. 06:00:00"]
 
 
-def test_an_entry_stepped_over_by_more_than_a_minute_does_not_run() -> None:
+def test_entry_stepped_over_by_more_than_a_minute_does_not_run() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry())
     clock.set_clock(at("2025-06-02 06:01:01"))
     clock.pass_time(HOUR)
@@ -164,7 +162,7 @@ def test_an_entry_stepped_over_by_more_than_a_minute_does_not_run() -> None:
     assert log.text == "not run: more than a minute late"
 
 
-def test_a_step_over_many_runs_makes_up_for_one_at_most() -> None:
+def test_step_over_many_runs_makes_up_for_one_at_most() -> None:
     clock = Clockwork(at("2025-06-02 12:00:00"), entry(10, periodic=True))
     clock.set_clock(at("2025-06-02 13:00:05"))
     assert clock.runs() == ["Mon 02.06. 13:00:05"]
@@ -188,7 +186,7 @@ def test_skipped_entry_runs_when_the_clock_is_set_back() -> None:
     assert clock.runs() == ["Mon 02.06. 06:00:00"]
 
 
-def test_a_clock_that_was_wrong_by_years_does_not_silence_an_entry() -> None:
+def test_clock_that_was_wrong_by_years_does_not_silence_an_entry() -> None:
     clock = Clockwork(at("2030-06-03 05:00"), entry())
     clock.pass_time(2 * HOUR)
     clock.set_clock(at("2025-06-02 05:00"))
@@ -196,7 +194,7 @@ def test_a_clock_that_was_wrong_by_years_does_not_silence_an_entry() -> None:
     assert clock.runs() == ["Mon 03.06. 06:00:00", "Mon 02.06. 06:00:00"]
 
 
-def test_a_periodic_entry_continues_when_the_clock_is_set_back_by_hours() -> None:
+def test_periodic_entry_continues_when_the_clock_is_set_back_by_hours() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(10 * MINUTE, periodic=True))
     clock.pass_time(10 * MINUTE)
     clock.set_clock(at("2025-06-02 05:00"))
@@ -212,7 +210,7 @@ def test_periodic_entry_does_not_repeat_a_run_after_a_small_clock_change() -> No
     assert clock.runs() == ["Mon 02.06. 12:10:00"]
 
 
-def test_a_deadline_that_comes_early_by_the_wall_clock_waits_on() -> None:
+def test_deadline_that_comes_early_by_the_wall_clock_waits_on() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry())
     # The wall clock lost ten seconds without notice.
     clock.machine.at = Moment(clock.machine.at.now, clock.machine.at.wall - 10)
@@ -230,7 +228,7 @@ def test_another_time_zone_counts_from_the_moment_it_is_set() -> None:
     assert clock.runs(UTC) == ["Mon 02.06. 06:00:00"]
 
 
-def test_the_engine_notifies_the_schedule_when_the_clock_was_set() -> None:
+def test_engine_notifies_the_schedule_when_the_clock_was_set() -> None:
     bench = Bench({"schedule.0": entry(HOUR)})
     bench.engine.clock_changed(Moment(bench.now, START_WALL + HOUR - 10))
     assert bench.due_in() == 10
@@ -239,14 +237,14 @@ def test_the_engine_notifies_the_schedule_when_the_clock_was_set() -> None:
 # Saving, starting, explaining
 
 
-def test_an_entry_saved_at_its_very_time_waits_for_the_next_one() -> None:
+def test_entry_saved_at_its_very_time_waits_for_the_next_one() -> None:
     clock = Clockwork(at("2025-06-02 06:00"))
     clock.edit(entry())
     clock.pass_time(HOUR)
     assert clock.runs() == []
 
 
-def test_an_edited_entry_is_rescheduled_and_the_others_keep_their_times() -> None:
+def test_edited_entry_is_rescheduled_and_the_others_keep_their_times() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry(), entry(7 * HOUR))
     clock.edit(entry(8 * HOUR), entry(7 * HOUR))
     clock.pass_time(5 * HOUR)
@@ -257,7 +255,7 @@ def test_an_edited_entry_is_rescheduled_and_the_others_keep_their_times() -> Non
     ]
 
 
-def test_a_disabled_or_removed_entry_does_not_run() -> None:
+def test_disabled_or_removed_entry_does_not_run() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry(), entry())
     clock.edit(entry(active=False), None)
     assert clock.machine.timers.next_due is None
@@ -277,7 +275,7 @@ def test_explanations_have_the_last_and_the_next_run_of_every_entry() -> None:
 
 @for_each("target", ["OUT5", "PWM3", "EVENT8"])
 @for_each(("value", "results"), [(0, [0, 0]), (1, [1, 1]), (2, [1, 0])])
-def test_the_value_sets_or_reverses(target: str, value: int, results: list[int]) -> None:
+def test_value_sets_or_reverses(target: str, value: int, results: list[int]) -> None:
     bench = Bench({"schedule.0": entry(HOUR, action=target, value=value, name="lamp")})
     bench.set(output_flags__lock=True)
     seen = []
@@ -289,13 +287,13 @@ def test_the_value_sets_or_reverses(target: str, value: int, results: list[int])
         assert f"schedule lamp: {target} on" in bench.history()
 
 
-def test_an_unnamed_entry_is_named_by_its_number() -> None:
+def test_unnamed_entry_is_named_by_its_number() -> None:
     bench = Bench({"schedule.7": entry(HOUR)})
     bench.wait(DAY)
     assert bench.history()[-1] == "schedule 8: OUT0 on"
 
 
-def test_an_entry_that_restarts_the_controller_does_so_once() -> None:
+def test_entry_that_restarts_the_controller_does_so_once() -> None:
     bench = Bench({"schedule.0": entry(HOUR, action="RESTART")})
     bench.wait(HOUR)
     assert bench.effects(RestartController) == [RestartController()]

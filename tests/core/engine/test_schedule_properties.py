@@ -137,7 +137,7 @@ STEPS = st.lists(
 
 @examples(200)
 @given(st.sampled_from([DAYS_IN_MARCH, DAYS_IN_OCTOBER]), st.data())
-def test_the_schedule_runs_what_a_look_at_the_clock_every_minute_runs(
+def test_schedule_runs_what_a_look_at_the_clock_every_minute_runs(
     days: list[str], data: st.DataObject
 ) -> None:
     entries = data.draw(st.lists(entries_near(days), min_size=1, max_size=4))

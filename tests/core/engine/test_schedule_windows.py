@@ -32,7 +32,7 @@ def bench_with(
     return Bench({"schedule": schedule, "rules": rules, **settings})
 
 
-def test_a_window_is_open_after_a_start_in_the_middle_of_it() -> None:
+def test_window_is_open_after_a_start_in_the_middle_of_it() -> None:
     bench = bench_with(*night())
     # The controller starts on Monday at midnight; Sunday's night does not count.
     assert bench.values["EVENT3"] == 0
@@ -124,7 +124,7 @@ def test_weekday_entries_of_a_variable_act_only_at_their_time(
     assert bench.values["EVENT3"] == 1, "entries that are deleted leave it"
 
 
-def test_the_course_of_a_window_begins_with_what_it_is() -> None:
+def test_course_of_a_window_begins_with_what_it_is() -> None:
     bench = bench_with(*night())
     edges = windows_of(bench.settings)["EVENT3"]
     first = START_WALL + 23 * HOUR

@@ -11,7 +11,7 @@ from tests.cases import for_each
     [(0, "SDM120", False), (1, "OFF", False), (1, "SDM120", True), (4, "OFF", True)],
     ids=["no slot", "empty slot", "slot with a module", "thermometers need no module"],
 )
-def test_a_mapped_reading_is_set_up_where_its_slot_measures(
+def test_mapped_reading_is_set_up_where_its_slot_measures(
     slot: int, module: str, measured: bool
 ) -> None:
     mapped = with_value(defaults(NEWEST), "modbus_mapping.2.slot", slot)

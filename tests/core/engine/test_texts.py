@@ -34,12 +34,12 @@ VALUES: dict[str, Any] = {"T1": 26.34, "VCC": 12.0, "OUT0": 1, "DS1": None, "m30
         ("%0181", "--"),
     ],
 )
-def test_a_code_becomes_the_value_with_that_many_decimals(text: str, shown: str) -> None:
+def test_code_becomes_the_value_with_that_many_decimals(text: str, shown: str) -> None:
     assert render(text, VALUES, NEWEST) == shown
 
 
 @pytest.mark.parametrize(("value", "shown"), [(-0.04, "0.0"), (-0.0, "0.0"), (-0.06, "-0.1")])
-def test_a_value_that_rounds_to_zero_has_no_sign(value: float, shown: str) -> None:
+def test_value_that_rounds_to_zero_has_no_sign(value: float, shown: str) -> None:
     assert render("%0141", {"T1": value}, NEWEST) == shown
 
 
@@ -60,7 +60,7 @@ def test_older_versions_have_numbers_of_two_digits(profile: Profile) -> None:
     assert render("%991", VALUES, profile) == "%991"
 
 
-def test_a_doubled_marker_leaves_single_percent_signs_alone() -> None:
+def test_doubled_marker_leaves_single_percent_signs_alone() -> None:
     assert render("a%20b%0141=%%0141", VALUES, NEWEST, "%%") == "a%20b%0141=26.3"
 
 
@@ -86,7 +86,7 @@ def test_every_code_is_replaced_and_everything_else_is_left(pieces: list[tuple[s
 
 
 @given(st.sampled_from(LABELS), st.floats(-1e9, 1e9), st.integers(0, 9))
-def test_a_shown_value_reads_back_as_the_value(label: str, value: float, decimals: int) -> None:
+def test_shown_value_reads_back_as_the_value(label: str, value: float, decimals: int) -> None:
     text = render(f"%{CODED.index(label):03}{decimals}", {label: value}, NEWEST)
     if label in DIGITAL:
         assert int(text) == int(value)
@@ -129,13 +129,13 @@ def test_codes_in_an_address_and_a_body_are_replaced() -> None:
     assert messages(bench) == [("example.org/31.0", '{"t": 31.0}')]
 
 
-def test_a_doubled_marker_is_an_option_of_addresses() -> None:
+def test_doubled_marker_is_an_option_of_addresses() -> None:
     bench = alarm("HTTP1", http__0__url="example.org/%0181/%%0181", http_double_percent=True)
     bench.sense(DS1=31.0)
     assert messages(bench) == [("example.org/%0181/31.0", "")]
 
 
-def test_an_sms_is_never_longer_than_160_letters() -> None:
+def test_sms_is_never_longer_than_160_letters() -> None:
     bench = alarm("SMS1", gsm__sms__0__on_text="%0189" * 32)
     bench.sense(DS1=31.0)
     ((text, _),) = messages(bench)

@@ -9,7 +9,7 @@ from leverframe.testing import LoopTwin
 AT_SEVEN = "timezone=Europe%2FWarsaw"
 
 
-async def test_the_schedule_goes_by_the_zone_as_soon_as_it_is_chosen() -> None:
+async def test_schedule_goes_by_the_zone_as_soon_as_it_is_chosen() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/post.cgi?sched_save", "POST", b"&s0=Dawn*5*1*25200*0*127*1&&")
     before = (await twin.json("/api/state"))["schedule"][0]["next_run"]
@@ -22,7 +22,7 @@ async def test_the_schedule_goes_by_the_zone_as_soon_as_it_is_chosen() -> None:
     await twin.controller.stop()
 
 
-async def test_the_state_shows_the_time_zone_of_the_controller() -> None:
+async def test_state_shows_the_time_zone_of_the_controller() -> None:
     twin = await LoopTwin.start(timezone=ZoneInfo("Asia/Kolkata"))
 
     async def read_zone() -> str:
@@ -36,7 +36,7 @@ async def test_the_state_shows_the_time_zone_of_the_controller() -> None:
     await twin.controller.stop()
 
 
-async def test_a_zone_that_the_machine_does_not_know_is_refused_and_changes_nothing() -> None:
+async def test_zone_that_the_machine_does_not_know_is_refused_and_changes_nothing() -> None:
     twin = await LoopTwin.start()
     for name in ("Europe%2FNowhere", "Europe", "..%2Fpasswd"):
         await twin.refused(f"/stm.cgi?timezone={name}", 400)
@@ -44,6 +44,6 @@ async def test_a_zone_that_the_machine_does_not_know_is_refused_and_changes_noth
     await twin.controller.stop()
 
 
-def test_a_stored_zone_that_is_unknown_here_is_none() -> None:
+def test_stored_zone_that_is_unknown_here_is_none() -> None:
     assert zone_named("Europe/Nowhere") is None
     assert zone_named("UTC") is not None

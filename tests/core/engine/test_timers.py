@@ -42,7 +42,7 @@ def test_keys_of_one_instant_come_in_the_order_they_were_set() -> None:
     assert drain(timers, 5.0) == [C, A, B]
 
 
-def test_a_key_is_due_at_its_deadline_and_not_before() -> None:
+def test_key_is_due_at_its_deadline_and_not_before() -> None:
     timers = Timers()
     timers.set(A, 5.0)
     assert drain(timers, 4.999999) == []
@@ -61,7 +61,7 @@ def test_setting_a_key_again_moves_its_deadline() -> None:
     assert drain(timers, 8.0) == [A]
 
 
-def test_a_cancelled_key_never_comes_due() -> None:
+def test_cancelled_key_never_comes_due() -> None:
     timers = Timers()
     timers.set(A, 5.0)
     timers.cancel(A)

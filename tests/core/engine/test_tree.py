@@ -96,7 +96,7 @@ def through_json(stored: dict[str, Any]) -> dict[str, Any]:
 
 @examples(60)
 @given(trees, st.data())
-def test_a_value_that_was_set_is_read_back_and_nothing_else_changed(
+def test_value_that_was_set_is_read_back_and_nothing_else_changed(
     tree: Settings, data: st.DataObject
 ) -> None:
     before = dict(leaves(tree))
@@ -116,7 +116,7 @@ def test_setting_the_value_that_is_there_gives_the_very_same_tree(
     assert with_value(tree, path, value) is tree
 
 
-def test_a_change_shares_every_untouched_branch() -> None:
+def test_change_shares_every_untouched_branch() -> None:
     old = defaults(NEWEST)
     new = with_value(old, "outputs.3.name", "Pump")
     assert new.outputs[3].name == "Pump"
@@ -128,7 +128,7 @@ def test_a_change_shares_every_untouched_branch() -> None:
     )
 
 
-def test_a_number_of_another_kind_is_a_change() -> None:
+def test_number_of_another_kind_is_a_change() -> None:
     tree = defaults(NEWEST)
     assert with_value(tree, "pid.target", 0) is not tree
     assert with_value(tree, "output_flags.lock", 0) is not tree
@@ -142,7 +142,7 @@ def test_branches_can_be_read_and_set_whole() -> None:
 
 
 @for_each("path", ["nothing", "outputs.6.name", "outputs.0.colour", "rules.0.mode"])
-def test_a_path_that_does_not_exist_is_an_error(path: str) -> None:
+def test_path_that_does_not_exist_is_an_error(path: str) -> None:
     with pytest.raises((AttributeError, IndexError)):
         with_value(defaults(NEWEST), path, 1)
 
@@ -152,7 +152,7 @@ def test_a_path_that_does_not_exist_is_an_error(path: str) -> None:
 
 @examples(60)
 @given(pairs)
-def test_the_difference_applied_to_the_old_leaves_gives_the_new(
+def test_difference_applied_to_the_old_leaves_gives_the_new(
     pair: tuple[Settings, Settings],
 ) -> None:
     old, new = pair
@@ -168,13 +168,13 @@ def test_the_difference_applied_to_the_old_leaves_gives_the_new(
     assert settings_from_leaves(profile_of(new), through_json(stored)) == (new, [])
 
 
-def test_the_difference_of_equal_trees_is_nothing() -> None:
+def test_difference_of_equal_trees_is_nothing() -> None:
     assert list(difference(defaults(NEWEST), defaults(NEWEST))) == []
     assert list(difference(Settings(), Settings())) == []
     assert list(difference(None, None)) == []
 
 
-def test_a_removed_entry_is_reported_leaf_by_leaf() -> None:
+def test_removed_entry_is_reported_leaf_by_leaf() -> None:
     one = with_value(defaults(NEWEST), "rules", (Rule(), Rule(source="DS1")))
     gone = list(difference(one, with_value(one, "rules", (Rule(),))))
     assert [path for path, _, _ in gone] == [f"rules.1.{name}" for name in Rule.__struct_fields__]
@@ -215,7 +215,7 @@ def test_leaves_without_a_place_are_reported_and_left_out() -> None:
     assert settings_from_leaves(NEWEST, strange) == (defaults(NEWEST), list(strange))
 
 
-def test_the_profile_is_the_one_given_not_the_one_stored() -> None:
+def test_profile_is_the_one_given_not_the_one_stored() -> None:
     tree, _ = settings_from_leaves(NEWEST, {"profile.hw": "3.0", "profile.sw": "1.36"})
     assert (tree.profile.hw, tree.profile.sw) == ("3.9", "1.75")
 
@@ -230,7 +230,7 @@ def test_lists_that_grew_with_the_version_keep_the_places_in_common() -> None:
 
 
 @pytest.mark.parametrize("path", ["variables.bits", "pwm_frequency", "email.on_texts"])
-def test_a_list_of_the_wrong_length_cannot_get_into_the_tree(path: str) -> None:
+def test_list_of_the_wrong_length_cannot_get_into_the_tree(path: str) -> None:
     usual = value_at(defaults(NEWEST), path)
     for wrong in ([], [*usual, *usual]):
         tree, _ = settings_from_leaves(NEWEST, {path: wrong})
@@ -250,7 +250,7 @@ def test_a_list_of_the_wrong_length_cannot_get_into_the_tree(path: str) -> None:
         ("rules.0.reference", None),
     ],
 )
-def test_a_stored_value_of_the_wrong_kind_is_refused(path: str, value: object) -> None:
+def test_stored_value_of_the_wrong_kind_is_refused(path: str, value: object) -> None:
     with pytest.raises(UnfitSettings, match="cannot be read"):
         settings_from_leaves(NEWEST, {path: value})
 
@@ -348,7 +348,7 @@ def test_each_custom_device_has_thirty_readings() -> None:
     assert [len(device.readings) for device in defaults(NEWEST).modbus_devices] == [30] * 5
 
 
-def test_the_secret_leaves_of_a_tree_are_all_found() -> None:
+def test_secret_leaves_of_a_tree_are_all_found() -> None:
     settings = with_value(defaults(Profile()), "access.users.3", ControlUser("panel"))
     assert set(secret_paths(settings)) == {path for path, _ in leaves(settings) if is_secret(path)}
     assert "access.users.3.password" in set(secret_paths(settings))

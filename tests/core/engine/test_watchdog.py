@@ -74,25 +74,25 @@ def test_six_entries_are_off_from_the_factory() -> None:
     assert bench.due_in() is None
 
 
-def test_an_entry_without_a_host_is_off() -> None:
+def test_entry_without_a_host_is_off() -> None:
     bench = bench_with(entry(host=""))
     assert (state(bench)[0], bench.due_in()) == ("off", None)
 
 
-def test_the_first_ping_comes_after_the_delay_and_then_one_every_interval() -> None:
+def test_first_ping_comes_after_the_delay_and_then_one_every_interval() -> None:
     bench = bench_with(entry())
     assert state(bench) == ("waiting", 0, 0)
     assert ping_times(bench, 30, answered=True) == [5, 15, 25]
     assert state(bench) == ("running", 0, 0)
 
 
-def test_a_ping_names_entry_host_and_timeout() -> None:
+def test_ping_names_entry_host_and_timeout() -> None:
     bench = bench_with(WatchdogEntry(), entry(timeout=4))
     bench.wait(5)
     assert bench.effects() == [PingHost(1, HOST, 4.0)]
 
 
-def test_a_later_enabled_entry_waits_its_delay_from_then() -> None:
+def test_later_enabled_entry_waits_its_delay_from_then() -> None:
     bench = bench_with(entry(enabled=False))
     bench.wait(100)
     bench.set(watchdog__0__enabled=True)
@@ -108,7 +108,7 @@ def test_no_answer_within_the_timeout_is_a_failure() -> None:
     assert bench.engine.watchdog.explain()[0].last_answer == "timed out"
 
 
-def test_a_reported_failure_counts_immediately() -> None:
+def test_reported_failure_counts_immediately() -> None:
     bench = bench_with(entry())
     bench.wait(5)
     answer(bench, None)
@@ -116,14 +116,14 @@ def test_a_reported_failure_counts_immediately() -> None:
     assert bench.due_in() == 10
 
 
-def test_an_answer_slower_than_the_timeout_is_a_failure() -> None:
+def test_answer_slower_than_the_timeout_is_a_failure() -> None:
     bench = bench_with(entry())
     bench.wait(5)
     answer(bench, 2001.0)
     assert state(bench) == ("running", 1, 0)
 
 
-def test_an_answer_after_the_timeout_is_ignored() -> None:
+def test_answer_after_the_timeout_is_ignored() -> None:
     bench = bench_with(entry())
     bench.wait(5 + 2)
     answer(bench)
@@ -131,7 +131,7 @@ def test_an_answer_after_the_timeout_is_ignored() -> None:
     assert bench.engine.watchdog.explain()[0].last_answer == "timed out"
 
 
-def test_a_second_answer_to_one_ping_is_ignored() -> None:
+def test_second_answer_to_one_ping_is_ignored() -> None:
     bench = bench_with(entry())
     bench.wait(5)
     answer(bench)
@@ -139,14 +139,14 @@ def test_a_second_answer_to_one_ping_is_ignored() -> None:
     assert state(bench) == ("running", 0, 0)
 
 
-def test_an_unexpected_answer_is_ignored() -> None:
+def test_unexpected_answer_is_ignored() -> None:
     bench = bench_with(entry(enabled=False))
     answer(bench)
     answer(bench, None)
     assert state(bench) == ("off", 0, 0)
 
 
-def test_a_success_resets_the_failures() -> None:
+def test_success_resets_the_failures() -> None:
     bench = bench_with(entry())
     bench.wait(5 + 2)
     bench.wait(8)
@@ -169,7 +169,7 @@ def test_failures_in_a_row_put_the_output_into_the_opposite_state_and_back(on: b
     assert state(bench) == ("waiting", 0, 1)
 
 
-def test_a_pwm_output_can_be_restarted() -> None:
+def test_pwm_output_can_be_restarted() -> None:
     bench = bench_with(entry(output="PWM3"))
     let_fail(bench)
     assert bench.values["PWM3"] == 1
@@ -177,7 +177,7 @@ def test_a_pwm_output_can_be_restarted() -> None:
     assert bench.values["PWM3"] == 0
 
 
-def test_the_output_returns_to_its_old_state_after_a_restart() -> None:
+def test_output_returns_to_its_old_state_after_a_restart() -> None:
     bench = bench_with(entry())
     let_fail(bench)
     bench.reverse("OUT0")
@@ -185,7 +185,7 @@ def test_the_output_returns_to_its_old_state_after_a_restart() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_the_watchdog_acts_also_while_outputs_are_locked() -> None:
+def test_watchdog_acts_also_while_outputs_are_locked() -> None:
     bench = bench_with(entry())
     bench.set(output_flags__lock=True)
     let_fail(bench)
@@ -198,7 +198,7 @@ def test_pings_begin_again_after_the_wait() -> None:
 
 
 @pytest.mark.parametrize("email", [True, False])
-def test_an_email_goes_out_when_the_entry_says_so(email: bool) -> None:
+def test_email_goes_out_when_the_entry_says_so(email: bool) -> None:
     bench = bench_with(WatchdogEntry(), entry(email=email))
     bench.wait(5 + 10 + 2)
     expected = [Notify("email", 1, True, "watchdog 2", "OUT0", 0)] if email else []
@@ -213,7 +213,7 @@ def test_watchdog_stops_after_the_allowed_number_of_restarts() -> None:
     assert bench.history()[-1] == f"watchdog 1: gives up on {HOST} after 2 restarts"
 
 
-def test_a_success_does_not_reset_the_restarts() -> None:
+def test_success_does_not_reset_the_restarts() -> None:
     bench = bench_with(entry(limit=1))
     let_fail(bench)
     bench.wait(3 + 30)
@@ -223,13 +223,13 @@ def test_a_success_does_not_reset_the_restarts() -> None:
     assert state(bench)[0] == "given up"
 
 
-def test_a_limit_of_zero_never_gives_up() -> None:
+def test_limit_of_zero_never_gives_up() -> None:
     bench = bench_with(entry(limit=0))
     bench.wait(86400)
     assert state(bench)[2] > 1000
 
 
-def test_an_entry_that_gave_up_restarts_when_it_is_enabled_again() -> None:
+def test_entry_that_gave_up_restarts_when_it_is_enabled_again() -> None:
     bench = bench_with(entry(limit=1))
     bench.wait(1000)
     bench.set(watchdog__0__enabled=False)
@@ -238,7 +238,7 @@ def test_an_entry_that_gave_up_restarts_when_it_is_enabled_again() -> None:
     assert state(bench) == ("waiting", 0, 0)
 
 
-def test_an_edited_entry_restarts_and_the_others_are_untouched() -> None:
+def test_edited_entry_restarts_and_the_others_are_untouched() -> None:
     bench = bench_with(entry(), entry(host="other.example", output="OUT1"))
     bench.wait(5 + 2)
     bench.set(watchdog__0__interval=20)
@@ -250,7 +250,7 @@ def test_an_edited_entry_restarts_and_the_others_are_untouched() -> None:
 
 
 @pytest.mark.parametrize("change", [{"enabled": False}, {"host": "x"}, {"output": "OUT1"}])
-def test_an_edit_ends_a_restart_immediately(change: dict[str, object]) -> None:
+def test_edit_ends_a_restart_immediately(change: dict[str, object]) -> None:
     bench = bench_with(entry())
     let_fail(bench)
     assert bench.values["OUT0"] == 0
@@ -290,14 +290,14 @@ def test_entries_of_one_output_do_not_undo_each_others_restart() -> None:
     assert PingHost(1, "other.example", 2.0) in bench.effects()
 
 
-def test_the_restart_of_another_entry_does_not_shorten_a_delay() -> None:
+def test_restart_of_another_entry_does_not_shorten_a_delay() -> None:
     bench = bench_with(entry(), entry(host="other.example", delay=1000))
     let_fail(bench)
     bench.wait(100)
     assert state(bench, 1) == ("waiting", 0, 0)
 
 
-def test_a_timeout_longer_than_the_interval_delays_the_next_ping() -> None:
+def test_timeout_longer_than_the_interval_delays_the_next_ping() -> None:
     bench = bench_with(entry(interval=1, timeout=4))
     assert ping_times(bench, 12, answered=False) == [5, 9]
 
@@ -309,21 +309,21 @@ def test_times_and_limits_of_zero_count_as_one(none_at_all: dict[str, object]) -
     assert 1 < state(bench)[2] < 200
 
 
-def test_a_restart_of_no_length_ends_immediately() -> None:
+def test_restart_of_no_length_ends_immediately() -> None:
     bench = bench_with(entry(length=0))
     bench.wait(5 + 10 + 2)
     drives = [effect for effect in bench.effects() if isinstance(effect, DriveOutput)]
     assert drives == [DriveOutput(0, False), DriveOutput(0, True)]
 
 
-def test_a_restart_of_the_controller_restarts_all_entries() -> None:
+def test_restart_of_the_controller_restarts_all_entries() -> None:
     bench = bench_with(entry())
     bench.wait(100)
     bench.restart()
     assert (state(bench), bench.due_in()) == (("waiting", 0, 0), 5)
 
 
-def test_an_explanation_can_be_sent_as_json() -> None:
+def test_explanation_can_be_sent_as_json() -> None:
     bench = bench_with(entry())
     bench.wait(5)
     answer(bench, 12.5)
@@ -336,7 +336,7 @@ def test_an_explanation_can_be_sent_as_json() -> None:
     }
 
 
-def test_the_journal_records_a_restart() -> None:
+def test_journal_records_a_restart() -> None:
     bench = bench_with(entry())
     let_fail(bench)
     bench.wait(3)
@@ -352,7 +352,7 @@ def test_the_journal_records_a_restart() -> None:
     st.integers(1, 3),
     st.integers(0, 3),
 )
-def test_a_restart_always_ends_and_never_exceeds_the_limit(
+def test_restart_always_ends_and_never_exceeds_the_limit(
     steps: list[tuple[int, float | str | None]], failures: int, limit: int
 ) -> None:
     bench = bench_with(entry(failures=failures, limit=limit))

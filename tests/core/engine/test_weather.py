@@ -59,7 +59,7 @@ def test_pressure_of_any_altitude_is_a_number_or_absent(
     assert reduced is None or reduced > 0
 
 
-def test_there_is_a_dew_point_for_the_least_moisture() -> None:
+def test_dew_point_exists_for_the_least_moisture() -> None:
     dew = dew_point(20.0, 5e-324)
     assert dew is not None
     assert dew < -200

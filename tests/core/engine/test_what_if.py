@@ -33,7 +33,7 @@ def lines(result: WhatIf) -> list[str]:
     return [f"{sign[x.only]}{x.time - START_WALL:g} {x.cause}: {x.text}" for x in result.differing]
 
 
-def test_a_switch_with_a_return_time_is_two_entries_more() -> None:
+def test_switch_with_a_return_time_is_two_entries_more() -> None:
     result = try_changes(Bench({"outputs.0.return_time": 60}), Switch("OUT0", ON))
     assert lines(result) == ["+0 what-if: OUT0 on", "+60 timer return time: OUT0 off"]
     entries = [one.entry for one in result.differing if one.entry]
@@ -54,7 +54,7 @@ def test_output_that_is_already_on_counts_as_on() -> None:
     assert result.with_["OUT3"].on_s == 60
 
 
-def test_the_engine_that_is_tried_stays_as_it_is() -> None:
+def test_engine_that_is_tried_stays_as_it_is() -> None:
     bench = Bench()
     before = (dict(bench.values), bench.history(), bench.due_in())
     try_changes(bench, Switch("OUT0", ON), set={"outputs__1__periodic": True})
@@ -99,7 +99,7 @@ def test_plants_close_the_loop(hours: int) -> None:
     assert result.without["OUT0"].on_s > 1.3 * result.with_["OUT0"].on_s > hours * HOUR / 24
 
 
-def test_a_pwm_output_heats_a_plant_too() -> None:
+def test_pwm_output_heats_a_plant_too() -> None:
     bench = Bench({"pwm.0.duty": 50})
     room = "room*heater:PWM0*reading:DS1*outside:5*power:40*time_constant:10m*start:5"
 
@@ -123,7 +123,7 @@ def test_trial_includes_messages_pings_restarts_and_the_clock() -> None:
     assert not any("OUT5" in line for line in lines(result))
 
 
-def test_the_schedule_runs_on_the_days_to_come() -> None:
+def test_schedule_runs_on_the_days_to_come() -> None:
     bench = Bench()
     entry = ScheduleEntry(action="OUT2", value=1, time=6 * 3600, days=("Tue",), active=True)
     result = try_changes(bench, set={"schedule__0": entry}, for_s=48 * HOUR)

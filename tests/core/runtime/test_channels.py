@@ -149,7 +149,7 @@ def test_every_channel_has_a_trial() -> None:
 
 
 @for_each(("channel", "place"), [(x, place) for x in CHANNELS for place in _places()])
-async def test_a_controller_of_a_node_reaches_nothing_of_its_machine(
+async def test_controller_of_a_node_reaches_nothing_of_its_machine(
     channel: str, place: tuple[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)

@@ -78,7 +78,7 @@ def test_many_small_requests_count_with_what_they_take_besides() -> None:
     assert taken * BESIDES_S < (loop.now - began) * PART + BURST_S + BESIDES_S
 
 
-def test_a_flood_of_before_is_soon_forgiven() -> None:
+def test_flood_of_before_is_soon_forgiven() -> None:
     loop, flooded, neighbour = Loop(), LoopShare(), LoopShare()
     for _ in range(10_000):
         loop.ask(flooded)
@@ -88,7 +88,7 @@ def test_a_flood_of_before_is_soon_forgiven() -> None:
     assert loop.ask(flooded)
 
 
-def test_when_the_others_are_silent_again_nothing_waits() -> None:
+def test_nothing_waits_when_the_others_are_silent_again() -> None:
     loop, flooded, neighbour = Loop(), LoopShare(), LoopShare()
     loop.ask(neighbour)
     while loop.ask(flooded):
@@ -97,7 +97,7 @@ def test_when_the_others_are_silent_again_nothing_waits() -> None:
     assert all(loop.ask(flooded) for _ in range(1000))
 
 
-async def test_those_that_wait_are_answered_in_their_order() -> None:
+async def test_waiting_requests_are_answered_in_their_order() -> None:
     shares, flooded, neighbour = LoopShares(), LoopShare(), LoopShare()
     order: list[str] = []
 
@@ -182,7 +182,7 @@ class Rounds:
             self.worked[-1] += part_s
 
 
-async def test_a_round_of_the_loop_has_one_slice_of_all_long_work() -> None:
+async def test_round_of_the_loop_has_one_slice_of_all_long_work() -> None:
     rounds = Rounds()
     counting = asyncio.ensure_future(rounds.count())
     part_s = SLICE_S / 10
@@ -222,7 +222,7 @@ async def test_items_of_long_work_keep_their_order() -> None:
     assert [item async for item in in_turns(range(5))] == [0, 1, 2, 3, 4]
 
 
-async def test_others_have_the_loop_for_a_moment_after_a_part_that_took_long() -> None:
+async def test_loop_serves_others_after_a_part_that_took_long() -> None:
     rounds = Rounds()
     loop, begins = asyncio.get_running_loop(), []
     for _ in range(3):

@@ -75,7 +75,7 @@ def _addresses() -> list[str]:
 
 
 @for_each("address", _addresses())
-async def test_a_connection_of_a_controller_is_recognised_where_it_arrives(address: str) -> None:
+async def test_connection_of_a_controller_is_recognised_where_it_arrives(address: str) -> None:
     async with server_at(address) as (port, peers):
         connected = await connect_socket(address, port)
         assert await asyncio.wait_for(peers.get(), PATIENCE_S) == OWN_PEER
@@ -88,7 +88,7 @@ async def test_other_connections_of_this_machine_are_not_taken_for_it() -> None:
             assert await asyncio.wait_for(peers.get(), PATIENCE_S) == "127.0.0.1"
 
 
-async def test_a_port_is_forgotten_with_its_connection() -> None:
+async def test_port_is_forgotten_with_its_connection() -> None:
     async with server_at("127.0.0.1") as (port, peers):
         connected = await connect_socket("127.0.0.1", port)
         own = connected.getsockname()[1]
@@ -141,7 +141,7 @@ async def two_controllers(**keys: Any) -> AsyncIterator[LoopNode]:
         yield node
 
 
-async def test_a_controller_reads_but_never_writes_another_by_modbus() -> None:
+async def test_controller_reads_but_never_writes_another_by_modbus() -> None:
     async with two_controllers(modbus_writers=("0.0.0.0/0", "127.0.0.0/8")) as node:
         first, second = node.member("gh-1"), node.member("gh-2")
         await carry_out(second, "modbuson=1")
@@ -186,7 +186,7 @@ async def _answer_to_http(node: LoopNode, url: str) -> str:
         "127.0.0.1:{port}/metrics",
     ],
 )
-async def test_an_open_node_is_not_open_to_its_own_controllers(target: str) -> None:
+async def test_open_node_is_not_open_to_its_own_controllers(target: str) -> None:
     async with two_controllers() as node:
         url = "http://" + target.format(port=node.node.door.port)
         assert "401" in await _answer_to_http(node, url)
@@ -197,7 +197,7 @@ async def test_an_open_node_is_not_open_to_its_own_controllers(target: str) -> N
         assert (await ask_once(address, int(port), f"/{path}", host)).status == 200
 
 
-async def test_a_controller_alone_may_ask_itself() -> None:
+async def test_controller_alone_may_ask_itself() -> None:
     async with open_controller(Targets(allow_local=True)) as (controller, port):
         url = f"http://127.0.0.1:{port}/outs.cgi?out0=1"
         await perform(controller, f"http1={quote(url, safe='')}")
@@ -220,4 +220,4 @@ async def open_controller(targets: Targets) -> AsyncIterator[tuple[Controller, i
 
 def test_connections_of_uvloop_are_recognised_and_forgotten_too() -> None:
     uvloop = pytest.importorskip("uvloop")
-    uvloop.run(test_a_port_is_forgotten_with_its_connection())
+    uvloop.run(test_port_is_forgotten_with_its_connection())

@@ -65,7 +65,7 @@ async def test_no_tenant_takes_the_last_place() -> None:
     await finish(other, *of_one)
 
 
-async def test_a_free_place_goes_to_the_tenant_with_the_fewest() -> None:
+async def test_free_place_goes_to_the_tenant_with_the_fewest() -> None:
     places = WorkPlaces(2, PATIENCE_S)
     first = Worker(places, "a0", "a")
     second = Worker(places, "b0", "b")
@@ -90,7 +90,7 @@ async def test_work_that_waits_too_long_is_refused_with_a_time_to_retry() -> Non
     await finish(first)
 
 
-async def test_the_lines_of_a_controller_and_of_a_tenant_are_bounded() -> None:
+async def test_lines_of_a_controller_and_of_a_tenant_are_bounded() -> None:
     places = WorkPlaces(2, PATIENCE_S)
     workers = [Worker(places, "a", "t") for _ in range(1 + MAX_WAITING_OF_OWNER)]
     await settle()
@@ -120,7 +120,7 @@ async def test_leaving_the_queue_gives_the_place_to_the_next() -> None:
     assert not places.running
 
 
-def test_there_are_two_to_four_places() -> None:
+def test_places_are_two_to_four() -> None:
     assert 2 <= usual_places() <= 4
 
 

@@ -49,7 +49,7 @@ async def wait_for_process(path: Path) -> int:
     return int(await asyncio.to_thread(path.read_text))
 
 
-async def test_the_result_of_a_function_comes_back() -> None:
+async def test_result_of_a_function_comes_back() -> None:
     assert await run_bounded(functions.join_texts, "a", "b", budget=USUAL) == b"a,b"
     assert await run_bounded(functions.print_much, budget=USUAL) == b"the result"
 
@@ -77,12 +77,12 @@ async def test_fed_input_arrives_piece_by_piece() -> None:
     assert found == b"n %d" % (5 * MIB)
 
 
-async def test_a_function_that_ignores_what_it_is_fed_still_answers() -> None:
+async def test_function_that_ignores_what_it_is_fed_still_answers() -> None:
     found = await run_bounded(functions.ignore_pieces, budget=USUAL, fed=pieces(5))
     assert len(found) == 1_000_000
 
 
-async def test_a_feed_that_fails_ends_the_process_with_its_error() -> None:
+async def test_feed_that_fails_ends_the_process_with_its_error() -> None:
     async def failing() -> AsyncIterator[bytes]:
         yield b"one"
         raise LookupError("no more")
@@ -91,12 +91,12 @@ async def test_a_feed_that_fails_ends_the_process_with_its_error() -> None:
         await run_bounded(functions.count_pieces, "n", budget=USUAL, fed=failing())
 
 
-async def test_a_refusal_comes_back_as_its_sentence() -> None:
+async def test_refusal_comes_back_as_its_sentence() -> None:
     with pytest.raises(WorkRefused, match="Line 3 is no TOML\\."):
         await run_bounded(functions.refuse, "Line 3 is no TOML.", budget=USUAL)
 
 
-async def test_a_fault_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+async def test_fault_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(WorkFailed) as failure:
         await run_bounded(functions.fail, budget=USUAL)
     assert "secret detail" not in str(failure.value)
@@ -119,7 +119,7 @@ async def test_work_over_its_budget_ends_with_a_sentence(
         await run_bounded(function, *values, budget=budget)
 
 
-async def test_a_process_is_limited_and_leaves_time_to_others() -> None:
+async def test_process_is_limited_and_leaves_time_to_others() -> None:
     found = await run_bounded(functions.report_surroundings, budget=USUAL)
     limits, niceness, has_asyncio, has_current_folder = literal_eval(found.decode())
     assert limits == [USUAL.memory_bytes, USUAL.cpu_s, 0]
@@ -128,7 +128,7 @@ async def test_a_process_is_limited_and_leaves_time_to_others() -> None:
     assert not has_current_folder
 
 
-async def test_a_cancelled_task_ends_its_process(tmp_path: Path) -> None:
+async def test_cancelled_task_ends_its_process(tmp_path: Path) -> None:
     path = tmp_path / "process"
     work = asyncio.create_task(run_bounded(functions.report_and_wait, str(path), budget=USUAL))
     process = await wait_for_process(path)
@@ -148,7 +148,7 @@ asyncio.run(run_bounded(report_and_wait, sys.argv[1], budget=WorkBudget(3600.0))
 """
 
 
-async def test_a_killed_parent_leaves_no_process_behind(tmp_path: Path) -> None:
+async def test_killed_parent_leaves_no_process_behind(tmp_path: Path) -> None:
     path = tmp_path / "process"
     project = Path(__file__).parents[3]
     parent = await asyncio.create_subprocess_exec(
@@ -161,7 +161,7 @@ async def test_a_killed_parent_leaves_no_process_behind(tmp_path: Path) -> None:
     await until(lambda: not is_alive(process))
 
 
-async def test_a_program_without_free_descriptors_answers_with_a_sentence() -> None:
+async def test_program_without_free_descriptors_answers_with_a_sentence() -> None:
     # What the loop needs for children is there before they run out.
     await run_bounded(functions.join_texts, budget=USUAL)
     _, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)

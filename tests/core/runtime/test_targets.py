@@ -47,7 +47,7 @@ def test_this_machine_its_link_and_metadata_are_forbidden(address: str) -> None:
     "address",
     ["192.168.1.2", "10.0.0.1", "172.16.0.9", "93.184.216.34", "fd12:3456::1", "2606:2800::1"],
 )
-def test_the_local_network_and_the_rest_of_the_world_are_not(address: str) -> None:
+def test_local_network_and_the_rest_of_the_world_are_not(address: str) -> None:
     assert forbidden(ip_address(address)) is None
 
 
@@ -74,7 +74,7 @@ def test_channels_of_a_node_reach_other_machines_only(channel: str) -> None:
 
 
 @for_each("channel", list(CHANNELS))
-def test_a_controller_alone_reaches_services_beside_it_but_not_by_http(channel: str) -> None:
+def test_controller_alone_reaches_services_beside_it_but_not_by_http(channel: str) -> None:
     way_out = Targets().channel(channel)
     for address in (*THIS_MACHINE, *LINK_LOCAL):
         if channel in TO_NEIGHBOURS:
@@ -88,19 +88,19 @@ def test_a_controller_alone_reaches_services_beside_it_but_not_by_http(channel: 
 
 
 @for_each("channel", list(CHANNELS))
-def test_the_operator_can_allow_every_target(channel: str) -> None:
+def test_operator_can_allow_every_target(channel: str) -> None:
     for targets in (Targets(allow_local=True), Targets(allow_local=True, in_node=True)):
         assert targets.channel(channel).extent is Extent.ANYWHERE
 
 
-async def test_a_name_is_refused_for_the_address_that_it_leads_to() -> None:
+async def test_name_is_refused_for_the_address_that_it_leads_to() -> None:
     way_out = Targets(in_node=True).channel("modbus")
     for name in ("localhost", "127.1", "0x7f.1", "2130706433"):
         with pytest.raises(ForbiddenTarget, match=f"{name} is an address of this machine"):
             await way_out.connect(name, 502)
 
 
-async def test_a_name_that_cannot_be_one_is_not_found() -> None:
+async def test_name_that_cannot_be_one_is_not_found() -> None:
     for name in ("no..name", "x" * 70 + ".example"):
         with pytest.raises(socket.gaierror, match="not a valid host name"):
             await Targets().channel("modbus").connect(name, 502)

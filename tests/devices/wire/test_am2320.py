@@ -16,11 +16,11 @@ def answer(humidity: int, temperature: int) -> bytes:
     return body + crc16(body).to_bytes(2, "little")
 
 
-def test_the_example_of_the_data_sheet() -> None:
+def test_example_of_the_data_sheet() -> None:
     assert decode_am2320_answer(EXAMPLE) == (25.0, 50.0)
 
 
-def test_the_highest_bit_is_the_sign() -> None:
+def test_highest_bit_is_the_sign() -> None:
     assert decode_am2320_answer(answer(655, 0x8000 | 101)) == (-10.1, 65.5)
 
 
@@ -31,7 +31,7 @@ def test_every_value_comes_back(humidity: int, temperature: int) -> None:
 
 
 @for_each("bit", range(len(EXAMPLE) * 8))
-def test_a_flipped_bit_is_no_reading(bit: int) -> None:
+def test_flipped_bit_is_no_reading(bit: int) -> None:
     damaged = bytearray(EXAMPLE)
     damaged[bit // 8] ^= 1 << bit % 8
     assert decode_am2320_answer(bytes(damaged)) is None

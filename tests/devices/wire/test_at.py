@@ -32,13 +32,13 @@ def without_echo() -> AtDialogue:
     return dialogue
 
 
-def test_a_command_ends_with_a_carriage_return_and_a_text_with_control_z() -> None:
+def test_command_ends_with_a_carriage_return_and_a_text_with_control_z() -> None:
     dialogue = AtDialogue()
     assert dialogue.ask("AT+CSQ") == b"AT+CSQ\r"
     assert dialogue.text("0011") == b"0011\x1a"
 
 
-def test_an_answer_is_every_line_up_to_the_result() -> None:
+def test_answer_is_every_line_up_to_the_result() -> None:
     assert feed_answer("AT+CSQ", b"AT+CSQ\r\r\n+CSQ: 17,0\r\n\r\nOK\r\n") == [
         AtAnswer(("+CSQ: 17,0",), "OK")
     ]
@@ -55,7 +55,7 @@ def test_an_answer_is_every_line_up_to_the_result() -> None:
         ("NO CARRIER", False),
     ],
 )
-def test_a_result_is_good_or_bad(result: str, good: bool) -> None:
+def test_result_is_good_or_bad(result: str, good: bool) -> None:
     (answer,) = feed_answer("AT+X", f"\r\n{result}\r\n".encode())
     assert isinstance(answer, AtAnswer)
     assert answer.good is good
@@ -71,20 +71,20 @@ def test_unasked_line_is_recognised_in_the_middle_of_an_answer() -> None:
     ]
 
 
-def test_the_state_of_the_sim_card_is_an_answer_only_where_it_was_asked_for() -> None:
+def test_state_of_the_sim_card_is_an_answer_only_where_it_was_asked_for() -> None:
     said = b"\r\n+CPIN: READY\r\n\r\nOK\r\n"
     assert feed_answer("AT+CPIN?", said) == [AtAnswer(("+CPIN: READY",), "OK")]
     assert feed_answer("AT+CSQ", said) == [Unasked("+CPIN: READY"), AtAnswer((), "OK")]
 
 
-def test_an_answer_that_comes_after_it_was_given_up_is_nobodys() -> None:
+def test_answer_that_comes_after_it_was_given_up_is_nobodys() -> None:
     dialogue = AtDialogue()
     dialogue.ask("AT+COPS?")
     dialogue.forget()
     assert dialogue.feed(b"+COPS: 0\r\nOK\r\n") == [Unasked("+COPS: 0"), Unasked("OK")]
 
 
-def test_a_prompt_is_heard_without_a_line_end() -> None:
+def test_prompt_is_heard_without_a_line_end() -> None:
     dialogue = AtDialogue()
     dialogue.ask("AT+CMGS=20")
     assert dialogue.feed(b"AT+CMGS=20\r\r\n>") == []
@@ -95,11 +95,11 @@ def test_a_prompt_is_heard_without_a_line_end() -> None:
 @pytest.mark.parametrize(
     "sign", [b"RDY\r\n", b"NORMAL POWER DOWN\r\n", b"UNDER-VOLTAGE POWER DOWN\r\n"]
 )
-def test_a_modem_that_starts_or_stops_says_so(sign: bytes) -> None:
+def test_modem_that_starts_or_stops_says_so(sign: bytes) -> None:
     assert feed_answer("AT+CSQ", b"\r\n" + sign) == [Restarted()]
 
 
-def test_an_echo_after_it_was_switched_off_means_a_restart() -> None:
+def test_echo_after_it_was_switched_off_means_a_restart() -> None:
     dialogue = without_echo()
     dialogue.ask("AT+CSQ")
     assert dialogue.feed(b"AT+CSQ\r\r\n") == [Restarted()]
@@ -108,7 +108,7 @@ def test_an_echo_after_it_was_switched_off_means_a_restart() -> None:
     assert dialogue.feed(b"AT+CSQ\r\r\nOK\r\n") == [AtAnswer((), "OK")]
 
 
-def test_a_value_behind_its_prefix_is_found() -> None:
+def test_value_behind_its_prefix_is_found() -> None:
     answer = AtAnswer(("noise", "+CREG: 0,1"), "OK")
     assert answer.after("+CREG:") == "0,1"
     assert answer.after("+CSQ:") is None

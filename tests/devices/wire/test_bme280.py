@@ -42,7 +42,7 @@ def whole_number_humidity(raw: int, t_fine: int, h: tuple[int, ...]) -> float:
     return float(min(max(x, 0), 419430400) >> 12) / 1024
 
 
-def test_the_example_of_the_data_sheet() -> None:
+def test_example_of_the_data_sheet() -> None:
     found = decode_bme280_measurement(
         raw_measurement(RAW_TEMPERATURE, RAW_PRESSURE, 0x7000), EXAMPLE
     )

@@ -24,7 +24,7 @@ def calibration(
 EXAMPLE = calibration((67, 141), (-1000, 6400), (164, 286), (-80, 590))
 
 
-def test_the_makers_points_are_on_the_lines() -> None:
+def test_makers_points_are_on_the_lines() -> None:
     lines = decode_hts221_calibration(EXAMPLE)
     assert decode_hts221_measurement(pack("<2h", -1000, -80), lines) == (20.5, 33.5)
     assert decode_hts221_measurement(pack("<2h", 6400, 590), lines) == (35.75, 70.5)
@@ -42,7 +42,7 @@ def test_humidity_stays_within_percent() -> None:
     assert decode_hts221_measurement(pack("<2h", -32768, 0), lines).percent == 0.0
 
 
-def test_a_part_without_calibration_gives_no_reading() -> None:
+def test_part_without_calibration_gives_no_reading() -> None:
     lines = decode_hts221_calibration(bytes(16))
     assert decode_hts221_measurement(pack("<2h", 100, 100), lines) == (None, None)
 

@@ -98,7 +98,7 @@ def test_multiple_writes_are_understood_as_the_peer_writes_them(
 
 @FEW
 @given(ADDRESS, BITS, WORDS)
-def test_the_peer_understands_our_answers(address: int, bits: list[bool], words: list[int]) -> None:
+def test_peer_understands_our_answers(address: int, bits: list[bool], words: list[int]) -> None:
     decode = DecodePDU(False).decode
     read = decode(data_answer(1, pack_bits([int(bit) for bit in bits])))
     assert read is not None
@@ -215,7 +215,7 @@ def test_any_bytes_are_frames_or_no_modbus(pieces: list[bytes]) -> None:
     "head",
     ["0001 0001 0006 01", "0001 0000 0001 01", "0001 0000 0000 01", "0001 0000 00ff 01"],
 )
-def test_a_head_of_another_protocol_or_length_is_no_modbus(head: str) -> None:
+def test_head_of_another_protocol_or_length_is_no_modbus(head: str) -> None:
     frames = TcpFrames()
     frames.feed(bytes.fromhex(head))
     with pytest.raises(NotModbus):

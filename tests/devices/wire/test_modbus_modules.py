@@ -96,7 +96,7 @@ def test_scales_of_readings_are_those_that_the_makers_library_expects() -> None:
     assert len(MODULES["SDM120"].readings) == 14
 
 
-def test_the_low_word_of_a_charge_controller_comes_first() -> None:
+def test_low_word_of_a_charge_controller_comes_first() -> None:
     blocks = blocks_of(MODULES["charge controller (solar)"])
     block = next(block for block in blocks if block.read.address == 0x3100)
     data = b"".join(word.to_bytes(2, "big") for word in (1234, 567, 0x86A0, 0x0001, 0, 0, 0, 0))
@@ -114,7 +114,7 @@ def test_sdm_meters_speak_at_the_bitrate_of_the_setting() -> None:
     assert other.line == SerialParameters(9600)
 
 
-def test_an_empty_slot_has_no_module() -> None:
+def test_empty_slot_has_no_module() -> None:
     assert module_in_slot(NEWEST, 1) is None
 
 
@@ -127,7 +127,7 @@ def test_old_versions_choose_a_meter_as_the_module_of_the_serial_port() -> None:
     assert module.readings == MODULES["SDM72D-M"].readings
 
 
-def test_an_own_device_is_what_the_settings_describe() -> None:
+def test_own_device_is_what_the_settings_describe() -> None:
     readings = list(ModbusDevice().readings)
     readings[4] = ModbusReading("flow", "l/min", 100, 1000, 4, "int32", "word")
     device = ModbusDevice("pump", 19200, "odd", 2, 0.5, tuple(readings))
@@ -139,7 +139,7 @@ def test_an_own_device_is_what_the_settings_describe() -> None:
     assert (module.line, module.delay_s) == (SerialParameters(19200, "odd", 2), 0.5)
 
 
-def test_a_reading_of_an_own_device_is_used_once_it_is_named_or_mapped() -> None:
+def test_reading_of_an_own_device_is_used_once_it_is_named_or_mapped() -> None:
     mapping = (ModbusMapping(2, 7), ModbusMapping(1, 3), *NEWEST.modbus_mapping[2:])
     settings = with_module("custom1", 2, replace(NEWEST, modbus_mapping=mapping))
     module = module_in_slot(settings, 2)
@@ -147,7 +147,7 @@ def test_a_reading_of_an_own_device_is_used_once_it_is_named_or_mapped() -> None
     assert [reading.number for reading in module.readings] == [7]
 
 
-def test_a_limit_of_0_registers_asks_for_one_reading_at_a_time() -> None:
+def test_limit_of_0_registers_asks_for_one_reading_at_a_time() -> None:
     module = Module(
         tuple(ModuleReading(n, f"r{n}", "", n, 3, "int16") for n in range(4)), max_registers=0
     )
@@ -187,7 +187,7 @@ def test_neighbouring_bits_are_read_together_and_distinguished() -> None:
 
 
 @given(st.sampled_from((1, 2)), st.sampled_from(TYPES), st.sampled_from(ENDIANS))
-def test_a_bit_is_0_or_1_whatever_the_type(function: int, type_name: str, endian: str) -> None:
+def test_bit_is_0_or_1_whatever_the_type(function: int, type_name: str, endian: str) -> None:
     reading = ModuleReading(0, "door", "", 12, function, type_name, 1, endian)
     (block,) = blocks_of(Module((reading,)))
     assert block.read.count == 1

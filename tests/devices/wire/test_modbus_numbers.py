@@ -29,14 +29,14 @@ TYPES = (*PEER_TYPES, "float")
 
 
 @for_each("endian", ENDIANS)
-def test_the_four_forms_order_bytes_like_this(endian: str) -> None:
+def test_four_forms_order_bytes_like_this(endian: str) -> None:
     data = bytes.fromhex(ORDERS[endian])
     assert number_in(data, "int32", endian, 1) == 0x0A0B0C0D
     assert in_usual_order(bytes.fromhex("0a0b0c0d"), endian) == data
 
 
 @for_each("endian", ENDIANS)
-def test_in_one_register_only_bytes_can_be_swapped(endian: str) -> None:
+def test_only_bytes_can_be_swapped_in_one_register(endian: str) -> None:
     expected = 0x0201 if "byte" in endian else 0x0102
     assert number_in(b"\x01\x02", "int16", endian, 1) == expected
 
@@ -55,7 +55,7 @@ def test_whole_numbers_are_those_of_the_peer(
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.sampled_from(ENDIANS))
-def test_a_float_is_exactly_the_one_that_was_sent(value: float, endian: str) -> None:
+def test_float_is_exactly_the_one_that_was_sent(value: float, endian: str) -> None:
     raw = in_usual_order(struct.pack(">f", value), endian)
     read = number_in(raw, "float", endian, 1)
     assert read is not None
@@ -64,7 +64,7 @@ def test_a_float_is_exactly_the_one_that_was_sent(value: float, endian: str) -> 
 
 
 @for_each("shown", [230.1, 0.7, 16777215.0, 16777216.0, 1234567.5, -0.001, 3.4028235e38])
-def test_a_float_is_the_number_that_the_device_shows(shown: float) -> None:
+def test_float_is_the_number_that_the_device_shows(shown: float) -> None:
     assert number_in(struct.pack(">f", shown), "float", "none", 1) == shown
 
 
@@ -74,7 +74,7 @@ def test_invalid_number_is_absent(bits: str) -> None:
 
 
 @pytest.mark.parametrize(("divisor", "value"), [(1, -1234), (10, -123.4), (1000, -1.234)])
-def test_the_divisor_divides(divisor: int, value: float) -> None:
+def test_divisor_divides(divisor: int, value: float) -> None:
     assert number_in(struct.pack(">h", -1234), "int16", "none", divisor) == value
 
 

@@ -48,7 +48,7 @@ def feed_pieces(*pieces: bytes) -> Answer | None:
     return None
 
 
-def test_the_checksum_is_that_of_the_standard() -> None:
+def test_checksum_is_that_of_the_standard() -> None:
     assert crc16(b"123456789") == 0x4B37
 
 
@@ -61,7 +61,7 @@ def test_requests_are_framed_as_the_peer_frames_them(slave: int, address: int, c
 
 @FEW
 @given(REGISTERS, NOISE, st.integers(1, 12))
-def test_an_answer_is_found_behind_noise_and_in_pieces(
+def test_answer_is_found_behind_noise_and_in_pieces(
     registers: list[int], noise: bytes, piece: int
 ) -> None:
     stream = noise + answer_bytes(registers)
@@ -70,21 +70,21 @@ def test_an_answer_is_found_behind_noise_and_in_pieces(
 
 
 @given(REGISTERS, st.integers(0, 8), st.integers(1, 255))
-def test_a_damaged_answer_is_none(registers: list[int], at: int, damage: int) -> None:
+def test_damaged_answer_is_none(registers: list[int], at: int, damage: int) -> None:
     frame = bytearray(answer_bytes(registers))
     frame[at] ^= damage
     assert feed_pieces(bytes(frame)) is None
 
 
 @given(REGISTERS, st.integers(0, 8))
-def test_a_short_answer_is_none_until_the_rest_has_come(registers: list[int], cut: int) -> None:
+def test_short_answer_is_none_until_the_rest_has_come(registers: list[int], cut: int) -> None:
     frame = answer_bytes(registers)
     assert feed_pieces(frame[:cut]) is None
     assert feed_pieces(frame[:cut], frame[cut:]) == data(registers)
 
 
 @given(REGISTERS)
-def test_a_damaged_answer_does_not_hide_the_good_one_behind_it(registers: list[int]) -> None:
+def test_damaged_answer_does_not_hide_the_good_one_behind_it(registers: list[int]) -> None:
     damaged = answer_bytes([1, 2])[:-1] + b"\xff"
     assert feed_pieces(damaged + answer_bytes(registers)) == data(registers)
 
@@ -119,7 +119,7 @@ def test_echo_that_looks_like_an_answer_is_ignored() -> None:
     assert answer == Data(bytes([0x55] * 3))
 
 
-def test_an_exception_is_an_answer() -> None:
+def test_exception_is_an_answer() -> None:
     assert feed_pieces(build_frame(SLAVE, exception_answer(3, 2))) == ExceptionReply(2)
     assert feed_pieces(build_frame(SLAVE + 1, exception_answer(3, 2))) is None
 
@@ -144,7 +144,7 @@ WRITES = st.one_of(
 
 @FEW
 @given(WRITES)
-def test_a_write_is_framed_as_the_peer_reads_it_and_confirmed_as_it_answers(write: Write) -> None:
+def test_write_is_framed_as_the_peer_reads_it_and_confirmed_as_it_answers(write: Write) -> None:
     raw = build_frame(SLAVE, write.pdu())
     read = DecodePDU(True).decode(raw[1:-2])
     assert (read.function_code, read.address) == (write.function, write.address)
@@ -159,7 +159,7 @@ def test_a_write_is_framed_as_the_peer_reads_it_and_confirmed_as_it_answers(writ
     ) == ExceptionReply(3)
 
 
-def test_the_echo_of_a_write_of_several_is_not_its_confirmation() -> None:
+def test_echo_of_a_write_of_several_is_not_its_confirmation() -> None:
     write = Write(16, 5, (1, 2))
     reader = AnswerReader(SLAVE, write)
     assert reader.feed(build_frame(SLAVE, write.pdu())) is None

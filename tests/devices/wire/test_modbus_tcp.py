@@ -44,7 +44,7 @@ def test_requests_are_framed_as_the_peer_frames_them(
 
 
 @given(st.integers(1, 13))
-def test_an_answer_is_found_in_pieces_behind_answers_to_earlier_requests(piece: int) -> None:
+def test_answer_is_found_in_pieces_behind_answers_to_earlier_requests(piece: int) -> None:
     stream = answer(4, [9, 9]) + answer(5, [7, 7], unit=8) + answer(5, [1, 2])
     reader = TcpAnswerReader(5, 9, ASKED)
     answers = [reader.feed(stream[at : at + piece]) for at in range(0, len(stream), piece)]
@@ -66,7 +66,7 @@ def test_nonsense_is_no_answer(data: bytes, meaning: object) -> None:
     assert TcpAnswerReader(5, 9, ASKED).feed(data) == meaning
 
 
-def test_a_write_is_confirmed() -> None:
+def test_write_is_confirmed() -> None:
     write = Write(16, 5, (1, 2))
     assert TcpAnswerReader(5, 9, write).feed(build_frame(5, write.confirmation())) == Data(b"")
 
@@ -80,5 +80,5 @@ def test_a_write_is_confirmed() -> None:
         ("[fd00::7]:503", ("fd00::7", 503)),
     ],
 )
-def test_an_address_without_a_port_means_502(address: str, parts: tuple[str, int]) -> None:
+def test_address_without_a_port_means_502(address: str, parts: tuple[str, int]) -> None:
     assert host_and_port(address) == parts

@@ -40,7 +40,7 @@ def to_write(type_name: str, value: float, endian: str = "none") -> WriteModbus:
         ("float", 21.5, "none", [(16, (0x41AC, 0x0000))], (3, 2)),
     ],
 )
-def test_a_value_is_written_by_the_usual_function_and_read_back(
+def test_value_is_written_by_the_usual_function_and_read_back(
     type_name: str,
     value: float,
     endian: str,

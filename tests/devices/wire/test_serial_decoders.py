@@ -58,9 +58,7 @@ def feed_chunks(decoder: Decoder, chunks: list[bytes]) -> list[Found]:
 
 
 @for_each(("module", "data", "readings"), CASES)
-def test_a_known_frame_is_read_as_documented(
-    module: str, data: bytes, readings: list[Found]
-) -> None:
+def test_known_frame_is_read_as_documented(module: str, data: bytes, readings: list[Found]) -> None:
     assert DECODERS[module]().feed(data) == readings
 
 
@@ -92,7 +90,7 @@ def test_random_bytes_give_readings_or_nothing_in_any_pieces(
 @MODULES
 @FEW
 @given(data=st.data())
-def test_a_frame_after_garbage_is_found(module: str, data: st.DataObject) -> None:
+def test_frame_after_garbage_is_found(module: str, data: st.DataObject) -> None:
     garbage = data.draw(st.binary(max_size=40))
     frame, reading = data.draw(st.sampled_from(good_frames(module)))
     decoder = DECODERS[module]()
@@ -135,7 +133,7 @@ def test_every_mass_survives_the_escaping(values: list[float]) -> None:
     assert list(reading.values()) == [round(value, 3) for value in values[:4]]
 
 
-def test_a_code_longer_than_any_is_noise_and_the_next_one_is_read() -> None:
+def test_code_longer_than_any_is_noise_and_the_next_one_is_read() -> None:
     decoder = serial_sensors.ScannerDecoder()
     noise = b"x" * (serial_sensors.SCANNER_MAX_BYTES + 1)
     assert feed_chunks(decoder, [noise, noise, b"tail\nnext\n"]) == [{"barcode": "next"}]

@@ -65,7 +65,7 @@ def test_encoded_message_is_decoded_again(number: str, text: str) -> None:
 @example("x" * 160)
 @example("x" * 161)
 @example("{}" * 90)
-def test_the_other_library_reads_the_letters_of_the_gsm_alphabet(text: str) -> None:
+def test_other_library_reads_the_letters_of_the_gsm_alphabet(text: str) -> None:
     assert read_by_oracle(text)[0] == text
 
 
@@ -73,12 +73,12 @@ def test_the_other_library_reads_the_letters_of_the_gsm_alphabet(text: str) -> N
 @given(st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]), max_size=200))
 @example("ż" * 70)
 @example("ż" * 71)
-def test_the_other_library_reads_all_other_letters(text: str) -> None:
+def test_other_library_reads_all_other_letters(text: str) -> None:
     if not set(text) & set(NOT_IN_ORACLE):
         assert read_by_oracle(text)[0] == text
 
 
-def test_the_other_library_agrees_on_number_length_and_parts() -> None:
+def test_other_library_agrees_on_number_length_and_parts() -> None:
     _, parts = read_by_oracle("Gewächshaus zu warm. " * 20)
     lengths = [message.length for message in submits(NUMBER, "Gewächshaus zu warm. " * 20, 5)]
     assert [part["tpdu_length"] for part in parts] == lengths
@@ -106,16 +106,16 @@ def test_the_other_library_agrees_on_number_length_and_parts() -> None:
         ("ż" * 135, 3),
     ],
 )
-def test_a_text_takes_as_few_messages_as_the_standard_allows(text: str, parts: int) -> None:
+def test_text_takes_as_few_messages_as_the_standard_allows(text: str, parts: int) -> None:
     assert len(submits(NUMBER, text, 1)) == parts
 
 
-def test_a_text_of_more_parts_than_can_be_joined_is_refused() -> None:
+def test_text_of_more_parts_than_can_be_joined_is_refused() -> None:
     with pytest.raises(ValueError, match="255"):
         submits(NUMBER, "x" * 50_000, 1)
 
 
-def test_a_message_of_a_real_network_is_read() -> None:
+def test_message_of_a_real_network_is_read() -> None:
     # The example of many introductions to PDUs: from +27838890001.
     received = decode_delivery(
         "07917283010010F5040BC87238880900F10000993092516195800AE8329BFD4697D9EC37"
@@ -125,7 +125,7 @@ def test_a_message_of_a_real_network_is_read() -> None:
     assert received.can_be_answered
 
 
-def test_a_sender_with_a_name_is_shown_and_cannot_be_answered() -> None:
+def test_sender_with_a_name_is_shown_and_cannot_be_answered() -> None:
     letters = septets_of("Network")
     assert letters is not None
     # An address is counted in half bytes: seven letters of seven bits are 13 of them.
@@ -182,6 +182,6 @@ def test_messages_that_are_never_completed_are_dropped() -> None:
     assert last is not None
 
 
-def test_the_list_of_a_modem_is_read() -> None:
+def test_list_of_a_modem_is_read() -> None:
     lines = ["+CMGL: 1,0,,24", "AB", '+CMGL: 12,1,"",30', "CD", "+CMGL: 13,1,,2"]
     assert list(list_stored_messages(lines)) == [(1, "AB"), (12, "CD")]

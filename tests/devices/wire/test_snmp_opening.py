@@ -40,7 +40,7 @@ def test_version_and_community_are_read_whatever_is_asked(version: int) -> None:
         assert read_opening(message) == Opening(version, b"watch")
 
 
-def test_of_version_3_the_user_is_read_and_whether_the_message_is_secured() -> None:
+def test_user_and_security_are_read_from_version_3() -> None:
     assert read_opening(v3_message(b"keeper")) == Opening(V3, b"keeper", True, True, b"engine")
     assert read_opening(v3_message(b"keeper", 5)) == Opening(V3, b"keeper", False, True, b"engine")
     assert not read_opening(v3_message(b"keeper", 4)).is_discovery

@@ -134,11 +134,11 @@ def test_every_value_fits_into_32_bits(scalar: Scalar, value: float | None) -> N
 
 
 @given(st.floats(min_value=0, max_value=100 * 365 * 86_400))
-def test_a_controller_that_runs_for_years_has_an_uptime_that_fits(seconds: float) -> None:
+def test_controller_that_runs_for_years_has_an_uptime_that_fits(seconds: float) -> None:
     assert 0 <= ticks(seconds) < 2**32
 
 
-def test_the_mib_file_names_every_object_at_its_place() -> None:
+def test_mib_file_names_every_object_at_its_place() -> None:
     text = mib_text()
     places = dict(re.findall(r"^(\w+) OBJECT-TYPE.*?::= \{ (\w+ \d+) \}", text, re.S | re.M))
     wanted = {

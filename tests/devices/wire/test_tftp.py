@@ -39,7 +39,7 @@ def is_error(answer: TransferAnswer, code: int) -> bool:
 
 @examples(50)
 @given(st.binary(max_size=3000), st.integers(8, 600) | st.none())
-def test_a_file_arrives_as_it_was_sent(content: bytes, block_bytes: int | None) -> None:
+def test_file_arrives_as_it_was_sent(content: bytes, block_bytes: int | None) -> None:
     options = {} if block_bytes is None else {"blksize": block_bytes}
     receiver, size = begin_transfer(**options), block_bytes or 512
     for number in range(len(content) // size + 1):
@@ -62,7 +62,7 @@ def test_block_numbers_go_round() -> None:
     assert receiver.datagram(data(65_540, b""), CLIENT, 0.0).file == b"12345678" * 65_539
 
 
-def test_a_write_request_without_options_is_acknowledged() -> None:
+def test_write_request_without_options_is_acknowledged() -> None:
     assert Receiver(MOST).datagram(write_request(), CLIENT, 0.0) == TransferAnswer(b"\0\4\0\0")
 
 
@@ -72,7 +72,7 @@ def test_known_options_are_confirmed_and_others_are_not() -> None:
     assert answer.packet == b"\0\6tsize\x005000\0blksize\x001428\0"
 
 
-def test_a_block_size_is_agreed_upon_that_fits() -> None:
+def test_block_size_is_agreed_upon_that_fits() -> None:
     answer = Receiver(MOST).datagram(write_request(blksize=65464), CLIENT, 0.0)
     assert answer.packet == b"\0\6blksize\0" + str(MAX_BLOCK).encode() + b"\0"
     assert Receiver(MOST).datagram(write_request(blksize=7), CLIENT, 0.0) == TransferAnswer(
@@ -80,13 +80,13 @@ def test_a_block_size_is_agreed_upon_that_fits() -> None:
     )
 
 
-def test_a_repeated_write_request_gets_the_same_answer() -> None:
+def test_repeated_write_request_gets_the_same_answer() -> None:
     receiver = Receiver(MOST)
     first = receiver.datagram(write_request(blksize=1024), CLIENT, 0.0)
     assert receiver.datagram(write_request(blksize=1024), CLIENT, 1.0) == first
 
 
-def test_the_last_block_is_acknowledged_only_when_the_file_was_judged() -> None:
+def test_last_block_is_acknowledged_only_when_the_file_was_judged() -> None:
     receiver = begin_transfer()
     last = data(1, b"short")
     assert receiver.datagram(last, CLIENT, 0.0) == TransferAnswer(file=b"short")
@@ -97,7 +97,7 @@ def test_the_last_block_is_acknowledged_only_when_the_file_was_judged() -> None:
     assert receiver.datagram(last, CLIENT, 2.0) == TransferAnswer(error)
 
 
-def test_a_second_client_has_to_wait_until_the_first_is_silent() -> None:
+def test_second_client_has_to_wait_until_the_first_is_silent() -> None:
     receiver = begin_transfer()
     assert is_error(receiver.datagram(write_request(), OTHER, SILENCE_S - 0.1), 0)
     assert receiver.datagram(write_request(), OTHER, SILENCE_S) == TransferAnswer(b"\0\4\0\0")
@@ -120,18 +120,18 @@ def test_nonsense_is_answered_with_an_error(packet: bytes, code: int) -> None:
     assert is_error(Receiver(MOST).datagram(packet, CLIENT, 0.0), code)
 
 
-def test_a_file_that_grows_too_large_is_refused() -> None:
+def test_file_that_grows_too_large_is_refused() -> None:
     receiver = begin_transfer(blksize=8192)
     answers = [receiver.datagram(data(n, bytes(8192)), CLIENT, 0.0) for n in range(1, 14)]
     assert is_error(answers[-1], 3)
     assert not receiver.is_receiving
 
 
-def test_a_block_out_of_turn_is_ignored() -> None:
+def test_block_out_of_turn_is_ignored() -> None:
     assert begin_transfer().datagram(data(3, bytes(512)), CLIENT, 0.0) == TransferAnswer()
 
 
-def test_a_client_can_give_up() -> None:
+def test_client_can_give_up() -> None:
     receiver = begin_transfer()
     assert receiver.datagram(error_packet(0, "stopped"), CLIENT, 0.0) == TransferAnswer()
     assert not receiver.is_receiving

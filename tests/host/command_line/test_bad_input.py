@@ -58,7 +58,7 @@ def read_error(capsys: pytest.CaptureFixture[str]) -> str:
         ("firmware build a.img --hw 9 --sw 1.75", "allowed: 3.0, 3.5"),
     ],
 )
-def test_a_command_line_that_is_not_understood(
+def test_command_line_that_is_not_understood(
     arguments: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as left:
@@ -133,7 +133,7 @@ def test_impossible_command_is_refused_in_one_line(
 @pytest.mark.parametrize(
     "arguments", ["backup diff a.bin b.bin", "data check --data d", "data repair --config x.toml"]
 )
-def test_a_mistake_is_never_taken_for_the_answer_no(
+def test_mistake_is_never_taken_for_the_answer_no(
     arguments: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments.split()) == 2
@@ -141,7 +141,7 @@ def test_a_mistake_is_never_taken_for_the_answer_no(
 
 
 @pytest.mark.parametrize("package", ["msgspec", "rich"])
-def test_a_missing_package_is_named(package: str) -> None:
+def test_missing_package_is_named(package: str) -> None:
     program = (
         f"import sys; sys.modules[{package!r}] = None\n"
         "from leverframe.__main__ import main; sys.exit(main(['commands']))"
@@ -178,7 +178,7 @@ def test_full_disk_behind_the_output_is_reported(here: Path, arguments: str) -> 
     )
 
 
-def test_a_reader_who_has_seen_enough_is_no_mistake() -> None:
+def test_reader_who_has_seen_enough_is_no_mistake() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -197,7 +197,7 @@ def test_link_loops_and_folders_for_files_are_reported(
     assert "Is a directory; use the path of a file." in read_error(capsys)
 
 
-def test_a_fault_of_the_program_is_not_hidden() -> None:
+def test_fault_of_the_program_is_not_hidden() -> None:
     program = (
         "import sys; sys.modules['leverframe.host.command_line.listings'] = None\n"
         "from leverframe.__main__ import main; sys.exit(main(['commands']))"

@@ -42,16 +42,16 @@ def test_without_a_word_all_commands_of_the_version_are_listed(profile: Profile)
         ("HV DC meter", "GET /inpa.cgi?sensor=<A><B>"),
     ],
 )
-def test_a_word_finds_commands_by_form_setting_sentence_and_code(word: str, line: str) -> None:
+def test_word_finds_commands_by_form_setting_sentence_and_code(word: str, line: str) -> None:
     assert commands(print_table(word)) == [line]
 
 
-def test_a_word_that_nothing_contains_is_answered_with_a_sentence() -> None:
+def test_word_that_nothing_contains_is_answered_with_a_sentence() -> None:
     assert print_table("[zzz]") == "HW 3.9 SW 1.75 has no command with '[zzz]'.\n"
 
 
 @pytest.mark.parametrize(("word", "code"), [("ortime", DONE), ("zzz", NO), (None, DONE)])
-def test_the_exit_code_says_whether_something_was_found(word: str | None, code: int) -> None:
+def test_exit_code_says_whether_something_was_found(word: str | None, code: int) -> None:
     assert list_commands(word, "3.9", None) == code
 
 
@@ -68,11 +68,11 @@ def test_fields_of_a_body_are_shown() -> None:
     assert "    frequency: 50 to 400, may be left out\n" in print_table("oled_save")
 
 
-def test_a_deprecated_command_says_so() -> None:
+def test_deprecated_command_says_so() -> None:
     assert "(Deprecated.)" in print_table("gsmnumber=")
 
 
-def test_a_terminal_gets_a_table_that_shows_brackets_as_they_are() -> None:
+def test_terminal_gets_a_table_that_shows_brackets_as_they_are() -> None:
     text = print_table("toggle an output", terminal=True)
     assert "GET /outs.cgi?out=out<A>" in text
     assert "what it does" in text

@@ -9,7 +9,7 @@ from leverframe.__main__ import main
 from tests.host.command_line.test_run import PROGRAM, fetch, running
 
 
-def test_a_controller_runs_by_the_printed_example(tmp_path: Path) -> None:
+def test_controller_runs_by_the_printed_example(tmp_path: Path) -> None:
     path = tmp_path / "cellar.toml"
     with path.open("wb") as output:
         subprocess.run([*PROGRAM, "config", "example"], stdout=output, check=True)
@@ -18,7 +18,7 @@ def test_a_controller_runs_by_the_printed_example(tmp_path: Path) -> None:
         assert b'"ok"' in fetch(f"{address}/health")
 
 
-def test_the_check_says_where_every_value_comes_from(
+def test_check_says_where_every_value_comes_from(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "cellar.toml"
@@ -37,7 +37,7 @@ def test_the_check_says_where_every_value_comes_from(
     assert lines["board.outputs.OUT0"][-3:] == [f"{path},", "line", "7"]
 
 
-def test_the_check_of_a_wrong_file_ends_with_a_line_for_each_mistake(
+def test_check_of_a_wrong_file_ends_with_a_line_for_each_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "cellar.toml"

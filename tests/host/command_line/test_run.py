@@ -63,7 +63,7 @@ def test_printed_ipv6_address_can_be_opened(tmp_path: Path) -> None:
         assert b'"status"' in fetch(f"{address}/health")
 
 
-def test_a_controller_runs_and_remembers(tmp_path: Path) -> None:
+def test_controller_runs_and_remembers(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     with running("--data", data, "--hw", "3.5", "--sw", "1.49") as address:
         fetch(f"{address}/stm.cgi?oname=0Lamp")
@@ -83,7 +83,7 @@ def test_second_process_on_a_folder_is_refused_with_the_first_one(tmp_path: Path
     assert "--data" in text
 
 
-def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
+def test_taken_port_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         text = complaint("run", "--port", port, "--data", str(tmp_path))
@@ -98,7 +98,7 @@ def test_no_password_is_made_for_an_address_that_cannot_be_used(tmp_path: Path) 
     assert not (tmp_path / "store.db").exists()
 
 
-def test_a_store_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
+def test_store_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
     with running("--data", str(tmp_path)):
         pass
     with sqlite3.connect(tmp_path / "store.db") as connection:
@@ -108,7 +108,7 @@ def test_a_store_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_damaged_store_gives_way_to_the_last_snapshot(tmp_path: Path) -> None:
+def test_damaged_store_gives_way_to_the_last_snapshot(tmp_path: Path) -> None:
     with running("--data", str(tmp_path)) as address:
         fetch(f"{address}/stm.cgi?oname=0Lamp")
     with running("--data", str(tmp_path)):
@@ -136,7 +136,7 @@ def test_a_damaged_store_gives_way_to_the_last_snapshot(tmp_path: Path) -> None:
         (("--config", "missing.toml"), "missing.toml"),
     ],
 )
-def test_a_wrong_option_says_what_is_allowed(
+def test_wrong_option_says_what_is_allowed(
     arguments: tuple[str, ...], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", "--data", str(tmp_path), *arguments]) == 2
@@ -152,7 +152,7 @@ def test_a_wrong_option_says_what_is_allowed(
         ("hw = '9'", "3.0"),
     ],
 )
-def test_a_wrong_configuration_file_says_what_is_allowed(
+def test_wrong_configuration_file_says_what_is_allowed(
     text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "leverframe.toml"
@@ -162,7 +162,7 @@ def test_a_wrong_configuration_file_says_what_is_allowed(
 
 
 @pytest.mark.thorough
-def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+def test_command_line_wins_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "leverframe.toml"
     file.write_text(f'data = "{tmp_path / "data"}"\nhw = "3.0"\nsw = "1.58a"\n')
     with running("--config", str(file), "--sw", "1.30") as address:
@@ -181,7 +181,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in capsys.readouterr().out
 
 
-def test_the_commands_of_a_version_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_of_a_version_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["commands", "--hw", "3.0", "--sw", "1.58a", "diffzsel"]) == 0
     assert "diffzsel" in capsys.readouterr().out
     assert main(["commands", "--hw", "9"]) == 2

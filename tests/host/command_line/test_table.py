@@ -58,7 +58,7 @@ def test_requests_of_commands_to_a_node_are_declared_as_sent() -> None:
 
 
 @every_task
-def test_the_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) -> None:
+def test_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) -> None:
     module, _, name = task.function.partition(":")
     function = getattr(import_module(f"leverframe.{module}"), name)
     arguments = set(BUILT) - {"client"} if task.config is not None else set()

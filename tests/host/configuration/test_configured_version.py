@@ -9,7 +9,7 @@ from leverframe.host.configuration import BadConfiguration, Config, read_config
 from leverframe.interface.uploads.firmware import new_key_pair
 
 
-def test_a_configured_version_is_taken_and_then_kept() -> None:
+def test_configured_version_is_taken_and_then_kept() -> None:
     assert Config(sw="1.49").version.profile(None, None, None) == Profile("3.9", "1.49")
     assert Config().version.profile("3.5", "1.49", "1.49") == Profile("3.5", "1.49")
     assert Config().version.profile(None, None, None) == Profile()

@@ -25,7 +25,7 @@ def test_every_key_says_what_it_means(key: Key) -> None:
 
 
 @for_each("key", keys(), ids=lambda key: key.name)
-def test_a_key_without_a_default_shows_a_value_that_fits(key: Key) -> None:
+def test_key_without_a_default_shows_a_value_that_fits(key: Key) -> None:
     if key.default in (None, REQUIRED):
         assert key.example is not None, f"{key.name} needs Meta(examples=[...])"
         msgspec.convert(key.example, key.hint)
@@ -67,6 +67,6 @@ def test_allowed_values_are_described_in_words(name: str, words: str) -> None:
     assert describe_type(key.hint) == words
 
 
-def test_a_slip_of_the_finger_finds_the_word_that_was_meant() -> None:
+def test_slip_of_the_finger_finds_the_word_that_was_meant() -> None:
     assert nearest("prot", ["port", "host"]) == "port"
     assert nearest("zebra", ["port", "host"]) is None

@@ -10,7 +10,7 @@ from leverframe.host.configuration import Config, read_config
 from leverframe.host.configuration.keys import as_toml, example, keys, list_labelled
 
 
-def test_the_example_says_the_defaults(tmp_path: Path) -> None:
+def test_example_says_the_defaults(tmp_path: Path) -> None:
     path = tmp_path / "example.toml"
     path.write_text(example())
     assert read_config(path, {}) == Config()

@@ -7,7 +7,7 @@ from tests.cases import for_each
 
 
 @pytest.mark.parametrize("written", ["D8:80:39:12:34:5a", "d8-80-39-12-34-5A", "D8803912345A"])
-def test_an_address_is_taken_as_people_write_it(written: str) -> None:
+def test_address_is_taken_as_people_write_it(written: str) -> None:
     assert read_config(None, {"mac": written}).mac_address() == "D8:80:39:12:34:5A"
 
 
@@ -21,18 +21,18 @@ def test_address_of_no_single_device_is_refused(written: str) -> None:
 
 
 @for_each("name", [" x", "x ", "a\nb", "a\x7fb"])
-def test_a_name_is_one_line(name: str) -> None:
+def test_name_is_one_line(name: str) -> None:
     with pytest.raises(BadConfiguration, match="one line"):
         read_config(None, {"name": name})
 
 
-def test_a_name_has_at_most_31_letters() -> None:
+def test_name_has_at_most_31_letters() -> None:
     assert read_config(None, {"name": "ż" * 31}).name == "ż" * 31
     with pytest.raises(BadConfiguration, match="31"):
         read_config(None, {"name": "x" * 32})
 
 
-def test_neither_is_configured_by_default() -> None:
+def test_identity_is_not_configured_by_default() -> None:
     config = read_config(None, {})
     assert (config.name, config.mac_address()) == (None, None)
 

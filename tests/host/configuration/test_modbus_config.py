@@ -8,7 +8,7 @@ from leverframe.host.configuration import BadConfiguration, read_config
 from tests.cases import for_each
 
 
-def test_by_default_only_this_machine_may_write() -> None:
+def test_only_this_machine_may_write_by_default() -> None:
     networks = read_config(None, {}).writing_networks()
     assert networks == (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 
@@ -25,6 +25,6 @@ def test_invalid_address_is_refused(writer: str) -> None:
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
-def test_a_port_outside_the_range_is_refused(port: int) -> None:
+def test_port_outside_the_range_is_refused(port: int) -> None:
     with pytest.raises(BadConfiguration, match="from 0 to 65535, not"):
         read_config(None, {"modbus_port": port})

@@ -31,7 +31,7 @@ def test_nothing_given_is_the_defaults() -> None:
 
 
 @given(PORTS, PORTS, PORTS)
-def test_a_flag_wins_over_a_variable_over_the_file_over_the_default(
+def test_flag_wins_over_a_variable_over_the_file_over_the_default(
     tmp_path_factory: pytest.TempPathFactory,
     in_file: int | None,
     variable: int | None,
@@ -58,7 +58,7 @@ FREE = [key for key in keys() if key.name not in BOUND]
 
 
 @for_each("key", FREE, ids=lambda key: key.name)
-def test_a_variable_and_a_flag_say_the_same_as_the_file(key: Key, file: Path) -> None:
+def test_variable_and_a_flag_say_the_same_as_the_file(key: Key, file: Path) -> None:
     value = key.default if key.example is None else key.example
     table = f"[{'.'.join(key.place[:-1])}]\n" if key.place[1:] else ""
     file.write_text(f"{table}{key.place[-1]} = {msgspec.json.encode(value).decode()}\n")
@@ -73,20 +73,20 @@ def test_a_variable_and_a_flag_say_the_same_as_the_file(key: Key, file: Path) ->
 
 
 @for_each("text", ["true", "YES", "on", "1"])
-def test_a_variable_switches_on(text: str) -> None:
+def test_variable_switches_on(text: str) -> None:
     assert read_config(None, {}, {"LEVERFRAME_TLS": text}).tls
 
 
 @for_each("text", ["false", "No", "off", "0"])
-def test_a_variable_switches_off(text: str) -> None:
+def test_variable_switches_off(text: str) -> None:
     assert not read_config(None, {}, {"LEVERFRAME_MDNS": text}).mdns
 
 
-def test_an_empty_variable_counts_as_not_set() -> None:
+def test_empty_variable_counts_as_not_set() -> None:
     assert read_config(None, {}, {"LEVERFRAME_PORT": "", "LEVERFRAME_HOST": ""}) == Config()
 
 
-def test_a_list_is_written_with_commas() -> None:
+def test_list_is_written_with_commas() -> None:
     config = read_config(None, {"hosts": " a.lan, b.lan,"}, {})
     assert config.hosts == ("a.lan", "b.lan")
 

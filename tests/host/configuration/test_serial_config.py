@@ -22,14 +22,14 @@ def test_without_configuration_there_is_no_port_and_the_controller_can_be_found(
     assert (config.discovery, config.mdns, config.udp_bootloader) == (True, True, False)
 
 
-def test_the_file_sets_the_port_and_the_switches(tmp_path: Path) -> None:
+def test_file_sets_the_port_and_the_switches(tmp_path: Path) -> None:
     text = 'serial_port = "/dev/ttyUSB0"\ndiscovery = false\nmdns = false\nudp_bootloader = true\n'
     config = read_config(config_file(tmp_path, text), {})
     assert config.serial_port == "/dev/ttyUSB0"
     assert (config.discovery, config.mdns, config.udp_bootloader) == (False, False, True)
 
 
-def test_a_module_and_a_bus_cannot_share_a_port(tmp_path: Path) -> None:
+def test_module_and_a_bus_cannot_share_a_port(tmp_path: Path) -> None:
     text = 'serial_port = "/dev/ttyUSB0"\nserial_modbus = "/dev/ttyUSB0"\n'
     with pytest.raises(BadConfiguration, match="the same device"):
         read_config(config_file(tmp_path, text), {})
@@ -43,7 +43,7 @@ def terminal() -> Iterator[str]:
     os.close(slave)
 
 
-def test_the_check_finds_a_port_that_is_there(
+def test_check_finds_a_port_that_is_there(
     tmp_path: Path, terminal: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = config_file(tmp_path, f'serial_port = "{terminal}"\n')

@@ -19,7 +19,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_a_mark_at_the_start_and_either_line_end_are_fine(
+def test_mark_at_the_start_and_either_line_end_are_fine(
     file: Path, start: bytes, end: bytes
 ) -> None:
     file.write_bytes(start + b"a = 1" + end + b'b = "\xc5\x82"' + end)
@@ -50,11 +50,11 @@ def test_link_loop_is_reported(file: Path) -> None:
         read_toml(file, Refused)
 
 
-def test_a_device_that_never_ends_is_not_read_for_ever() -> None:
+def test_device_that_never_ends_is_not_read_for_ever() -> None:
     with pytest.raises(Refused, match="/dev/zero is too large: at most 1,048,576 bytes"):
         read_toml(Path("/dev/zero"), Refused)
 
 
-def test_a_name_that_no_file_can_have_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_name_that_no_file_can_have_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="a file name must not contain a NUL character"):
         read_toml(tmp_path / "a\0b", Refused)

@@ -56,11 +56,11 @@ commands = ["/a",
         ((), 1),
     ],
 )
-def test_a_value_is_found_on_its_line(place: TomlPath, line: int) -> None:
+def test_value_is_found_on_its_line(place: TomlPath, line: int) -> None:
     assert line_of(TEXT, place) == line
 
 
-def test_a_key_before_the_tables_is_not_taken_for_one_within() -> None:
+def test_key_before_the_tables_is_not_taken_for_one_within() -> None:
     assert line_of('time = "x"\n[[at]]\ntime = "y"\n', ("at", 0, "time")) == 3
     assert line_of('[[at]]\ntime = "y"\n', ("time",)) == 1
 

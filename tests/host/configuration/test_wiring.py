@@ -16,7 +16,7 @@ def config_file(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_the_example_is_a_good_configuration() -> None:
+def test_example_is_a_good_configuration() -> None:
     wiring = read_config(EXAMPLE, {}).board
     assert wiring.kind == "linux"
     assert wiring.outputs["OUT0"].active_low

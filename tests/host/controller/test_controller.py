@@ -57,7 +57,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_setting_is_answered_only_when_it_is_on_disk(
+async def test_setting_is_answered_only_when_it_is_on_disk(
     twin: LoopTwin, store: SlowStore
 ) -> None:
     asked = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
@@ -72,7 +72,7 @@ async def test_switching_does_not_wait_for_the_disk(twin: LoopTwin) -> None:
     assert await twin.outputs() == "100000"
 
 
-async def test_a_remembered_state_is_answered_when_it_is_on_disk(
+async def test_remembered_state_is_answered_when_it_is_on_disk(
     twin: LoopTwin, store: SlowStore
 ) -> None:
     store.holds = False
@@ -98,7 +98,7 @@ async def test_requests_build_on_each_other_while_the_disk_is_busy(
     assert twin.controller.engine.settings.rules == (None, *(Rule(),) * 3)
 
 
-async def test_a_change_that_cannot_be_stored_is_507_and_changes_nothing(
+async def test_change_that_cannot_be_stored_is_507_and_changes_nothing(
     twin: LoopTwin, store: SlowStore
 ) -> None:
     before = twin.controller.engine.settings
@@ -118,7 +118,7 @@ async def test_a_change_that_cannot_be_stored_is_507_and_changes_nothing(
     assert names == ["", "", "Gate", "", "", ""]
 
 
-async def test_a_change_staged_on_one_that_fails_takes_nothing_of_it_along(
+async def test_change_staged_on_one_that_fails_takes_nothing_of_it_along(
     twin: LoopTwin, store: SlowStore
 ) -> None:
     failing = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
@@ -134,7 +134,7 @@ async def test_a_change_staged_on_one_that_fails_takes_nothing_of_it_along(
     assert twin.controller.pending == twin.controller.engine.settings
 
 
-async def test_a_change_continues_when_the_client_leaves(twin: LoopTwin, store: SlowStore) -> None:
+async def test_change_continues_when_the_client_leaves(twin: LoopTwin, store: SlowStore) -> None:
     asked = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
     await turns()
     asked.cancel()
@@ -143,7 +143,7 @@ async def test_a_change_continues_when_the_client_leaves(twin: LoopTwin, store: 
     assert twin.controller.engine.settings.outputs[0].name == "Lamp"
 
 
-async def test_the_engine_follows_the_store_in_order_under_load(tmp_path: Path) -> None:
+async def test_engine_follows_the_store_in_order_under_load(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
     twin = await LoopTwin.start(store=store)
 
@@ -169,7 +169,7 @@ async def test_energy_is_on_disk_after_a_clean_stop() -> None:
     assert (await again.state())["ENERGY1"] == pytest.approx(2.5)
 
 
-async def test_the_log_shows_what_a_request_changed_but_no_secret() -> None:
+async def test_log_shows_what_a_request_changed_but_no_secret() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?oname=0Lamp&em4=canary")
     await twin.ok("/stm.cgi?postop=0*" + "*".join(["1"] * 79))

@@ -57,7 +57,7 @@ async def advance(twin: LoopTwin, seconds: float) -> None:
 # --- relays ---------------------------------------------------------------------------------------
 
 
-async def test_a_stuck_relay_stays_and_the_controller_does_not_know(twin: LoopTwin) -> None:
+async def test_stuck_relay_stays_and_the_controller_does_not_know(twin: LoopTwin) -> None:
     active = add(twin, faults.stuck_output("OUT0"))
     await twin.ok("/outs.cgi?out0=1")
     assert (await twin.state())["OUT0"] == 1
@@ -74,14 +74,14 @@ async def test_other_relays_follow_their_output(twin: LoopTwin) -> None:
 
 
 @pytest.mark.parametrize(("at", "stays"), [("on", True), ("off", False)])
-async def test_a_relay_can_be_stuck_where_it_is_not(twin: LoopTwin, at: str, stays: bool) -> None:
+async def test_relay_can_be_stuck_where_it_is_not(twin: LoopTwin, at: str, stays: bool) -> None:
     add(twin, faults.stuck_output("OUT1", at))
     for value in (1, 0):
         await twin.ok(f"/outs.cgi?out1={value}")
         assert bench(twin).outputs[1] is stays
 
 
-async def test_a_reversed_relay_does_the_opposite(twin: LoopTwin) -> None:
+async def test_reversed_relay_does_the_opposite(twin: LoopTwin) -> None:
     active = add(twin, faults.reversed_output("OUT2"))
     assert bench(twin).outputs[2] is True
     await twin.ok("/outs.cgi?out2=1")
@@ -90,7 +90,7 @@ async def test_a_reversed_relay_does_the_opposite(twin: LoopTwin) -> None:
     assert bench(twin).outputs[2] is True
 
 
-async def test_a_relay_bounces_and_comes_to_rest(twin: LoopTwin) -> None:
+async def test_relay_bounces_and_comes_to_rest(twin: LoopTwin) -> None:
     add(twin, faults.bounce("OUT0", edges=4, apart=0.002))
     await twin.ok("/outs.cgi?out0=1")
     await advance(twin, 1)
@@ -99,7 +99,7 @@ async def test_a_relay_bounces_and_comes_to_rest(twin: LoopTwin) -> None:
     assert [now for now, _ in moves] == pytest.approx([0, 0.002, 0.004, 0.006, 0.008])
 
 
-async def test_a_bounce_that_is_cut_short_ends_at_rest(twin: LoopTwin) -> None:
+async def test_bounce_that_is_cut_short_ends_at_rest(twin: LoopTwin) -> None:
     active = add(twin, faults.bounce("OUT0"))
     await twin.ok("/outs.cgi?out0=1")
     await advance(twin, 0.004)
@@ -114,7 +114,7 @@ async def reading(twin: LoopTwin, label: str = "DS1") -> Any:
     return (await twin.state())[label]
 
 
-async def test_a_stuck_sensor_keeps_its_value_until_the_end(twin: LoopTwin) -> None:
+async def test_stuck_sensor_keeps_its_value_until_the_end(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=21")
     active = add(twin, faults.stuck("DS1"))
     await twin.ok("/sim.cgi?DS1=30")
@@ -123,7 +123,7 @@ async def test_a_stuck_sensor_keeps_its_value_until_the_end(twin: LoopTwin) -> N
     assert await reading(twin) == 30
 
 
-async def test_a_noisy_sensor_scatters_the_same_way_for_the_same_seed(twin: LoopTwin) -> None:
+async def test_noisy_sensor_scatters_the_same_way_for_the_same_seed(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?T1=20")
     courses = []
     for _ in range(2):
@@ -140,7 +140,7 @@ async def test_a_noisy_sensor_scatters_the_same_way_for_the_same_seed(twin: Loop
     assert await reading(twin, "T1") == 20
 
 
-async def test_a_drifting_sensor_leaves_evenly(twin: LoopTwin) -> None:
+async def test_drifting_sensor_leaves_evenly(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=20")
     add(twin, faults.drifting("DS1", per_hour=2.0, every=60))
     await advance(twin, 3600)
@@ -149,7 +149,7 @@ async def test_a_drifting_sensor_leaves_evenly(twin: LoopTwin) -> None:
     assert await reading(twin) == pytest.approx(24, abs=0.1)
 
 
-async def test_an_absent_reading_stays_absent(twin: LoopTwin) -> None:
+async def test_absent_reading_stays_absent(twin: LoopTwin) -> None:
     add(twin, faults.noisy("DS1"))
     await advance(twin, 5)
     assert await reading(twin) is None
@@ -170,7 +170,7 @@ async def test_spikes_are_single_samples(twin: LoopTwin) -> None:
     ("fault", "shown"),
     [(faults.absent, None), (faults.reads_85, 85), (faults.reads_minus_127, None)],
 )
-async def test_a_broken_thermometer(twin: LoopTwin, fault: Any, shown: float | None) -> None:
+async def test_broken_thermometer(twin: LoopTwin, fault: Any, shown: float | None) -> None:
     await twin.ok("/sim.cgi?DS1=20&DS2=20")
     active = add(twin, fault("DS1"))
     assert await reading(twin) == shown
@@ -180,7 +180,7 @@ async def test_a_broken_thermometer(twin: LoopTwin, fault: Any, shown: float | N
     assert await reading(twin) == 20
 
 
-async def test_a_fault_finds_the_sensor_that_is_bound_to_the_label(twin: LoopTwin) -> None:
+async def test_fault_finds_the_sensor_that_is_bound_to_the_label(twin: LoopTwin) -> None:
     sensor = "28:FF:64:1E:8C:16:03:5A"
     await twin.ok(f"/sim.cgi?onewire={sensor}&{sensor}=21.5")
     await twin.ok(f"/stm.cgi?dswrite=1:{sensor}")
@@ -191,7 +191,7 @@ async def test_a_fault_finds_the_sensor_that_is_bound_to_the_label(twin: LoopTwi
     assert await reading(twin, label) == 85
 
 
-async def test_an_input_chatters_when_it_changes(twin: LoopTwin) -> None:
+async def test_input_chatters_when_it_changes(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?INPD1=1")
     add(twin, faults.chatter("INPD1", edges=4, apart=0.005))
     levels: list[Any] = []
@@ -209,7 +209,7 @@ async def test_an_input_chatters_when_it_changes(twin: LoopTwin) -> None:
 # --- power and clock ------------------------------------------------------------------------------
 
 
-async def test_a_reboot_takes_its_time_and_outputs_drop_out(twin: LoopTwin) -> None:
+async def test_reboot_takes_its_time_and_outputs_drop_out(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?roafs=01&out0=1&out1=1")
     add(twin, faults.reboot(takes="8s"))
     assert bench(twin).outputs[:2] == [False, False]
@@ -228,7 +228,7 @@ async def test_a_reboot_takes_its_time_and_outputs_drop_out(twin: LoopTwin) -> N
     ]
 
 
-async def test_a_reboot_can_lose_the_settings(twin: LoopTwin) -> None:
+async def test_reboot_can_lose_the_settings(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?oname=0Pump")
     await twin.ok("/outs.cgi?roafs=01&out0=1")
     mac = twin.controller.store.load().kept["identity.mac"]
@@ -254,14 +254,14 @@ async def test_reboot_that_loses_settings_keeps_accounts(twin: LoopTwin) -> None
     assert again.controller.engine.settings.access == before
 
 
-async def test_a_reboot_without_time_is_over_immediately(twin: LoopTwin) -> None:
+async def test_reboot_without_time_is_over_immediately(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out0=1")
     add(twin, faults.reboot(takes=0))
     assert (await twin.state())["OUT0"] == 0
     assert twin.controller.bootloader_until is None
 
 
-async def test_a_reboot_ends_automatically_on_real_time() -> None:
+async def test_reboot_ends_automatically_on_real_time() -> None:
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC)
     twin = LoopTwin(built.controller, built.web)
     await twin.ok("/outs.cgi?out0=1")
@@ -285,7 +285,7 @@ async def test_being_off_is_not_waiting_for_firmware(twin: LoopTwin) -> None:
     assert changes == []
 
 
-async def test_a_brown_out_comes_again_and_again(twin: LoopTwin) -> None:
+async def test_brown_out_comes_again_and_again(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?oafs=01")
     add(twin, faults.brown_out(cycles=3, off=1, on=2))
     await advance(twin, 60)
@@ -296,7 +296,7 @@ async def test_a_brown_out_comes_again_and_again(twin: LoopTwin) -> None:
     assert twin.controller.faults.report() == []
 
 
-async def test_a_reboot_that_is_taken_back_is_over(twin: LoopTwin) -> None:
+async def test_reboot_that_is_taken_back_is_over(twin: LoopTwin) -> None:
     active = add(twin, faults.reboot(takes="1h"))
     await advance(twin, 5)
     end(twin, active)
@@ -304,7 +304,7 @@ async def test_a_reboot_that_is_taken_back_is_over(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out0=1")
 
 
-async def test_a_wrong_clock_is_right_again_at_the_end(twin: LoopTwin) -> None:
+async def test_wrong_clock_is_right_again_at_the_end(twin: LoopTwin) -> None:
     before = twin.controller.clock.wall()
     add(twin, faults.clock_wrong(by=-7200), for_="10m")
     assert twin.controller.clock.wall() == before - 7200
@@ -312,7 +312,7 @@ async def test_a_wrong_clock_is_right_again_at_the_end(twin: LoopTwin) -> None:
     assert twin.controller.clock.wall() == before + 600
 
 
-async def test_a_clock_jumps_forth_and_back(twin: LoopTwin) -> None:
+async def test_clock_jumps_forth_and_back(twin: LoopTwin) -> None:
     before = twin.controller.clock.wall()
     active = add(twin, faults.clock_jumps(by=600, every="1m"))
     seen = []
@@ -348,7 +348,7 @@ async def test_messages_wait_while_their_server_is_down(twin: LoopTwin) -> None:
 # --- scopes, snapshots, mistakes ------------------------------------------------------------------
 
 
-async def test_a_fault_begins_later_and_ends_automatically(twin: LoopTwin) -> None:
+async def test_fault_begins_later_and_ends_automatically(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=20")
     add(twin, faults.absent("DS1"), after="10s", for_="5s")
     seen = []
@@ -376,7 +376,7 @@ async def test_faults_go_back_in_time_with_the_controller(twin: LoopTwin) -> Non
     assert [one.number for one in twin.controller.faults.report()] == [1]
 
 
-async def test_there_is_a_bound(twin: LoopTwin) -> None:
+async def test_faults_are_bounded(twin: LoopTwin) -> None:
     for _ in range(MAX_FAULTS):
         add(twin, faults.frozen())
     with pytest.raises(BadFault, match="up to 100"):
@@ -401,7 +401,7 @@ async def test_there_is_a_bound(twin: LoopTwin) -> None:
         (lambda: fault_from_fields("raw", {"key": "x", "value": "y" * 101}), "any text"),
     ],
 )
-def test_an_impossible_fault_is_refused_at_the_call(make: Any, reason: str) -> None:
+def test_impossible_fault_is_refused_at_the_call(make: Any, reason: str) -> None:
     with pytest.raises(BadFault) as refusal:
         make()
     assert reason in str(refusal.value)

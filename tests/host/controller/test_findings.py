@@ -212,7 +212,7 @@ async def journal_of(twin: LoopTwin, finding: str) -> list[str]:
 
 
 @for_each("case", CASES, ids=lambda case: case.id)
-async def test_a_finding_comes_with_its_cause_and_goes_with_its_repair(case: Case) -> None:
+async def test_finding_comes_with_its_cause_and_goes_with_its_repair(case: Case) -> None:
     async with await LoopTwin.start() as twin:
         assert await findings_by_id(twin) == {}
         await does(twin, case.made)
@@ -245,7 +245,7 @@ async def test_findings_are_shown_everywhere() -> None:
         assert set(log) == {one["text"] for one in findings}
 
 
-async def test_a_trouble_is_pushed_immediately_and_so_is_its_end() -> None:
+async def test_trouble_is_pushed_immediately_and_so_is_its_end() -> None:
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         stream = await open_stream(twin)
         await anext(stream)
@@ -256,7 +256,7 @@ async def test_a_trouble_is_pushed_immediately_and_so_is_its_end() -> None:
         assert content(await anext(stream), "change")["findings"] == []
 
 
-async def test_a_replaced_certificate_is_pushed_and_journalled_immediately(tmp_path: Path) -> None:
+async def test_replaced_certificate_is_pushed_and_journalled_immediately(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         controller = twin.controller
@@ -294,7 +294,7 @@ PAGES_OF_PARTS = {
 }
 
 
-async def test_a_module_is_silent_until_it_answers_or_its_bus_reports_why() -> None:
+async def test_module_is_silent_until_it_answers_or_its_bus_reports_why() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok("/stm.cgi?modbus_sensor=11&modbusid=112")
         assert await findings_by_id(twin) == {}, "its readings are not requested"
@@ -308,7 +308,7 @@ async def test_a_module_is_silent_until_it_answers_or_its_bus_reports_why() -> N
         assert await findings_by_id(twin) == {}
 
 
-async def test_a_part_in_trouble_leads_to_the_page_that_sets_it_up() -> None:
+async def test_part_in_trouble_leads_to_the_page_that_sets_it_up() -> None:
     async with await LoopTwin.start() as twin:
         for part in PAGES_OF_PARTS:
             twin.controller.troubles[part] = "It refuses."
@@ -318,7 +318,7 @@ async def test_a_part_in_trouble_leads_to_the_page_that_sets_it_up() -> None:
         } == PAGES_OF_PARTS
 
 
-async def test_a_trouble_begins_with_what_people_call_its_part() -> None:
+async def test_trouble_begins_with_what_people_call_its_part() -> None:
     called = {
         "email": "E-mail",
         "http1": "HTTP request 1",
@@ -359,7 +359,7 @@ async def test_nothing_is_sent_of_what_is_found_to_have_no_text(
         assert findings == (set() if outbox["captured"] else {f"{channel}_without_text.1"})
 
 
-async def test_a_mail_of_the_watchdog_needs_the_text_for_its_beginning() -> None:
+async def test_mail_of_the_watchdog_needs_the_text_for_its_beginning() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok(mail_texts("****over***"))
         entry = "wdog1=1*1*3*router*3*1*1*1*1*0*0"
@@ -369,7 +369,7 @@ async def test_a_mail_of_the_watchdog_needs_the_text_for_its_beginning() -> None
         assert await findings_by_id(twin) == {}
 
 
-async def test_a_clock_that_is_set_is_pushed_immediately() -> None:
+async def test_clock_that_is_set_is_pushed_immediately() -> None:
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         (case,) = (one for one in CASES if one.id == "clock_not_set")
         await does(twin, case.made)
@@ -384,7 +384,7 @@ SEEN_SOON = ("sensor_silent", "slot_silent", "pid_", "watchdog_", "clock_")
 
 
 @for_each("case", CASES, ids=lambda case: case.id)
-async def test_the_journal_records_begin_and_end_of_a_finding_immediately(
+async def test_journal_records_begin_and_end_of_a_finding_immediately(
     case: Case,
 ) -> None:
     async with await LoopTwin.start() as twin:
@@ -396,7 +396,7 @@ async def test_the_journal_records_begin_and_end_of_a_finding_immediately(
         assert (await journal_of(twin, case.id))[-2:] == ["finding", "finding_over"]
 
 
-def test_a_quiet_controller_looks_now_and_then() -> None:
+def test_quiet_controller_looks_now_and_then() -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
         built = await build(Profile(), MemoryStore(), SystemClock(loop.time, loop.time), UTC)
@@ -425,7 +425,7 @@ async def test_since_stays_while_the_finding_stays() -> None:
         assert (await findings_by_id(twin))["http_not_set_up.1"]["since"] == began
 
 
-async def test_an_output_that_the_schedule_or_a_timer_switched_is_not_held_by_hand() -> None:
+async def test_output_that_the_schedule_or_a_timer_switched_is_not_held_by_hand() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, ["/outs.cgi?ortime=05", "/sim.cgi?INPD1=1&advance=1", set_rule(1, LIT)])
         await twin.ok("/sim.cgi?advance=10")
@@ -442,7 +442,7 @@ async def test_names_that_people_gave_stand_in_the_sentence() -> None:
         assert finding["figures"] == {"rule": "Watering", "state": "off"}
 
 
-async def test_a_sensor_removed_from_the_settings_is_no_finding() -> None:
+async def test_sensor_removed_from_the_settings_is_no_finding() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, CASES[0].made)
         await twin.ok("/stm.cgi?dswrite=1:00:00:00:00:00:00:00:00")
@@ -458,7 +458,7 @@ async def test_readings_computed_from_a_lost_reading_are_no_findings() -> None:
 
 
 @pytest.mark.parametrize(("password", "is_weak"), [("secret", True), ("a garden in May", False)])
-async def test_a_weak_password_is_a_finding_for_the_administrator_alone(
+async def test_weak_password_is_a_finding_for_the_administrator_alone(
     password: str, is_weak: bool
 ) -> None:
     async with await LoopTwin.start() as twin:

@@ -96,7 +96,7 @@ async def live(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?advance=100")
 
 
-async def test_a_handed_over_controller_behaves_as_one_that_stayed() -> None:
+async def test_handed_over_controller_behaves_as_one_that_stayed() -> None:
     moved, stayed = await Moving().begin(), await Moving().begin()
     for one in (moved, stayed):
         await live(one.twin)
@@ -110,7 +110,7 @@ async def test_a_handed_over_controller_behaves_as_one_that_stayed() -> None:
     assert "start: resumed: its node changed or was restarted" in moved.journal()
 
 
-async def test_a_pulse_has_left_what_was_left_minus_the_time_of_the_move() -> None:
+async def test_pulse_has_left_what_was_left_minus_the_time_of_the_move() -> None:
     moving = await Moving().begin()
     await moving.twin.ok("/outs.cgi?pulse0=10")
     await moving.twin.ok("/sim.cgi?advance=4")
@@ -184,7 +184,7 @@ async def test_changes_before_the_hand_over_are_confirmed() -> None:
     await twin.close()
 
 
-async def test_a_controller_without_power_has_nothing_to_hand_over() -> None:
+async def test_controller_without_power_has_nothing_to_hand_over() -> None:
     twin = await LoopTwin.start()
     twin.controller.lose_power()
     assert hand_over(twin.controller) is None
@@ -287,7 +287,7 @@ async def test_real_pins_do_not_move(monkeypatch: pytest.MonkeyPatch, caplog: An
         hand_over_module._resume(moving.twin.controller, open_live(saved, Profile()))
 
 
-async def test_a_clock_that_was_set_stays_set_and_another_machines_is_noticed() -> None:
+async def test_clock_that_was_set_stays_set_and_another_machines_is_noticed() -> None:
     moving = await Moving().begin()
     twin = moving.twin
     await twin.ok("/sim.cgi?advance=100")
@@ -298,7 +298,7 @@ async def test_a_clock_that_was_set_stays_set_and_another_machines_is_noticed() 
     assert moving.twin.controller.engine.machine.at.wall == pytest.approx(wall + 3600)
 
 
-async def test_the_clock_of_a_process_resumes_where_another_was() -> None:
+async def test_clock_of_a_process_resumes_where_another_was() -> None:
     moving = await Moving().begin()
     saved = await moving.leave()
     live: LiveExport = open_live(saved, Profile())
@@ -308,7 +308,7 @@ async def test_the_clock_of_a_process_resumes_where_another_was() -> None:
     assert not clock.was_stepped()
 
 
-def test_the_fingerprint_of_settings_covers_stored_values_without_secrets() -> None:
+def test_fingerprint_of_settings_covers_stored_values_without_secrets() -> None:
     profile = Profile()
     settings, _ = settings_from_leaves(profile, {"outputs.0.name": "Pump", "pid.target": 20})
     stored = msgspec.json.decode(msgspec.json.encode(dict(leaves(settings))))
@@ -322,7 +322,7 @@ def test_the_fingerprint_of_settings_covers_stored_values_without_secrets() -> N
     assert len({settings_digest(profile, one) for one in secrets}) == 1
 
 
-async def test_an_export_holds_no_secret() -> None:
+async def test_export_holds_no_secret() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?gsmcode=s3cret")
     saved = hand_over(twin.controller)
@@ -331,7 +331,7 @@ async def test_an_export_holds_no_secret() -> None:
     await twin.close()
 
 
-async def test_a_controller_that_cannot_be_exported_is_logged_and_stops(
+async def test_controller_that_cannot_be_exported_is_logged_and_stops(
     monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
     def fails(*_: Any) -> SavedLive:

@@ -66,7 +66,7 @@ async def test_nothing_is_decided_by_settings_that_may_be_old(hindrance: Hindran
         await twin.refused("/outs.cgi?out0=1", 503)
 
 
-async def test_a_wrong_command_is_refused_as_such_while_the_store_is_away() -> None:
+async def test_wrong_command_is_refused_as_such_while_the_store_is_away() -> None:
     async with await make_hindered_twin(AWAY) as twin:
         await twin.refused("/outs.cgi?pulse9=1", 400)
 
@@ -88,7 +88,7 @@ async def test_all_is_as_before_when_nothing_hinders() -> None:
         assert await twin.outputs() == "100000"
 
 
-async def test_a_message_is_answered_with_the_same_sentence() -> None:
+async def test_message_is_answered_with_the_same_sentence() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok("/stm.cgi?gsmcode=1234")
         twin.controller.why_refused = lambda: AWAY

@@ -69,7 +69,7 @@ async def test_going_back_makes_everything_what_it_was(twin: LoopTwin) -> None:
     assert await picture(twin) == before
 
 
-async def test_a_restored_snapshot_continues_as_before(twin: LoopTwin) -> None:
+async def test_restored_snapshot_continues_as_before(twin: LoopTwin) -> None:
     await live(twin)
     snapshot = await take_snapshot(twin.controller)
     futures = []
@@ -106,7 +106,7 @@ async def test_restart_after_a_restore_finds_the_remembered_state(twin: LoopTwin
     assert (await twin.state())["OUT0"] == 1
 
 
-async def test_the_audit_trail_records_a_restore_and_is_not_cut(twin: LoopTwin) -> None:
+async def test_audit_trail_records_a_restore_and_is_not_cut(twin: LoopTwin) -> None:
     snapshot = await take_snapshot(twin.controller)
     await twin.ok("/stm.cgi?oname=0Pump")
     await go_back(twin.controller, snapshot)
@@ -127,7 +127,7 @@ async def test_parts_beside_the_controller_follow_the_settings_back(twin: LoopTw
     assert len(seen) == 2
 
 
-async def test_it_waits_for_what_was_accepted(twin: LoopTwin) -> None:
+async def test_snapshot_waits_for_what_was_accepted(twin: LoopTwin) -> None:
     snapshot = await take_snapshot(twin.controller)
     asked = twin.web.handle(Request("GET", "/stm.cgi", "oname=0Pump", {}, b"", "127.0.0.1"))
     later = await take_snapshot(twin.controller)
@@ -141,7 +141,7 @@ async def test_it_waits_for_what_was_accepted(twin: LoopTwin) -> None:
     await asked
 
 
-async def test_where_the_store_refuses_nothing_goes_back(
+async def test_snapshot_that_the_store_refuses_restores_nothing(
     twin: LoopTwin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = await take_snapshot(twin.controller)
@@ -163,7 +163,7 @@ async def test_where_the_store_refuses_nothing_goes_back(
     assert (await twin.state())["time"] == snapshot.moment.wall
 
 
-async def test_the_bootloader_waits_again_after_going_back_to_it(twin: LoopTwin) -> None:
+async def test_bootloader_waits_again_after_going_back_to_it(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?upgrade=devstart3")
     waiting = await take_snapshot(twin.controller)
     changes: list[bool] = []
@@ -199,7 +199,7 @@ async def test_real_time_does_not_go_back() -> None:
     await built.stop()
 
 
-async def test_the_history_knows_what_holds_after_going_back(twin: LoopTwin) -> None:
+async def test_history_knows_what_holds_after_going_back(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=21")
     snapshot = await take_snapshot(twin.controller)
     await twin.ok("/sim.cgi?DS1=30&advance=60")
@@ -230,7 +230,7 @@ STORIES = st.lists(ITEMS, max_size=8)
 
 @examples(40)
 @given(before=STORIES, between=STORIES, after=STORIES)
-def test_the_same_snapshot_has_the_same_future(
+def test_same_snapshot_has_the_same_future(
     before: list[str], between: list[str], after: list[str]
 ) -> None:
     async def run() -> None:

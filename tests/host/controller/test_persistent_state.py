@@ -22,7 +22,7 @@ async def switch_on_full_disk() -> tuple[LoopTwin, Disk]:
     return twin, disk
 
 
-async def test_the_answer_and_the_relay_agree_while_the_disk_is_full() -> None:
+async def test_answer_and_the_relay_agree_while_the_disk_is_full() -> None:
     disk = Disk()
     twin = await LoopTwin.start(store=disk)
     await twin.ok("/outs.cgi?roafs=01&out0=1")
@@ -37,26 +37,26 @@ async def test_the_answer_and_the_relay_agree_while_the_disk_is_full() -> None:
     assert await twin.outputs() == "000000"
 
 
-async def test_it_goes_with_the_next_change() -> None:
+async def test_state_is_stored_with_the_next_change() -> None:
     twin, disk = await switch_on_full_disk()
     await twin.ok("/stm.cgi?oname=0Lamp")
     assert disk.load().kept[STATE] is True
     assert twin.controller.troubles == {}
 
 
-async def test_it_goes_with_the_next_that_is_remembered() -> None:
+async def test_state_is_stored_with_the_next_remembered_switch() -> None:
     twin, disk = await switch_on_full_disk()
     await twin.ok("/outs.cgi?roafs=11")
     await twin.ok("/outs.cgi?out1=1")
     assert disk.load().kept[STATE] is True
 
 
-async def test_a_failed_write_is_retried_automatically() -> None:
+async def test_failed_write_is_retried_automatically() -> None:
     _, disk = await switch_on_full_disk()
     await until(lambda: disk.load().kept[STATE] is True)
 
 
-async def test_it_is_tried_at_the_stop() -> None:
+async def test_state_is_stored_at_the_stop() -> None:
     twin, disk = await switch_on_full_disk()
     await twin.controller.stop()
     assert disk.load().kept[STATE] is True
@@ -70,7 +70,7 @@ async def test_nothing_is_tried_after_the_stop() -> None:
 
 
 @pytest.mark.parametrize("state", [0, 1])
-async def test_the_newest_state_counts(state: int) -> None:
+async def test_newest_state_counts(state: int) -> None:
     twin, disk = await switch_on_full_disk()
     disk.is_full = True
     await twin.refused("/stm.cgi?oname=0Lamp", 507)

@@ -25,7 +25,7 @@ async def after_power_cut(path: Path, twin: LoopTwin) -> LoopTwin:
     return await LoopTwin.start(store=SqliteStore(path))
 
 
-async def test_a_heater_goes_off_after_a_power_cut_when_its_rule_is_not_met(tmp_path: Path) -> None:
+async def test_heater_goes_off_after_a_power_cut_when_its_rule_is_not_met(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     again = await after_power_cut(path, await make_heated_twin(path))
     assert await again.outputs() == "100000"
@@ -34,7 +34,7 @@ async def test_a_heater_goes_off_after_a_power_cut_when_its_rule_is_not_met(tmp_
     await again.controller.stop()
 
 
-async def test_a_restart_by_command_keeps_what_rules_have_switched(tmp_path: Path) -> None:
+async def test_restart_by_command_keeps_what_rules_have_switched(tmp_path: Path) -> None:
     twin = await make_heated_twin(tmp_path / "store.db")
     await twin.ok("/sim.cgi?DS1=none")
     await twin.ok("/stm.cgi?devrestart=1")
@@ -44,7 +44,7 @@ async def test_a_restart_by_command_keeps_what_rules_have_switched(tmp_path: Pat
     await twin.controller.stop()
 
 
-async def test_a_duty_that_is_set_again_after_the_regulator_counts() -> None:
+async def test_duty_that_is_set_again_after_the_regulator_counts() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?DS1=20")
     await twin.ok("/stm.cgi?pwmd=250&pidvalue=1*10*210*1000*0*0*2")

@@ -29,7 +29,7 @@ class Work:
         self._due += 10.0
 
 
-def test_a_failure_at_a_deadline_is_logged_and_time_continues() -> None:
+def test_failure_at_a_deadline_is_logged_and_time_continues() -> None:
     async def scenario() -> None:
         work = Work(10.0)
         work.time.plan()

@@ -16,7 +16,7 @@ from tests.full_disk import Disk
 from tests.patience import PATIENCE_S
 
 
-async def test_a_failing_disk_is_reported_in_health_and_outputs_keep_working() -> None:
+async def test_failing_disk_is_reported_in_health_and_outputs_keep_working() -> None:
     disk = Disk()
     twin = await LoopTwin.start(store=disk)
     disk.is_full = True
@@ -38,7 +38,7 @@ async def test_health_is_well_again_when_the_disk_is() -> None:
     assert (await twin.json("/health"))["status"] == "ok"
 
 
-async def test_a_recovered_disk_is_noticed_without_a_change(
+async def test_recovered_disk_is_noticed_without_a_change(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commit_path, "PAUSE_S", 0.01)
@@ -64,7 +64,7 @@ async def test_state_that_cannot_be_remembered_is_reported() -> None:
     assert (await twin.json("/health"))["troubles"] == ["store"]
 
 
-async def test_a_request_is_not_refused_for_what_was_due_before_it() -> None:
+async def test_request_is_not_refused_for_what_was_due_before_it() -> None:
     disk = Disk()
     twin = await LoopTwin.start(store=disk)
     await twin.ok("/inpa.cgi?powsave=1&powsel=0*10")
@@ -79,7 +79,7 @@ async def test_a_request_is_not_refused_for_what_was_due_before_it() -> None:
     assert (await twin.json("/health"))["troubles"] == ["store"]
 
 
-async def test_a_fault_in_a_change_that_is_on_disk_is_heard_by_who_waits_for_it(
+async def test_fault_in_a_change_that_is_on_disk_is_heard_by_who_waits_for_it(
     tmp_path: Path,
 ) -> None:
     twin = await LoopTwin.start(store=SqliteStore(tmp_path / "store.db"))

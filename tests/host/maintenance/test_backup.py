@@ -52,7 +52,7 @@ def test_readable_and_back_is_the_same_backup(
         assert read(back).left_out == read(binary).left_out
 
 
-def test_a_shown_backup_is_what_differs_from_the_factory(
+def test_shown_backup_is_what_differs_from_the_factory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write_backup(tmp_path / "a.bin", with_value(defaults(NEWEST), "outputs.0.name", "Lamp"))
@@ -62,14 +62,14 @@ def test_a_shown_backup_is_what_differs_from_the_factory(
     )
 
 
-def test_a_difference_names_both_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_difference_names_both_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = write_backup(tmp_path / "a.bin", defaults(NEWEST))
     second = write_backup(tmp_path / "b.bin", with_value(defaults(NEWEST), "pwm.1.duty", 30))
     assert main(["backup", "diff", str(first), str(second)]) == 1
     assert capsys.readouterr().out == "pwm.1.duty: 50 -> 30\n"
 
 
-def test_a_converted_backup_lists_what_is_left_behind(
+def test_converted_backup_lists_what_is_left_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = with_value(defaults(NEWEST), "outputs.0.name", "Lamp")
@@ -82,7 +82,7 @@ def test_a_converted_backup_lists_what_is_left_behind(
     assert read(output).hw == "3.0"
 
 
-def test_a_backup_is_restored_into_a_data_folder(tmp_path: Path) -> None:
+def test_backup_is_restored_into_a_data_folder(tmp_path: Path) -> None:
     text = tmp_path / "a.toml"
     text.write_text('hw = "3.9"\nsw = "1.75"\n[settings]\n"outputs.0.name" = "Lamp"\n')
     folder = tmp_path / "data"
@@ -91,7 +91,7 @@ def test_a_backup_is_restored_into_a_data_folder(tmp_path: Path) -> None:
     assert load_settings(folder) == with_value(defaults(NEWEST), "outputs.0.name", "Lamp")
 
 
-def test_a_sealed_backup_is_restored_with_its_passphrase(
+def test_sealed_backup_is_restored_with_its_passphrase(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = with_value(defaults(NEWEST), "email.password", "hunter2")
@@ -119,7 +119,7 @@ def test_a_sealed_backup_is_restored_with_its_passphrase(
         ("a.json", b'{"hw": "3.9", "sw": "1.75", "settings": {"email.password": "x"}}', "sealed"),
     ],
 )
-def test_a_file_that_will_not_do_ends_in_one_line_and_changes_nothing(
+def test_file_that_will_not_do_ends_in_one_line_and_changes_nothing(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     name: str,

@@ -45,7 +45,7 @@ def run(*words: str) -> int:
     return main(["backup", *words])
 
 
-def test_a_sealed_backup_is_not_restored_without_a_choice(
+def test_sealed_backup_is_not_restored_without_a_choice(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("restore", "sealed.bin", "--data", "data") == 2
@@ -56,7 +56,7 @@ def test_a_sealed_backup_is_not_restored_without_a_choice(
     assert load_settings(folder) == defaults(NEWEST)
 
 
-def test_a_backup_is_restored_without_its_secrets_on_purpose(
+def test_backup_is_restored_without_its_secrets_on_purpose(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("restore", "sealed.bin", "--data", "data", "--without-secrets") == 0
@@ -65,7 +65,7 @@ def test_a_backup_is_restored_without_its_secrets_on_purpose(
     assert (settings.outputs[0].name, settings.email.password) == ("Lamp", "")
 
 
-def test_the_first_line_of_a_file_is_the_passphrase(folder: Path) -> None:
+def test_first_line_of_a_file_is_the_passphrase(folder: Path) -> None:
     assert run("restore", "sealed.bin", "--data", "data", "--passphrase-file", "words") == 0
     assert load_settings(folder) == with_secret()
 
@@ -90,7 +90,7 @@ def test_invalid_choice_changes_nothing(
     assert load_settings(folder) == defaults(NEWEST)
 
 
-def test_a_conversion_to_another_version_needs_the_choice_and_one_of_form_does_not() -> None:
+def test_conversion_to_another_version_needs_the_choice_and_one_of_form_does_not() -> None:
     assert run("convert", "sealed.bin", "same.json") == 0
     assert read(Path("same.json")).sealed is not None
     version = ("--hw", "3.9", "--sw", "1.72")
@@ -102,7 +102,7 @@ def test_a_conversion_to_another_version_needs_the_choice_and_one_of_form_does_n
     assert read(Path("kept.bin")).sealed is not None
 
 
-def test_a_conversion_can_leave_the_secrets_out() -> None:
+def test_conversion_can_leave_the_secrets_out() -> None:
     assert run("convert", "sealed.bin", "open.bin", "--without-secrets") == 0
     file = read(Path("open.bin"))
     assert (file.sealed, file.left_out) == (None, ("email.password",))
@@ -126,7 +126,7 @@ def fill_data_folder() -> None:
     assert run("restore", "sealed.bin", "--data", "data", "--passphrase-file", "words") == 0
 
 
-def test_a_backup_is_created_with_sealed_secrets() -> None:
+def test_backup_is_created_with_sealed_secrets() -> None:
     fill_data_folder()
     assert run("create", "new.bin", "--data", "data", "--passphrase-file", "words") == 0
     data = Path("new.bin").read_bytes()
@@ -137,7 +137,7 @@ def test_a_backup_is_created_with_sealed_secrets() -> None:
     assert load_settings(Path("second")) == with_secret()
 
 
-def test_a_backup_without_secrets_says_which_are_not_in_it(
+def test_backup_without_secrets_says_which_are_not_in_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     fill_data_folder()
@@ -148,7 +148,7 @@ def test_a_backup_without_secrets_says_which_are_not_in_it(
         assert read(Path(name)).left_out == ("email.password",)
 
 
-def test_an_existing_file_is_not_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_file_is_not_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     fill_data_folder()
     before = Path("sealed.bin").read_bytes()
     assert run("create", "sealed.bin", "--data", "data", "--without-secrets") == 2
@@ -186,7 +186,7 @@ def at_terminal(*words: str, typed: list[str]) -> tuple[int, str]:
     return process.wait(PATIENCE_S), said
 
 
-def test_a_terminal_is_asked_for_the_passphrase() -> None:
+def test_terminal_is_asked_for_the_passphrase() -> None:
     fill_data_folder()
     Path("second").mkdir()
     code, said = at_terminal("create", "new.bin", "--data", "data", typed=[WORDS, WORDS])
@@ -200,7 +200,7 @@ def test_a_terminal_is_asked_for_the_passphrase() -> None:
     assert load_settings(Path("second")) == with_secret()
 
 
-def test_an_empty_answer_at_a_terminal_changes_nothing(folder: Path) -> None:
+def test_empty_answer_at_a_terminal_changes_nothing(folder: Path) -> None:
     code, said = at_terminal("restore", "sealed.bin", "--data", "data", typed=[""])
     assert code == 2
     assert "nothing was changed" in said

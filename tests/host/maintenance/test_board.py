@@ -38,7 +38,7 @@ def check(tmp_path: Path, text: str) -> int:
     return main(["board", "check", "--config", str(path)])
 
 
-def test_a_check_says_that_all_is_there(
+def test_check_says_that_all_is_there(
     tmp_path: Path, tree: SysfsTree, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check(tmp_path, describe_wiring(tree)) == 0
@@ -49,7 +49,7 @@ def test_a_check_says_that_all_is_there(
     assert "All 4 devices work." in output
 
 
-def test_a_check_says_what_is_missing_and_what_to_do(
+def test_check_says_what_is_missing_and_what_to_do(
     tmp_path: Path,
     tree: SysfsTree,
     capsys: pytest.CaptureFixture[str],
@@ -72,20 +72,20 @@ def test_a_check_says_what_is_missing_and_what_to_do(
     assert "5 of 7 devices do not work." in output
 
 
-def test_a_check_drives_nothing(tmp_path: Path, tree: SysfsTree) -> None:
+def test_check_drives_nothing(tmp_path: Path, tree: SysfsTree) -> None:
     before = {file: file.read_text() for file in tree.root.rglob("*") if file.is_file()}
     check(tmp_path, describe_wiring(tree))
     assert {file: file.read_text() for file in before} == before
 
 
-def test_a_check_of_a_simulated_board_has_nothing_to_do(
+def test_check_of_a_simulated_board_has_nothing_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check(tmp_path, "port = 0\n") == 0
     assert "The board is simulated" in capsys.readouterr().out
 
 
-def test_a_check_looks_for_the_display(
+def test_check_looks_for_the_display(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
@@ -95,14 +95,14 @@ def test_a_check_looks_for_the_display(
     assert "/dev/i2c-4711 is missing" in output
 
 
-def test_a_linux_board_without_devices_is_a_mistake(
+def test_linux_board_without_devices_is_a_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check(tmp_path, '[board]\nkind = "linux"\n') == 1
     assert "No device is wired" in capsys.readouterr().out
 
 
-def test_a_configuration_that_cannot_be_read_is_one_line(
+def test_configuration_that_cannot_be_read_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["board", "check", "--config", str(tmp_path / "missing.toml")]) == 2

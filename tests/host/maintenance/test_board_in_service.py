@@ -92,7 +92,7 @@ def check(tree: SysfsTree, writable: list[str]) -> subprocess.CompletedProcess[s
 
 
 @only_root
-def test_under_the_unit_pwm_is_found_and_can_be_driven(tree: SysfsTree) -> None:
+def test_pwm_is_found_and_can_be_driven_under_the_service(tree: SysfsTree) -> None:
     assert settings_of_unit()["ProtectKernelTunables"] == ["yes"]
     checked = check(tree, writable_below_sys())
     assert checked.returncode == 0, checked.stdout
@@ -102,7 +102,7 @@ def test_under_the_unit_pwm_is_found_and_can_be_driven(tree: SysfsTree) -> None:
 
 
 @only_root
-def test_where_the_service_could_not_drive_pwm_the_check_says_so(tree: SysfsTree) -> None:
+def test_check_reports_pwm_that_the_service_could_not_drive(tree: SysfsTree) -> None:
     driven = within(tree, [], "-c", DRIVE, str(tree.root))
     assert "read-only here" in driven.stderr
     checked = check(tree, [])
@@ -124,7 +124,7 @@ def test_unused_channel_is_checked_by_exporting_it(tree: SysfsTree) -> None:
 
 
 @only_root
-def test_a_file_that_may_only_be_written_is_written() -> None:
+def test_file_that_may_only_be_written_is_written() -> None:
     """As `export` is, for every account and for the kernel itself."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "export"
@@ -141,7 +141,7 @@ def test_a_file_that_may_only_be_written_is_written() -> None:
         assert file.read_text() == "1"
 
 
-def test_the_unit_takes_no_devices_away() -> None:
+def test_unit_takes_no_devices_away() -> None:
     """Older systemd makes a list of allowed devices of ProtectClock=, with only the clock in it."""
     settings = settings_of_unit()
     for setting in ("ProtectClock", "PrivateDevices", "DevicePolicy", "DeviceAllow"):

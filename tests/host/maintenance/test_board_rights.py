@@ -100,9 +100,7 @@ def test_device_for_root_fails_as_the_account_of_the_service(
 
 @pytest.mark.thorough
 @only_root
-def test_a_sensor_that_may_not_be_read_is_a_matter_of_rights(
-    tmp_path: Path, tree: SysfsTree
-) -> None:
+def test_sensor_that_may_not_be_read_is_a_matter_of_rights(tmp_path: Path, tree: SysfsTree) -> None:
     tree.open_onewire()
     tree.set_onewire(SENSOR, w1_text(20.0))
     next(tree.root.rglob("w1_slave")).chmod(0o600)
@@ -129,7 +127,7 @@ def test_port_in_use_is_reported(tmp_path: Path, port: str) -> None:
     assert "is used by another program or driver" in tried.stdout
 
 
-def test_an_account_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
+def test_account_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
     tried = check(tmp_path, 'serial_port = "/dev/null"\n', "--account", "gatekeeper")
     assert tried.returncode == 2
     assert tried.stderr == (
@@ -138,7 +136,7 @@ def test_an_account_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
     )
 
 
-def test_the_own_account_needs_no_rights_to_become(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_account_needs_no_rights_to_become(monkeypatch: pytest.MonkeyPatch) -> None:
     drop_rights_to(pwd.getpwuid(os.geteuid()).pw_name)
 
 
@@ -202,7 +200,7 @@ def test_another_unit_is_not_that_of_the_file(tmp_path: Path, systemd: Path) -> 
     assert like_the_unit(config, [], 80) is None
 
 
-def test_a_process_of_systemd_has_its_rights_already(
+def test_process_of_systemd_has_its_rights_already(
     tmp_path: Path, systemd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "cellar.toml"
@@ -212,7 +210,7 @@ def test_a_process_of_systemd_has_its_rights_already(
     assert like_the_unit(config, [], 80) is None
 
 
-def test_a_machine_without_systemd_has_no_unit(
+def test_machine_without_systemd_has_no_unit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -19,7 +19,7 @@ def owner(tmp_path: Path) -> str:
     return name
 
 
-def test_an_image_is_built_signed_and_shown(tmp_path: Path, owner: str, capsys: Capture) -> None:
+def test_image_is_built_signed_and_shown(tmp_path: Path, owner: str, capsys: Capture) -> None:
     image, site = tmp_path / "new.img", tmp_path / "my.site"
     site.write_bytes(pack_site({"index.html": b"x"}))
     build = ["firmware", "build", "--hw", "3.5", "--hw", "3.9", "--sw", "1.60a", str(image)]
@@ -35,7 +35,7 @@ def test_an_image_is_built_signed_and_shown(tmp_path: Path, owner: str, capsys: 
     assert firmware.site == site.read_bytes()
 
 
-def test_a_private_key_is_for_its_owner_alone_and_never_overwritten(
+def test_private_key_is_for_its_owner_alone_and_never_overwritten(
     owner: str, capsys: Capture
 ) -> None:
     key = Path(f"{owner}.key")

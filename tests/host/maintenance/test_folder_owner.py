@@ -118,7 +118,7 @@ def test_root_repairs_and_sets_aside_for_the_owner(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @as_root
-def test_a_controller_that_root_runs_leaves_the_files_to_the_owner(tmp_path: Path) -> None:
+def test_controller_that_root_runs_leaves_the_files_to_the_owner(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     hand_over(tmp_path / "data")
     with controller_process(tmp_path, "--tls") as process:
@@ -142,7 +142,7 @@ def test_root_follows_no_link_that_the_owner_of_the_folder_has_laid(tmp_path: Pa
 
 
 @as_root
-def test_a_file_that_cannot_be_handed_over_is_not_left_behind(
+def test_file_that_cannot_be_handed_over_is_not_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_arguments: object, **_named: object) -> None:
@@ -156,7 +156,7 @@ def test_a_file_that_cannot_be_handed_over_is_not_left_behind(
 
 
 @every_task
-def test_a_missing_folder_is_a_mistake_and_nothing_is_made(
+def test_missing_folder_is_a_mistake_and_nothing_is_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str
 ) -> None:
     mistyped = tmp_path / "dta"

@@ -76,7 +76,7 @@ def test_folder_without_history_is_reported(
     assert "no history" in capsys.readouterr().err
 
 
-def test_a_damaged_history_is_found_and_set_aside_by_repair(
+def test_damaged_history_is_found_and_set_aside_by_repair(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "history.db").write_bytes(b"nothing that a database begins with" * 200)

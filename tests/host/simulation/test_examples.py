@@ -41,7 +41,7 @@ def test_every_example_is_tested_here() -> None:
 
 
 @pytest.mark.thorough
-async def test_the_greenhouse_stays_warm_and_is_lit_in_the_evening() -> None:
+async def test_greenhouse_stays_warm_and_is_lit_in_the_evening() -> None:
     run = await run_example("greenhouse.toml", 24 * HOUR_S)
     greenhouse = run.summary.track("DS1")
     assert greenhouse.low == 14
@@ -55,7 +55,7 @@ async def test_the_greenhouse_stays_warm_and_is_lit_in_the_evening() -> None:
     assert run.summary.track("OUT1").seconds == 4.5 * HOUR_S
 
 
-async def test_the_overflow_switch_protects_the_tank_while_its_sensor_is_broken() -> None:
+async def test_overflow_switch_protects_the_tank_while_its_sensor_is_broken() -> None:
     run = await run_example("tank.toml", 12 * HOUR_S)
     assert (2000.0, "OUT0 on: rule 1") in run.journal
     by_switch = [at for at, text in run.journal if text == "OUT0 off: rule 2"]
@@ -68,7 +68,7 @@ async def test_the_overflow_switch_protects_the_tank_while_its_sensor_is_broken(
 
 
 @pytest.mark.thorough
-async def test_the_boiler_heats_by_night_and_every_kilowatt_hour_is_counted_once() -> None:
+async def test_boiler_heats_by_night_and_every_kilowatt_hour_is_counted_once() -> None:
     run = await run_example("tariff.toml", 24 * HOUR_S)
     assert run.summary.track("OUT2").seconds == 8.5 * HOUR_S
     assert run.values["ENERGY1"] == pytest.approx(1.0, abs=0.002)

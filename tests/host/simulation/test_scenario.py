@@ -44,7 +44,7 @@ def test_empty_scenario_is_an_untouched_controller(folder: Path) -> None:
     assert (scenario.plants, scenario.record) == ((), ())
 
 
-def test_the_start_is_local_time(folder: Path) -> None:
+def test_start_is_local_time(folder: Path) -> None:
     scenario = read(folder, 'start = 2026-06-01T05:00:00\ntimezone = "Europe/Warsaw"')
     assert scenario.start == wall("2026-06-01 03:00")
 
@@ -78,7 +78,7 @@ def test_times_are_of_day_or_from_the_start_or_dates(
     assert scenario.happenings[1].after_s == after_s
 
 
-def test_a_time_of_day_counts_the_hour_that_the_clock_repeats(folder: Path) -> None:
+def test_time_of_day_counts_the_hour_that_the_clock_repeats(folder: Path) -> None:
     text = 'start = 2026-10-24T12:00:00\ntimezone = "Europe/Warsaw"\n[[at]]\ntime = "11:00"'
     assert read(folder, text).happenings[1].after_s == 24 * 3600
 
@@ -95,7 +95,7 @@ def test_happenings_come_in_order_of_time_and_of_the_file(folder: Path) -> None:
     ]
 
 
-def test_a_body_stands_behind_a_space(folder: Path) -> None:
+def test_body_stands_behind_a_space(folder: Path) -> None:
     scenario = read(folder, 'commands = ["/post.cgi?sched_save &s0=a*0*1*5*0*127*1&&"]')
     (order,) = scenario.happenings[0].commands
     assert request_parts(order) == ("/post.cgi", "sched_save", b"&s0=a*0*1*5*0*127*1&&")
@@ -139,18 +139,18 @@ def test_a_body_stands_behind_a_space(folder: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_line_and_what_is_allowed(
+def test_mistake_is_named_with_its_line_and_what_is_allowed(
     folder: Path, text: str, says: str
 ) -> None:
     assert says in mistake(folder, text)
 
 
-def test_a_command_of_another_version_is_refused_before_the_run(folder: Path) -> None:
+def test_command_of_another_version_is_refused_before_the_run(folder: Path) -> None:
     text = 'profile = {hw = "3.0", sw = "1.20"}\ncommands = ["/outs.cgi?roafs=01"]'
     assert "line 2: HW 3.0 SW 1.20 does not have" in mistake(folder, text)
 
 
-def test_a_file_that_is_not_there_is_one_sentence(folder: Path) -> None:
+def test_file_that_is_not_there_is_one_sentence(folder: Path) -> None:
     with pytest.raises(BadScenario, match="cannot be read: No such file or directory"):
         read_scenario(folder / "none.toml")
 

@@ -76,7 +76,7 @@ async def test_watchers_look_after_every_deadline_and_at_every_step(lamp: Path) 
     assert {6 * 3600, 6 * 3600 + 300, 6 * 3600 + 600} <= set(watcher.looks)
 
 
-async def test_the_same_scenario_gives_the_same_run(lamp: Path) -> None:
+async def test_same_scenario_gives_the_same_run(lamp: Path) -> None:
     histories = []
     for _ in range(2):
         simulation = await start_simulation(lamp)
@@ -85,7 +85,7 @@ async def test_the_same_scenario_gives_the_same_run(lamp: Path) -> None:
     assert histories[0] == histories[1]
 
 
-async def test_a_command_that_is_refused_in_the_run_ends_it_with_its_line(tmp_path: Path) -> None:
+async def test_command_that_is_refused_in_the_run_ends_it_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "locked.toml"
     path.write_text(
         'commands = ["/stm.cgi?outblock=1"]\n[[at]]\ntime = "+1h"\n'
@@ -110,7 +110,7 @@ async def test_scenario_that_sets_up_accounts_keeps_all_rights(tmp_path: Path) -
     assert simulation.board.outputs[0]
 
 
-async def test_the_timeline_says_when_what_and_why(lamp: Path) -> None:
+async def test_timeline_says_when_what_and_why(lamp: Path) -> None:
     simulation = await start_simulation(lamp)
     printed = StringIO()
     await simulation.run(86400.0, [Timeline(simulation, Console(file=printed, width=200))])
@@ -137,7 +137,7 @@ async def test_messages_are_in_the_timeline(tmp_path: Path) -> None:
     assert "01:00:00  sends email 2 (begins, DS1 is 31.0)" in printed.getvalue()
 
 
-async def test_the_summary_counts_changes_time_and_means(lamp: Path) -> None:
+async def test_summary_counts_changes_time_and_means(lamp: Path) -> None:
     simulation = await start_simulation(lamp)
     summary = Summary(simulation, ("DS1", "OUT0"))
     await simulation.run(86400.0, [summary])
@@ -190,7 +190,7 @@ def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return errors
 
 
-def test_a_bad_scenario_is_one_line_and_exit_code_2(
+def test_bad_scenario_is_one_line_and_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.toml"
@@ -199,7 +199,7 @@ def test_a_bad_scenario_is_one_line_and_exit_code_2(
     assert complaint(capsys, str(path)).startswith(beginning)
 
 
-def test_a_csv_file_that_cannot_be_written_is_one_line(
+def test_csv_file_that_cannot_be_written_is_one_line(
     lamp: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = complaint(capsys, str(lamp), "--csv", str(lamp / "x.csv"))
@@ -214,7 +214,7 @@ def test_recording_nothing_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize("option", ["--for", "--step"])
 @pytest.mark.parametrize("text", ["soon", "-5s", "1h30"])
-def test_a_bad_duration_on_the_command_line_is_a_usage_mistake(
+def test_bad_duration_on_the_command_line_is_a_usage_mistake(
     lamp: Path, option: str, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -223,15 +223,13 @@ def test_a_bad_duration_on_the_command_line_is_a_usage_mistake(
     assert "write it like 90s, 1h30m, 24h or 7d" in capsys.readouterr().err
 
 
-def test_a_step_of_no_time_is_a_usage_mistake(lamp: Path) -> None:
+def test_step_of_no_time_is_a_usage_mistake(lamp: Path) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["simulate", str(lamp), "--step", "0s"])
     assert ended.value.code == 2
 
 
-def test_the_same_output_is_printed_every_time(
-    lamp: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_same_output_is_printed_every_time(lamp: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outputs = []
     for _ in range(2):
         assert main(["simulate", str(lamp), "--for", "1d"]) == 0
@@ -243,7 +241,7 @@ def test_the_same_output_is_printed_every_time(
     assert "10m" in outputs[0]
 
 
-async def test_a_scenario_has_faults(tmp_path: Path) -> None:
+async def test_scenario_has_faults(tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_text(
         'sim = "DS1=20"\n[[at]]\ntime = "+1h"\nsim = "fault=sensor_absent*label:DS1*for:1h"\n',
@@ -256,7 +254,7 @@ async def test_a_scenario_has_faults(tmp_path: Path) -> None:
     assert "DS1 reads absent instead of 20.0" in [entry.text for entry in entries]
 
 
-def test_a_scenario_with_an_unknown_fault_is_refused(
+def test_scenario_with_an_unknown_fault_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "broken.toml"

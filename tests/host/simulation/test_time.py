@@ -52,14 +52,14 @@ def local_seconds(text: str) -> int:
 # --- daylight saving time -------------------------------------------------------------------------
 
 
-async def test_in_spring_an_entry_of_the_skipped_hour_runs_at_its_end_once() -> None:
+async def test_entry_of_the_skipped_hour_runs_once_at_its_end_in_spring() -> None:
     twin = await twin_at("2026-03-28 12:00", WARSAW)
     await schedule(twin, f"0*2*{2 * HOUR_S + 1800}")
     await twin.ok(f"/sim.cgi?advance={2 * DAY_S}")
     assert list_moments(twin, WARSAW) == ["29 03:00:00 OUT0 on", "30 02:30:00 OUT0 off"]
 
 
-async def test_in_autumn_an_entry_of_the_repeated_hour_runs_once() -> None:
+async def test_entry_of_the_repeated_hour_runs_once_in_autumn() -> None:
     twin = await twin_at("2026-10-24 12:00", WARSAW)
     await schedule(twin, f"0*2*{2 * HOUR_S + 1800}")
     await twin.ok(f"/sim.cgi?advance={2 * DAY_S}")
@@ -112,7 +112,7 @@ async def test_delays_do_not_notice_that_the_clock_is_set(local: str) -> None:
     assert (await twin.state())["uptime"] == 60
 
 
-async def test_a_plant_does_not_notice_that_the_clock_is_set() -> None:
+async def test_plant_does_not_notice_that_the_clock_is_set() -> None:
     twin = await twin_at("2026-06-01 12:00")
     await twin.ok("/sim.cgi?plant=tank*pump:OUT0*reading:DISTANCE*height:900*fill:1")
     await twin.ok("/outs.cgi?out0=1")
@@ -181,7 +181,7 @@ async def test_dates_beyond_32_bits_are_dates(local: str) -> None:
     assert (await twin.state())["time"] == local_seconds("2040-02-29 12:00")
 
 
-async def test_after_ten_years_delays_are_as_exact_as_on_the_first_day() -> None:
+async def test_delays_after_ten_years_are_as_exact_as_on_the_first_day() -> None:
     twin = await twin_at("2026-06-01 00:00")
     await schedule(twin, f"1*2*{12 * HOUR_S}")
     await twin.controller.advance(10 * YEAR_S)

@@ -77,7 +77,7 @@ def test_differences_are_printed_and_set_the_exit_status(
     assert row.count("2h46m40s") == 2
 
 
-def test_the_recorded_readings_come_again(
+def test_recorded_readings_come_again(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     off = tmp_path / "off.txt"
@@ -183,14 +183,14 @@ def test_plants_follow_readings_that_were_recorded(
     assert 9_000 < found["with"]["OUT0"]["on_s"] < 11_000
 
 
-def test_a_folder_without_history_has_no_readings(
+def test_folder_without_history_has_no_readings(
     tmp_path: Path, change: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(fill(tmp_path / "new", history=False), "--commands", change) == 1
     assert "2 entries differ" in capsys.readouterr().out
 
 
-def test_an_empty_history_has_no_readings(
+def test_empty_history_has_no_readings(
     tmp_path: Path, change: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = fill(tmp_path / "new", history=False)

@@ -73,7 +73,7 @@ def test_forms_are_deprecated_where_the_version_has_a_newer_one() -> None:
     ]
 
 
-def test_the_only_form_that_a_version_has_is_not_deprecated() -> None:
+def test_only_form_that_a_version_has_is_not_deprecated() -> None:
     assert not set(list_deprecated(Profile("3.0", "1.36"))) & {
         "GET /stm.cgi?modbus_sensor=<A>",
         "GET /inpa.cgi?diffsel=<A><B>",
@@ -93,7 +93,7 @@ def test_deprecation_begins_with_the_version_that_says_so(sw: str, deprecated: b
     assert ("GET /inpa.cgi?eclear=<A>" in lines) is deprecated
 
 
-def test_a_row_of_its_own_version_is_its_newest() -> None:
+def test_row_of_its_own_version_is_its_newest() -> None:
     old = row(
         "GET /stm.cgi?x=<A>", A=Int(0, 1), when=(VersionSpan(until="1.44"),), doc="An old one."
     )

@@ -74,13 +74,13 @@ def test_text_around_the_list_is_ignored(body: bytes) -> None:
 
 
 @for_each("before", [b"", b"&", b"\r\n", b"text&"])
-def test_an_item_before_the_first_ampersand_is_not_lost(before: bytes) -> None:
+def test_item_before_the_first_ampersand_is_not_lost(before: bytes) -> None:
     assert read(before + b"m00=x*1&m01=y*2&&") == [item(), item(B=1, C="y", D=2)]
     assert read(before + b"m00=x*1&&") == [item()]
 
 
 @pytest.mark.parametrize("body", [b"m00=x&m01=y*1&&", b"m00&&"])
-def test_an_item_before_the_first_ampersand_is_checked_as_any_other(body: bytes) -> None:
+def test_item_before_the_first_ampersand_is_checked_as_any_other(body: bytes) -> None:
     with pytest.raises(Malformed, match="fields"):
         read(body)
 
@@ -93,19 +93,19 @@ def test_no_text_before_a_list_takes_an_item_from_it(before: str, number: int) -
 
 
 @for_each("body", [b"&&", b"x&&", b"&&&&", b"&&&m00=x*1&&"])
-def test_a_list_may_be_empty(body: bytes) -> None:
+def test_list_may_be_empty(body: bytes) -> None:
     assert read(body) == []
 
 
 @for_each("body", [b"", b"x", b"m00=x*1", b"&m00=x*1", b"&m00=x*1&", b"&"])
-def test_a_list_ends_with_two_ampersands(body: bytes) -> None:
+def test_list_ends_with_two_ampersands(body: bytes) -> None:
     with pytest.raises(Malformed, match="ends with &&") as refusal:
         read(body)
     assert refusal.value.allowed == "&m<A><B>=<C>*<D>*<E>...&&"
 
 
 @for_each("body", [b"&n00=x*1&&", b"&m0=x*1&&", b"&m00=x*1&x&&", b"&M00=x*1&&"])
-def test_an_item_of_another_name_is_refused(body: bytes) -> None:
+def test_item_of_another_name_is_refused(body: bytes) -> None:
     with pytest.raises(Malformed, match="not an item of this list"):
         read(body)
 
@@ -123,7 +123,7 @@ def test_an_item_of_another_name_is_refused(body: bytes) -> None:
         (b"&m00=x*1&m01=x*x&&", "D"),
     ],
 )
-def test_a_bad_field_of_an_item_is_named(body: bytes, field: str) -> None:
+def test_bad_field_of_an_item_is_named(body: bytes, field: str) -> None:
     with pytest.raises(BadValue) as refusal:
         read(body)
     assert refusal.value.field == field
@@ -132,12 +132,12 @@ def test_a_bad_field_of_an_item_is_named(body: bytes, field: str) -> None:
 
 
 @for_each("body", [b"&m00=x&&", b"&m00=&&", b"&m00&&", b"&m00=x*1*1*1&&"])
-def test_an_item_has_the_number_of_its_fields(body: bytes) -> None:
+def test_item_has_the_number_of_its_fields(body: bytes) -> None:
     with pytest.raises(Malformed, match="fields"):
         read(body)
 
 
-def test_a_field_that_came_later_is_refused_before() -> None:
+def test_field_that_came_later_is_refused_before() -> None:
     assert read(b"&m00=x*1&&", OLDER) == [item()]
     with pytest.raises(
         BadValue, match=r"does not have the field E; it exists in HW 3\.5\+ SW 1\.57\+"
@@ -156,7 +156,7 @@ def test_encoded_separators_are_text() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 29), st.text("ż*&= +%x", max_size=9))))
-def test_a_list_that_is_written_is_read_again(entries: list[tuple[int, int, str]]) -> None:
+def test_list_that_is_written_is_read_again(entries: list[tuple[int, int, str]]) -> None:
     texts = [
         {"A": str(a), "B": str(b), "C": Text(15).format(c, NEWEST, {}), "D": "1", "E": "0"}
         for a, b, c in entries
@@ -164,7 +164,7 @@ def test_a_list_that_is_written_is_read_again(entries: list[tuple[int, int, str]
     assert read(READINGS.write(texts)) == [item(A=a, B=b, C=c, E=False) for a, b, c in entries]
 
 
-def test_a_list_has_no_more_items_than_there_are_places_for() -> None:
+def test_list_has_no_more_items_than_there_are_places_for() -> None:
     assert len(read(b"&m00=x*1" * 150 + b"&&")) == 150
     with pytest.raises(Malformed, match="The list has 151 items"):
         read(b"&m00=x*1" * 151 + b"&&")
@@ -183,12 +183,12 @@ def test_fields_come_in_any_order_and_number() -> None:
 
 
 @for_each("kind", [FORM, f"{FORM}; charset=UTF-8", FORM.upper(), ""])
-def test_a_form_may_say_its_kind_in_several_ways(kind: str) -> None:
+def test_form_may_say_its_kind_in_several_ways(kind: str) -> None:
     assert SCREEN.read(b"enabled=0", kind, NEWEST) == {"enabled": False}
 
 
 @pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x", "x"])
-def test_a_body_of_another_kind_is_refused(kind: str) -> None:
+def test_body_of_another_kind_is_refused(kind: str) -> None:
     with pytest.raises(UnsupportedBody) as refusal:
         SCREEN.read(b"enabled=0", kind, NEWEST)
     assert (refusal.value.status, refusal.value.allowed) == (415, FORM)
@@ -210,7 +210,7 @@ def test_a_body_of_another_kind_is_refused(kind: str) -> None:
         (b"enabled=1&", ""),
     ],
 )
-def test_a_bad_field_of_a_form_is_named(body: bytes, field: str) -> None:
+def test_bad_field_of_a_form_is_named(body: bytes, field: str) -> None:
     with pytest.raises(BadValue) as refusal:
         SCREEN.read(body, FORM, NEWEST)
     assert refusal.value.field == field
@@ -220,11 +220,11 @@ def test_a_bad_field_of_a_form_is_named(body: bytes, field: str) -> None:
 # --- uploads -------------------------------------------------------------------------------------
 
 
-def test_an_upload_is_taken_as_it_is() -> None:
+def test_upload_is_taken_as_it_is() -> None:
     assert FILE.read(b"\x00&&\xff", "image/png", NEWEST) == b"\x00&&\xff"
 
 
-def test_an_empty_upload_is_refused() -> None:
+def test_empty_upload_is_refused() -> None:
     with pytest.raises(Malformed, match="empty; send a picture"):
         FILE.read(b"", "", NEWEST)
 

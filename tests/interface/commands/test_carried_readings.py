@@ -52,7 +52,7 @@ def paths(restored: Restored) -> list[str]:
     ("source", "label", "target"),
     [(Profile("3.5", "1.40"), "POWER1", OLD), (NEW, "POWER6", ELDER), (NEW, "DIFF4", ELDER)],
 )
-def test_a_regulator_without_its_input_is_switched_off(
+def test_regulator_without_its_input_is_switched_off(
     source: Profile, label: str, target: Profile
 ) -> None:
     pid = replace(REGULATOR, source=label)
@@ -61,7 +61,7 @@ def test_a_regulator_without_its_input_is_switched_off(
     assert paths(restored) == ["pid.source", "pid.enabled"]
 
 
-def test_a_regulator_that_keeps_its_input_keeps_running() -> None:
+def test_regulator_that_keeps_its_input_keeps_running() -> None:
     pid = replace(REGULATOR, source="DS1")
     assert convert(make_settings(NEW, pid=pid), NEW, OLD).settings.pid == pid
 
@@ -79,7 +79,7 @@ def test_no_rule_enables_a_regulator_that_lost_its_input(action: str) -> None:
 
 
 @pytest.mark.parametrize("target", some_of(PROFILES[::3]), ids=str)
-def test_an_enabled_regulator_has_the_input_it_was_given(target: Profile) -> None:
+def test_enabled_regulator_has_the_input_it_was_given(target: Profile) -> None:
     words = [code.word for code in PID_SOURCES.of(NEW)]
     known = {code.word for code in PID_SOURCES.of(target)}
     lost = (word for word in words if word not in known)
@@ -108,7 +108,7 @@ def test_an_enabled_regulator_has_the_input_it_was_given(target: Profile) -> Non
         ("m2", {"modbus_mapping__1": ModbusMapping(1, 7)}, OLD),
     ],
 )
-def test_a_rule_on_a_reading_that_is_another_one_there_is_switched_off(
+def test_rule_on_a_reading_that_is_another_one_there_is_switched_off(
     label: str, changes: dict[str, Any], target: Profile
 ) -> None:
     first = replace(RULE, source=label)
@@ -133,7 +133,7 @@ def test_a_rule_on_a_reading_that_is_another_one_there_is_switched_off(
         ("INPA1", {"analog_inputs__0__sensor": "HV DC meter"}, OLD),
     ],
 )
-def test_a_rule_on_an_unchanged_or_absent_reading_is_kept(
+def test_rule_on_an_unchanged_or_absent_reading_is_kept(
     label: str, changes: dict[str, Any], target: Profile
 ) -> None:
     rule = replace(RULE, source=label)
@@ -167,7 +167,7 @@ def test_versions_that_share_all_readings_switch_nothing_off(source: Profile) ->
 @pytest.mark.parametrize(
     ("target", "lost"), [(LATER, {"divisor": 10000}), (ELDER, {"endian": "word"})]
 )
-def test_a_custom_reading_that_would_be_read_otherwise_is_not_read(
+def test_custom_reading_that_would_be_read_otherwise_is_not_read(
     target: Profile, lost: dict[str, Any]
 ) -> None:
     tree = make_settings(
@@ -188,7 +188,7 @@ def test_a_custom_reading_that_would_be_read_otherwise_is_not_read(
     assert paths(restored) == [f"{reading}.{next(iter(lost))}", reading, "modbus_mapping.0.slot"]
 
 
-def test_a_lost_line_parameter_is_reported_and_silences_the_device() -> None:
+def test_lost_line_parameter_is_reported_and_silences_the_device() -> None:
     tree = make_settings(NEW, modbus_devices__0__parity="odd", modbus_devices__0__readings__3=METER)
     restored = convert(tree, NEW, LATER)
     assert restored.settings.modbus_devices[0].readings[3] == METER
@@ -203,7 +203,7 @@ def test_readings_of_a_version_without_mapping_stay_where_they_were() -> None:
 
 
 @pytest.mark.parametrize("mapping", [ModbusMapping(), ModbusMapping(2, 5)])
-def test_a_mapping_that_a_version_lacks_is_listed_and_comes_back(mapping: ModbusMapping) -> None:
+def test_mapping_that_a_version_lacks_is_listed_and_comes_back(mapping: ModbusMapping) -> None:
     tree = make_settings(NEW, modbus_slots__0__module="SDM120", modbus_mapping__0=mapping)
     there = change_version(tree, NEW, OLD)
     assert [lost.path for lost in there.not_carried_over] == ["modbus_mapping"]
@@ -213,7 +213,7 @@ def test_a_mapping_that_a_version_lacks_is_listed_and_comes_back(mapping: Modbus
 # --- other settings ------------------------------------------------------------------------------
 
 
-def test_a_frequency_becomes_the_nearest_that_the_version_has() -> None:
+def test_frequency_becomes_the_nearest_that_the_version_has() -> None:
     restored = convert(make_settings(NEW, pwm_frequency=(10, 500)), NEW, ELDER)
     assert restored.settings.pwm_frequency == (50, 500)
     assert paths(restored) == ["pwm_frequency"]
@@ -225,7 +225,7 @@ def test_a_frequency_becomes_the_nearest_that_the_version_has() -> None:
     )
 
 
-def test_an_output_whose_memory_is_lost_stays_off_at_startup() -> None:
+def test_output_whose_memory_is_lost_stays_off_at_startup() -> None:
     tree = make_settings(NEW, outputs__0__remember=True, outputs__0__on_after_start=True)
     tree = with_value(tree, "outputs.1.on_after_start", True)
     restored = convert(tree, NEW, Profile("3.5", "1.29"))

@@ -43,7 +43,7 @@ def show_text(channel: str, settings: Settings, profile: Profile) -> str:
     return message_texts(channel, 1, True, settings, VALUES, profile)[0]
 
 
-def test_a_code_gets_the_digits_of_the_version() -> None:
+def test_code_gets_the_digits_of_the_version() -> None:
     there = convert(NEW, ELDER, http__0__url="x/?t=%0141", oled__screens__0__lines=("!01419",) * 4)
     assert there.settings.http[0].url == "x/?t=%141"
     assert there.settings.oled.screens[0].lines == ("!1419",) * 4
@@ -57,7 +57,7 @@ def test_a_code_gets_the_digits_of_the_version() -> None:
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 @given(text=TEXTS, double=st.booleans())
-def test_an_address_shows_the_same_readings_or_is_left_out(
+def test_address_shows_the_same_readings_or_is_left_out(
     source: Profile, target: Profile, text: str, double: bool
 ) -> None:
     here = {"http__0__url": f"host/?{text}", "http_double_percent": double}
@@ -72,7 +72,7 @@ def test_an_address_shows_the_same_readings_or_is_left_out(
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 @given(text=TEXTS)
-def test_a_line_of_the_display_shows_the_same_readings_or_is_left_out(
+def test_line_of_the_display_shows_the_same_readings_or_is_left_out(
     source: Profile, target: Profile, text: str
 ) -> None:
     restored = convert(source, target, oled__screens__0__lines=("", text, "", ""))
@@ -104,7 +104,7 @@ def test_messages_of_a_version_without_codes_come_over_as_they_stand(
     assert restored.settings.gsm.sms[0].on_text == "now %0141"
 
 
-def test_a_text_that_becomes_too_long_is_left_out() -> None:
+def test_text_that_becomes_too_long_is_left_out() -> None:
     text = "!1419" * 12 + "xyz"
     restored = convert(ELDER, NEW, oled__screens__0__lines=(text, "", "", ""))
     assert restored.settings.oled.screens[0].lines == ("",) * 4

@@ -84,7 +84,7 @@ def test_converted_settings_convert_to_themselves(target: Profile) -> None:
         assert convert(once, target, target) == Restored(once)
 
 
-def test_there_and_back_keeps_all_that_the_older_version_can_say() -> None:
+def test_change_of_version_and_back_keeps_all_that_the_older_one_has() -> None:
     for seed in range(4):
         tree = random_settings(OLD, Random(seed), 120)
         there = convert(tree, OLD, NEW)
@@ -110,14 +110,14 @@ def test_layout_lists_get_the_length_of_the_version() -> None:
     assert back.not_carried_over == ()
 
 
-def test_a_rule_keeps_its_meaning_in_another_dialect() -> None:
+def test_rule_keeps_its_meaning_in_another_dialect() -> None:
     rule = Rule(source="DS1", reference=21.5, action="OUT3", value=0, source2="OUT1", enabled=True)
     there = convert(with_rules(NEW, rule), NEW, OLD)
     assert there == Restored(with_rules(OLD, rule))
     assert convert(there.settings, OLD, NEW).settings.rules == (rule,)
 
 
-def test_the_single_mail_of_old_hardware_is_the_first_of_four() -> None:
+def test_single_mail_of_old_hardware_is_the_first_of_four() -> None:
     mail = Rule(action="eMail", enabled=True)
     there = convert(with_rules(OLD, mail), OLD, NEW)
     assert there.settings.rules == (replace(mail, action="eMail 1"),)
@@ -141,7 +141,7 @@ def test_dependences_follow_the_rule_they_meant() -> None:
 
 
 @for_each("profile", PROFILES, ids=str)
-def test_a_version_with_dependences_leaves_out_no_rule(profile: Profile) -> None:
+def test_version_with_dependences_leaves_out_no_rule(profile: Profile) -> None:
     if missing_of_rule(Rule(depends=1), profile):
         return
     for source in RULE_SOURCES.of(NEW):
@@ -151,7 +151,7 @@ def test_a_version_with_dependences_leaves_out_no_rule(profile: Profile) -> None
         assert missing_of_rule(Rule(action=action.word), profile) == []
 
 
-def test_a_rule_that_loses_a_part_of_what_it_says_is_switched_off() -> None:
+def test_rule_that_loses_a_part_of_what_it_says_is_switched_off() -> None:
     late = Rule(on_delay=30, enabled=True)
     reversing = Rule(value=2, enabled=True)
     restored = convert(with_rules(NEW, late, reversing), NEW, OLD)
@@ -172,14 +172,14 @@ def test_a_rule_that_loses_a_part_of_what_it_says_is_switched_off() -> None:
         (Rule(action="OUT1", source2="ENERGY6"), "source2"),
     ],
 )
-def test_a_rule_that_loses_a_field_without_effect_is_kept(rule: Rule, part: str) -> None:
+def test_rule_that_loses_a_field_without_effect_is_kept(rule: Rule, part: str) -> None:
     rule = replace(rule, enabled=True)
     restored = convert(with_rules(NEW, rule), NEW, OLD)
     assert restored.settings.rules == (replace(rule, **{part: getattr(Rule(), part)}),)
     assert paths(restored) == [f"rules.0.{part}"]
 
 
-def test_a_schedule_entry_with_an_unknown_action_is_left_out() -> None:
+def test_schedule_entry_with_an_unknown_action_is_left_out() -> None:
     entries = (ScheduleEntry(action="COUNT ENERGY1", active=True), ScheduleEntry(value=2))
     tree = defaults(NEW)
     tree = with_value(tree, "schedule", (*entries, *tree.schedule[2:]))
@@ -219,14 +219,14 @@ def test_accounts_come_with_their_passwords() -> None:
     assert carry_over(whole(NEW, tree), NEW, present) == Restored(tree)
 
 
-def test_a_backup_without_an_administrator_opens_no_door() -> None:
+def test_backup_without_an_administrator_opens_no_door() -> None:
     present = with_value(defaults(NEW), "access.admin.password", "$argon2id$old")
     present = with_value(present, "access.required", True)
     restored = carry_over(whole(NEW, defaults(NEW)), NEW, present)
     assert restored.settings.access == present.access
 
 
-def test_a_setting_that_the_program_does_not_know_is_listed() -> None:
+def test_setting_that_the_program_does_not_know_is_listed() -> None:
     restored = carry_over(Content(NEW, {"warp.drive": True}), NEW, defaults(NEW))
     assert restored.settings == defaults(NEW)
     assert paths(restored) == ["warp.drive"]
@@ -254,12 +254,12 @@ def test_a_setting_that_the_program_does_not_know_is_listed() -> None:
         {"layout.top": [1.5]},
     ],
 )
-def test_a_value_that_no_version_allows_refuses_the_backup(settings: dict[str, Any]) -> None:
+def test_value_that_no_version_allows_refuses_the_backup(settings: dict[str, Any]) -> None:
     with pytest.raises(Refusal):
         carry_over(Content(NEW, settings, with_secrets=True), NEW, defaults(NEW))
 
 
-def test_a_refusal_never_repeats_a_secret() -> None:
+def test_refusal_never_repeats_a_secret() -> None:
     content = Content(NEW, {"email.password": "hunter2" * 20}, with_secrets=True)
     with pytest.raises(Refusal) as refused:
         carry_over(content, NEW, defaults(NEW))

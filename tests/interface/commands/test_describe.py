@@ -27,19 +27,19 @@ def describe(profile: Profile, line: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("profile", some_of(PROFILES), ids=str)
-def test_the_table_of_a_version_is_what_it_offers(profile: Profile) -> None:
+def test_table_of_a_version_is_what_it_offers(profile: Profile) -> None:
     lines = [found["line"] for found in command_table(profile)]
     assert lines == [row.line for row in TABLE if row.is_offered(profile)]
 
 
 @pytest.mark.parametrize("profile", [NEWEST, OLDEST], ids=str)
-def test_a_description_is_plain_data(profile: Profile) -> None:
+def test_description_is_plain_data(profile: Profile) -> None:
     table = command_table(profile)
     assert json.loads(json.dumps(table)) == table
 
 
 @pytest.mark.parametrize("profile", [NEWEST, OLDEST], ids=str)
-def test_the_table_is_what_the_openapi_document_says_about_it(profile: Profile) -> None:
+def test_table_is_what_the_openapi_document_says_about_it(profile: Profile) -> None:
     (found,), named = reply_schemas([list[CommandDescription]])
     schema = {"components": {"schemas": named}, **found}
     assert list(Draft202012Validator(schema).iter_errors(command_table(profile))) == []
@@ -64,7 +64,7 @@ def _letters(found: dict[str, Any]) -> list[str]:
     return [field["letter"] for field in found["fields"]]
 
 
-def test_a_field_is_described_with_limits_and_words() -> None:
+def test_field_is_described_with_limits_and_words() -> None:
     found = describe(NEWEST, "GET /stm.cgi?modbus_sensor=<A><B>")
     index, module = found["fields"]
     assert index["schema"] == {"type": "integer", "minimum": 0, "maximum": 2}
@@ -120,7 +120,7 @@ def test_every_kind_of_body_is_described() -> None:
     assert bodies["pictureupload"]["max_bytes"] == 16 << 20
 
 
-def test_a_list_item_has_only_the_fields_of_its_version() -> None:
+def test_list_item_has_only_the_fields_of_its_version() -> None:
     older = describe(Profile("3.5", "1.49"), "POST /post.cgi?mod_custom_save")
     assert older["body"]["item"] == "m<A><B>=<C>*<D>*<E>*<F>*<G>*<H>"
     assert [field["letter"] for field in older["body"]["fields"]] == list("ABCDEFGH")

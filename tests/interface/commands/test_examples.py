@@ -19,7 +19,7 @@ IDS = [f"{row.line} {profile}" for row, profile in CASES]
 
 
 @for_each(("row", "profile"), CASES, ids=IDS)
-def test_an_example_is_taken_by_its_row(row: Row, profile: Profile) -> None:
+def test_example_is_taken_by_its_row(row: Row, profile: Profile) -> None:
     method, target = example_request(row, profile).split(" ")
     assert (method, target.partition("?")[0]) == (row.form.method, row.form.path)
     query = target.partition("?")[2]
@@ -30,7 +30,7 @@ def test_an_example_is_taken_by_its_row(row: Row, profile: Profile) -> None:
 
 
 @for_each(("row", "profile"), CASES, ids=IDS)
-def test_an_example_of_a_body_is_read_by_its_row(row: Row, profile: Profile) -> None:
+def test_example_of_a_body_is_read_by_its_row(row: Row, profile: Profile) -> None:
     example = example_body(row, profile)
     if example is None:
         assert row.body is None or isinstance(row.body, Upload)

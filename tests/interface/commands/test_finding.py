@@ -53,7 +53,7 @@ def line_and_values(target: str, profile: Profile = NEWEST) -> tuple[str, dict[s
         ("/eeprom.cgi?word0=3", HW35, "word0=<A>", {"A": 30}),
     ],
 )
-def test_a_text_that_could_be_two_forms_is_the_right_one(
+def test_text_that_could_be_two_forms_is_the_right_one(
     target: str, profile: Profile, line: str, values: dict[str, object]
 ) -> None:
     assert line_and_values(target, profile) == (line, values)
@@ -95,7 +95,7 @@ MAIL = "em1=host&em2=25&em3=u&em4=p&em5=to&em6=from&em7=Hello"
         ("em2=25&em1=host", ["em2", "em1"]),
     ],
 )
-def test_the_longest_mail_form_takes_the_items(query: str, lines: list[str]) -> None:
+def test_longest_mail_form_takes_the_items(query: str, lines: list[str]) -> None:
     found = find_all(f"/stm.cgi?{query}")
     assert all(isinstance(call, Call) for call in found)
     last_names = [call.row.form.items[-1].name.literals[0] for call in found]  # type: ignore[union-attr]
@@ -112,7 +112,7 @@ def test_the_longest_mail_form_takes_the_items(query: str, lines: list[str]) -> 
         (f"{MAIL}&em8=text".replace("em2=25", "em2=0"), "B"),
     ],
 )
-def test_a_bad_combined_form_is_not_taken_for_shorter_ones(query: str, field: str) -> None:
+def test_bad_combined_form_is_not_taken_for_shorter_ones(query: str, field: str) -> None:
     (refusal,) = find_all(f"/stm.cgi?{query}")
     assert isinstance(refusal, Refusal)
     assert (refusal.status, refusal.field) == (400, field)
@@ -151,7 +151,7 @@ def test_unknown_search_is_reported_plainly(target: str, kind: type, detail: str
         ("/stm.cgi?oled=1*a*b*c*d", HW35, Withdrawn, "before SW 1.44"),
     ],
 )
-def test_a_form_of_another_version_names_the_version(
+def test_form_of_another_version_names_the_version(
     target: str, profile: Profile, kind: type, naming: str
 ) -> None:
     found = find_one(target, profile)
@@ -161,7 +161,7 @@ def test_a_form_of_another_version_names_the_version(
     assert str(profile) in found.detail
 
 
-def test_a_bad_value_is_reported_before_a_form_that_does_not_fit() -> None:
+def test_bad_value_is_reported_before_a_form_that_does_not_fit() -> None:
     refusal = find_one("/outs.cgi?out=6")
     assert isinstance(refusal, Refusal)
     assert (refusal.field, refusal.allowed) == ("A", "1 to 6 characters, digits 0 to 5")
@@ -181,7 +181,7 @@ def test_a_bad_value_is_reported_before_a_form_that_does_not_fit() -> None:
         ("/inpa.cgi?event=" + "*".join("0" * 17), HW30, EVENT_OF_HW30),
     ],
 )
-def test_a_refusal_names_all_that_the_version_takes(
+def test_refusal_names_all_that_the_version_takes(
     target: str, profile: Profile, allowed: str
 ) -> None:
     refusal = find_one(target, profile)
@@ -199,7 +199,7 @@ def test_a_refusal_names_all_that_the_version_takes(
         ("/inpa.cgi?sensor=014", "14 is not a INPA1-INPA4 sensor code"),
     ],
 )
-def test_a_refusal_is_about_the_form_that_was_meant(target: str, detail: str) -> None:
+def test_refusal_is_about_the_form_that_was_meant(target: str, detail: str) -> None:
     refusal = find_one(target)
     assert isinstance(refusal, Refusal)
     assert detail in refusal.detail
@@ -208,13 +208,13 @@ def test_a_refusal_is_about_the_form_that_was_meant(target: str, detail: str) ->
 @for_each(
     "target", ["/outs.cgi?out00=1", "/outs.cgi?out=out00", "/outs.cgi?atout=006*5", "out0=01"]
 )
-def test_a_number_that_chooses_is_not_padded(target: str) -> None:
+def test_number_that_chooses_is_not_padded(target: str) -> None:
     refusal = find_one(target if target.startswith("/") else f"/outs.cgi?{target}")
     assert isinstance(refusal, Refusal)
     assert "has more characters than" in refusal.detail
 
 
-def test_a_quantity_may_be_padded() -> None:
+def test_quantity_may_be_padded() -> None:
     assert line_and_values("/outs.cgi?ortime=00060")[1] == {"A": 0, "B": 60}
     assert line_and_values("/outs.cgi?atout=06*007")[1] == {"A": 6, "B": 7}
 
@@ -232,7 +232,7 @@ def test_any_command_may_be_posted() -> None:
         ("/stm.cgi?modbusmapping=" + "1" * 300, HW30, NotOffered),
     ],
 )
-def test_a_long_command_is_shortened_in_its_refusal(
+def test_long_command_is_shortened_in_its_refusal(
     target: str, profile: Profile, kind: type[Refusal]
 ) -> None:
     refusal = find_one(target, profile)
@@ -256,7 +256,7 @@ def test_joined_settings_of_an_input_are_distinguished(query: str, items: list[s
     assert items_of(query) == items
 
 
-def test_a_command_is_shown_as_it_was_sent_unless_it_holds_a_secret() -> None:
+def test_command_is_shown_as_it_was_sent_unless_it_holds_a_secret() -> None:
     call = find_one("/outs.cgi?out0=1")
     assert isinstance(call, Call)
     assert call.text == "out0=1"

@@ -77,7 +77,7 @@ def test_value_that_no_command_could_set_is_refused(path: str, value: object) ->
         ("differentials.0.name", "Delta"),
     ],
 )
-def test_a_setting_that_came_later_is_not_allowed_before(path: str, value: object) -> None:
+def test_setting_that_came_later_is_not_allowed_before(path: str, value: object) -> None:
     default = dict(leaves(defaults(NEWEST)))[path]
     assert is_allowed(path, value, default, NEWEST)
     assert not is_allowed(path, value, default, OLD)

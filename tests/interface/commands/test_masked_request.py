@@ -80,7 +80,7 @@ def test_everything_but_secrets_is_shown() -> None:
     assert "oname=0Pump" in said
 
 
-def test_a_secret_is_named_where_the_caller_wants_it() -> None:
+def test_secret_is_named_where_the_caller_wants_it() -> None:
     request = PlannedRequest("GET", "/stm.cgi?mqtt=1*broker.example*1883*joe*hush*home*0")
     named = mask_request(request, Profile(), lambda path: f"<{path}>")
     assert named.target == "/stm.cgi?mqtt=1*broker.example*1883*joe*<mqtt.password>*home*0"

@@ -54,12 +54,12 @@ def alternatives(parameter: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.thorough
-def test_the_document_is_valid_openapi() -> None:
+def test_document_is_valid_openapi() -> None:
     assert list(OpenAPIV31SpecValidator(document()).iter_errors()) == []
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
-def test_the_document_is_plain_data(profile: Profile) -> None:
+def test_document_is_plain_data(profile: Profile) -> None:
     assert json.loads(json.dumps(document(profile))) == document(profile)
 
 
@@ -131,7 +131,7 @@ def test_forms_with_the_same_name_are_alternatives() -> None:
     assert forms[0]["pattern"] == "^out[0-5]$"
 
 
-def test_a_value_of_several_fields_has_a_pattern_and_the_schema_of_each_field() -> None:
+def test_value_of_several_fields_has_a_pattern_and_the_schema_of_each_field() -> None:
     parameter = parameters("/stm.cgi")["oname"]
     (form,) = alternatives(parameter)
     assert form["pattern"] == "^[0-5].{0,15}$"
@@ -154,7 +154,7 @@ def test_trailing_fields_may_be_left_out_from_the_end_on() -> None:
     assert not fits("0*10*1")
 
 
-def test_a_command_without_value_is_sent_empty() -> None:
+def test_command_without_value_is_sent_empty() -> None:
     assert parameters("/stm.cgi")["gsmsendsms"]["allowEmptyValue"] is True
 
 
@@ -175,7 +175,7 @@ def test_every_body_is_in_the_document() -> None:
     }
 
 
-def test_a_list_body_fits_its_schema_whatever_stands_around_it() -> None:
+def test_list_body_fits_its_schema_whatever_stands_around_it() -> None:
     content = document()["paths"]["/post.cgi"]["post"]["requestBody"]["content"]
     for schema in content["text/plain"]["schema"]["anyOf"]:
         fits = Draft202012Validator(schema).is_valid
@@ -191,7 +191,7 @@ def test_secrets_are_masked_in_the_schema_of_the_settings() -> None:
     assert schemas["Email"]["properties"]["host"]["type"] == "string"
 
 
-def test_the_document_has_the_paths_that_the_server_answers() -> None:
+def test_document_has_the_paths_that_the_server_answers() -> None:
     downloads = {row.form.path for row in TABLE if not row.form.items}
     others = {endpoint.path for endpoint in ENDPOINTS}
     assert {*downloads, *status_files.PATHS} < others
@@ -200,7 +200,7 @@ def test_the_document_has_the_paths_that_the_server_answers() -> None:
 
 
 @for_each("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)
-def test_a_function_gives_what_the_table_says(endpoint: Endpoint) -> None:
+def test_function_gives_what_the_table_says(endpoint: Endpoint) -> None:
     if endpoint.function.__name__ == "<lambda>":
         return
     given = get_type_hints(endpoint.function, include_extras=True)["return"]
@@ -218,7 +218,7 @@ async def test_another_method_is_refused_with_those_that_are_taken(endpoint: End
         assert dict(reply.headers)["Allow"] == ", ".join(endpoint.methods)
 
 
-def test_the_bench_takes_what_the_simulated_board_feels() -> None:
+def test_bench_takes_what_the_simulated_board_feels() -> None:
     assert set(SENSED) == SETTABLE
 
 
@@ -247,7 +247,7 @@ async def test_responses_of_the_server_fit_their_schema(
     assert [error.message for error in errors] == []
 
 
-async def test_a_refusal_fits_its_schema() -> None:
+async def test_refusal_fits_its_schema() -> None:
     twin = await LoopTwin.start()
     reply = await twin.ask("/stm.cgi?oname=7Pump")
     schema = document()["components"]["schemas"]["Problem"]

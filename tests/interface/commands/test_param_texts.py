@@ -36,7 +36,7 @@ def parse(param: Param, raw: str, profile: Profile = NEWEST) -> Any:
 
 
 @for_each("raw", ["", " 1", "1 ", "+1", "1.0", "1e0", "0x1", "--1", "１", "%EF%BC%91"])
-def test_a_number_is_digits_and_perhaps_a_minus(raw: str) -> None:
+def test_number_is_digits_and_perhaps_a_minus(raw: str) -> None:
     with pytest.raises(BadValue, match="not a whole number|control character"):
         parse(Int(-9, 9), raw)
 
@@ -45,7 +45,7 @@ def test_encoded_digits_are_digits() -> None:
     assert parse(Int(0, 99), "%31%32") == 12
 
 
-def test_a_refused_number_is_reported_with_its_range() -> None:
+def test_refused_number_is_reported_with_its_range() -> None:
     with pytest.raises(BadValue, match="6 is outside 0 to 5") as refusal:
         parse(Int(0, 5), "6")
     assert (refusal.value.value, refusal.value.allowed) == ("6", "0 to 5")
@@ -57,7 +57,7 @@ def test_length_is_counted_in_letters_not_bytes() -> None:
         parse(Text(15), encode_text("żółw" * 4))
 
 
-def test_a_text_that_is_too_long_is_not_cut() -> None:
+def test_text_that_is_too_long_is_not_cut() -> None:
     with pytest.raises(BadValue) as refusal:
         parse(Text(3), "four")
     assert refusal.value.allowed == "up to 3 characters"
@@ -98,7 +98,7 @@ def test_control_characters_are_refused(raw: str) -> None:
         decode_text(raw)
 
 
-def test_a_bare_plus_in_a_telephone_number_stays_a_plus() -> None:
+def test_bare_plus_in_a_telephone_number_stays_a_plus() -> None:
     numbers = ListOf(Phone(), 8, ":", least=0)
     assert parse(numbers, "+48123456789:112") == ("+48123456789", "112")
     assert parse(numbers, "%2B48123456789") == ("+48123456789",)
@@ -110,7 +110,7 @@ def test_telephone_numbers_are_separated_by_an_encoded_colon_too() -> None:
     assert parse(numbers, "%2B48123%3A112%3a113") == ("+48123", "112", "113")
 
 
-def test_a_scaled_number_has_32_bits_by_default() -> None:
+def test_scaled_number_has_32_bits_by_default() -> None:
     schema = Scaled(100).schema(NEWEST)
     assert (schema["minimum"], schema["maximum"]) == (-(2**31), 2**31 - 1)
 
@@ -134,7 +134,7 @@ def test_bits_are_flags_first_bit_first() -> None:
     assert parse(Bits(4), "5") == (True, False, True, False)
 
 
-def test_a_list_has_exactly_the_number_of_its_version() -> None:
+def test_list_has_exactly_the_number_of_its_version() -> None:
     counted = ListOf(Int(0, 9), lambda profile: 3 if profile.since("1.49") else 2)
     assert parse(counted, "1*2*3") == (1, 2, 3)
     assert parse(counted, "1*2", OLDEST) == (1, 2)
@@ -143,7 +143,7 @@ def test_a_list_has_exactly_the_number_of_its_version() -> None:
     assert refusal.value.allowed == "3 items joined by *, each 0 to 9"
 
 
-def test_a_bad_item_of_a_list_is_reported_itself() -> None:
+def test_bad_item_of_a_list_is_reported_itself() -> None:
     with pytest.raises(BadValue, match="12 is outside 0 to 9"):
         parse(ListOf(Int(0, 9), 3), "1*12*3")
 
@@ -152,18 +152,18 @@ def test_a_bad_item_of_a_list_is_reported_itself() -> None:
     ("raw", "meaning"),
     [("00", (0, 0)), ("112", (1, 12)), ("329", (3, 29)), ("62", (6, 2)), ("65", (6, 5))],
 )
-def test_a_mapping_item_is_a_slot_digit_and_a_reading(raw: str, meaning: tuple[int, int]) -> None:
+def test_mapping_item_is_a_slot_digit_and_a_reading(raw: str, meaning: tuple[int, int]) -> None:
     assert parse(MappingItem(), raw) == meaning
 
 
-def test_a_mapping_item_has_one_of_six_slots_and_of_thirty_readings() -> None:
+def test_mapping_item_has_one_of_six_slots_and_of_thirty_readings() -> None:
     assert parse(MappingItem(), "629") == (6, 29)
     for text in ("630", "729", "1", "x1"):
         with pytest.raises(BadValue):
             parse(MappingItem(), text)
 
 
-def test_a_position_that_the_pages_use_is_not_free() -> None:
+def test_position_that_the_pages_use_is_not_free() -> None:
     position = Position(4, ((0, codes.HW35_SW["1.44"]),))
     assert parse(position, "0", OLDEST) == 0
     assert position.free(NEWEST) == [1, 2, 3]
@@ -171,17 +171,17 @@ def test_a_position_that_the_pages_use_is_not_free() -> None:
         parse(position, "0")
 
 
-def test_the_comparison_of_a_digital_source_may_be_written_as_equality() -> None:
+def test_comparison_of_a_digital_source_may_be_written_as_equality() -> None:
     assert [parse(EqualsComparison(), raw) for raw in ("0", "1", "=")] == [">=", "<", ">="]
 
 
 @pytest.mark.parametrize("raw", ["c2VjcmV0", "c2VjcmV0%3D", "%2B%2B%2B%2B"])
-def test_a_refused_base64_text_is_not_repeated(raw: str) -> None:
+def test_refused_base64_text_is_not_repeated(raw: str) -> None:
     with pytest.raises(BadValue) as refusal:
         parse(Base64Text(3), raw)
     assert refusal.value.value is None
     assert "secret" not in refusal.value.detail
 
 
-def test_a_plus_in_base64_is_a_plus() -> None:
+def test_plus_in_base64_is_a_plus() -> None:
     assert parse(Base64Text(9), "Pj4+") == ">>>"

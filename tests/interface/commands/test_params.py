@@ -149,7 +149,7 @@ def is_accepted(param: Param, text: str, profile: Profile) -> bool:
 
 
 @for_each(("param", "profiles"), USES)
-def test_a_number_is_accepted_if_its_schema_allows_it(
+def test_number_is_accepted_if_its_schema_allows_it(
     param: Param, profiles: tuple[Profile, ...]
 ) -> None:
     if isinstance(param, Depends):

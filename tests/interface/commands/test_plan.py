@@ -90,9 +90,7 @@ async def run_plan(twin: LoopTwin, plan: Plan) -> Settings:
 @pytest.mark.parametrize(
     ("commands", "profile"), some_of([*product(COMMANDS, PROFILES)][::8]), ids=str
 )
-async def test_a_plan_leads_from_any_settings_to_any_others(
-    commands: str, profile: Profile
-) -> None:
+async def test_plan_leads_from_any_settings_to_any_others(commands: str, profile: Profile) -> None:
     rows = COMMANDS[commands]
     now, wanted = random_pair(profile, rows, 1)
     there = plan_between(profile, defaults(profile), now, rows=rows)
@@ -187,7 +185,7 @@ def test_rule_is_named_by_an_own_command_and_an_unread_name_is_left_alone() -> N
         ("", "---A", ["event=3"]),
     ],
 )
-async def test_a_plan_reaches_empty_places_between_rules(
+async def test_plan_reaches_empty_places_between_rules(
     now: str, wanted: str, queries: list[str]
 ) -> None:
     def settings(places: str) -> Settings:
@@ -203,7 +201,7 @@ async def test_a_plan_reaches_empty_places_between_rules(
         assert await run_plan(twin, plan) == settings(wanted)
 
 
-def test_a_rule_that_does_not_change_is_left_alone() -> None:
+def test_rule_that_does_not_change_is_left_alone() -> None:
     rules = tuple(Rule(reference=float(value), enabled=True) for value in range(4))
     now = with_values(NEW, rules=rules)
     plan = plan_between(NEW, now, with_values(NEW, rules=(rules[0], *rules[2:])))
@@ -219,7 +217,7 @@ def test_unsupported_rule_keeps_its_place_disabled_and_is_listed() -> None:
     assert {one.path for one in plan.unreachable} == {"rules.0.source", "rules.0.enabled"}
 
 
-def test_an_action_of_ours_is_not_sent_to_a_real_unit() -> None:
+def test_action_of_ours_is_not_sent_to_a_real_unit() -> None:
     wanted = with_values(NEW, rules=(Rule(action="MODBUS WRITE 1"),))
     assert "rules.0.action" in {
         x.path for x in plan_between(NEW, defaults(NEW), wanted).unreachable
@@ -227,7 +225,7 @@ def test_an_action_of_ours_is_not_sent_to_a_real_unit() -> None:
     assert not plan_between(NEW, defaults(NEW), wanted, rows=TABLE).unreachable
 
 
-def test_the_lock_is_lifted_only_for_what_it_forbids_and_is_back_behind_it() -> None:
+def test_lock_is_lifted_only_for_what_it_forbids_and_is_back_behind_it() -> None:
     now = with_values(NEW, output_flags__lock=True)
     named = with_value(now, "outputs.0.name", "Pump")
     assert targets(plan_between(NEW, now, named)) == ["/stm.cgi?oname=0Pump"]
@@ -315,7 +313,7 @@ def test_command_that_would_set_unread_settings_is_reported_and_not_sent() -> No
     assert "could not be read; add that setting to the file" in left.reason
 
 
-def test_a_server_is_not_changed_where_its_unread_password_would_be_forgotten() -> None:
+def test_server_is_not_changed_where_its_unread_password_would_be_forgotten() -> None:
     now = with_values(NEW, email__host="mail.example")
     wanted = with_value(now, "email.host", "other.example")
     plan = plan_between(NEW, now, wanted, unread=["email.password"])
@@ -328,26 +326,26 @@ def test_a_server_is_not_changed_where_its_unread_password_would_be_forgotten() 
     assert both.settings == given
 
 
-def test_an_address_and_its_login_come_together() -> None:
+def test_address_and_its_login_come_together() -> None:
     now = with_values(NEW, http__0__url="a.example", http__0__password="old")
     wanted = with_value(now, "http.0.url", "b.example")
     (step,) = plan_between(NEW, now, wanted, rows=TABLE).steps
     assert step.request.target == "/stm.cgi?http1=b.example&httpauth1=*old"
 
 
-def test_a_gain_that_the_sensor_does_not_use_is_reached_on_the_way_to_it() -> None:
+def test_gain_that_the_sensor_does_not_use_is_reached_on_the_way_to_it() -> None:
     wanted = with_values(NEW, analog_inputs__0__sensor="PT1000", analog_inputs__0__gain=50)
     (step,) = plan_between(NEW, defaults(NEW), wanted).steps
     assert step.request.target == "/inpa.cgi?sensor=01&igain=03&sensor=013"
 
 
-def test_a_request_that_the_version_refuses_is_not_taken() -> None:
+def test_request_that_the_version_refuses_is_not_taken() -> None:
     wanted = with_values(OLD, ui__names_only=True)
     plan = plan_between(OLD, defaults(OLD), wanted)
     assert [one.reason for one in plan.unreachable] == [f"No command of {OLD} sets this value."]
 
 
-def test_a_planned_request_does_what_its_step_says() -> None:
+def test_planned_request_does_what_its_step_says() -> None:
     effect = try_request(PlannedRequest("GET", "/stm.cgi?oname=2Pump"), defaults(NEW), NEW)
     assert effect.leaves == [("outputs.2.name", "", "Pump")]
     assert not is_secret(effect.given[0])

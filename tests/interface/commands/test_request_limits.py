@@ -75,7 +75,7 @@ def test_run_together_commands_are_counted_one_by_one() -> None:
         ("\n".join([f"outs.cgi?{ON}"] * (MAX_COMMANDS + 1)), "101 commands"),
     ],
 )
-def test_a_text_of_commands_is_refused_beyond_its_limits(text: str, reason: str) -> None:
+def test_text_of_commands_is_refused_beyond_its_limits(text: str, reason: str) -> None:
     with pytest.raises(TooManyCommands, match=reason):
         parse_commands(text)
 

@@ -120,7 +120,7 @@ def test_rules_that_change_places_keep_a_copy_on_a_real_unit() -> None:
     assert queries(plan)[-1] == "eventdel=2"
 
 
-def test_where_all_places_are_in_use_only_a_rule_that_moves_is_off() -> None:
+def test_moving_rule_alone_is_off_where_all_places_are_in_use() -> None:
     now = [replace(A, reference=float(number)) for number in range(MAX_RULES)]
     wanted = [now[1], now[0], *now[2:]]
     plan = plan_of(now, wanted, "real unit")

@@ -54,7 +54,7 @@ def test_holes_are_split_as_printed(form: str, text: str, holes: dict[str, str])
     assert split(form, text) == holes
 
 
-def test_a_list_takes_the_separators_that_follow() -> None:
+def test_list_takes_the_separators_that_follow() -> None:
     assert split("postop=0*<A>", "postop=0*1*2*3", lists="A") == {"A": "1*2*3"}
 
 
@@ -71,7 +71,7 @@ def test_a_list_takes_the_separators_that_follow() -> None:
         ("dswrite=<A>:<B>", "dswrite=1", "has 2 fields; the request has 1"),
     ],
 )
-def test_a_value_of_another_form_is_malformed(form: str, text: str, reason: str) -> None:
+def test_value_of_another_form_is_malformed(form: str, text: str, reason: str) -> None:
     with pytest.raises(Malformed, match=reason) as refusal:
         split(form, text)
     assert refusal.value.allowed == form
@@ -137,17 +137,17 @@ def test_names_of_one_family_share_a_key(names: tuple[str, ...], key: str) -> No
         ("gsmsendsms", "gsmsendsms", False),
     ],
 )
-def test_a_form_is_recognised_by_its_separators(form: str, text: str, is_it: bool) -> None:
+def test_form_is_recognised_by_its_separators(form: str, text: str, is_it: bool) -> None:
     assert Item(form).is_shape_of(text) is is_it
 
 
-def test_a_form_has_method_path_and_items() -> None:
+def test_form_has_method_path_and_items() -> None:
     form = Form("GET /stm.cgi?em1=<A>&em2=<B>")
     assert (form.method, form.path, form.holes) == ("GET", "/stm.cgi", ("A", "B"))
     assert form.write({"A": "x%26y", "B": ""}) == "/stm.cgi?em1=x%26y&em2="
 
 
-def test_a_form_without_a_query_is_its_path() -> None:
+def test_form_without_a_query_is_its_path() -> None:
     form = Form("GET /dev_settings.bin")
     assert (form.items, form.write({})) == ((), "/dev_settings.bin")
 
@@ -157,7 +157,7 @@ def test_omitted_trailing_fields_are_not_written() -> None:
     assert Item("x=<A>*<B>*<C>").write({"A": "1", "B": ""}) == "x=1*"
 
 
-def test_a_template_is_literals_around_holes() -> None:
+def test_template_is_literals_around_holes() -> None:
     template = Template.of("0*<A>:<B>")
     assert (template.literals, template.holes) == (("0*", ":", ""), ("A", "B"))
     assert template.write({"A": "x", "B": "y"}) == "0*x:y"

@@ -42,7 +42,7 @@ def test_nothing_outside_the_stage_changes() -> None:
     assert defaults(NEWEST) is before
 
 
-def test_a_command_sees_what_the_one_before_it_set() -> None:
+def test_command_sees_what_the_one_before_it_set() -> None:
     on = stage()
     perform(on, "/inpa.cgi?sensor=01&igain=03")
     assert (on.settings.analog_inputs[0].sensor, on.settings.analog_inputs[0].gain) == (
@@ -75,7 +75,7 @@ def test_omitted_fields_of_a_new_event_entry_have_their_defaults() -> None:
     assert (rule.value, rule.on_delay, rule.depends, rule.mode) == (1, 0, 0, 0)
 
 
-def test_an_older_dialect_says_the_value_with_the_action() -> None:
+def test_older_dialect_says_the_value_with_the_action() -> None:
     """An action without one has none of an entry that was there before."""
     on = stage(Profile("3.5", "1.40"), rules=(Rule(value=0),))
     perform(on, "/inpa.cgi?event=0*10*0*2150*50*0*20*0*0*0*0*5")
@@ -151,7 +151,7 @@ def test_locked_outputs_refuse_what_moves_the_pin_of_a_pwm_output(target: str) -
     assert on.actions == []
 
 
-def test_the_lock_leaves_event_variables_and_what_counts_from_a_start_alone() -> None:
+def test_lock_leaves_event_variables_and_what_counts_from_a_start_alone() -> None:
     on = stage(output_flags__lock=True)
     perform(on, "/outs.cgi?vout3=1")
     perform(on, "/outs.cgi?oafs=11&ouet=15&roafs=11")
@@ -159,7 +159,7 @@ def test_the_lock_leaves_event_variables_and_what_counts_from_a_start_alone() ->
     assert on.settings.outputs[1].on_after_start
 
 
-def test_the_lock_counts_from_the_command_on_that_sets_it() -> None:
+def test_lock_counts_from_the_command_on_that_sets_it() -> None:
     on = stage()
     perform(on, "/stm.cgi?pwm0=1&outblock=1")
     assert on.actions == [Switch("PWM0", 1)]
@@ -185,7 +185,7 @@ def test_energy_is_set_in_real_units() -> None:
     assert on.actions == [SetEnergy(5, 1.234), SetEnergy(2, 0.0)]
 
 
-def test_a_new_rule_gets_its_place_also_before_others_exist_and_is_disabled() -> None:
+def test_new_rule_gets_its_place_also_before_others_exist_and_is_disabled() -> None:
     on = stage()
     perform(on, "/inpa.cgi?event=7*10*1*2150*50*0*0*0*0*0*0*0")
     (*before, rule) = on.settings.rules
@@ -195,7 +195,7 @@ def test_a_new_rule_gets_its_place_also_before_others_exist_and_is_disabled() ->
     assert (rule.action, rule.value, rule.enabled) == ("OUT0", 1, False)
 
 
-def test_a_rule_that_is_set_again_stays_enabled_and_permanent() -> None:
+def test_rule_that_is_set_again_stays_enabled_and_permanent() -> None:
     on = stage(rules=(Rule(), Rule(enabled=True, permanent=True)))
     perform(on, "/inpa.cgi?event=1*0*0*100*0*0*5*0*0*0*0*3*2*4*21*1")
     assert on.settings.rules[0] == Rule()
@@ -206,7 +206,7 @@ def test_a_rule_that_is_set_again_stays_enabled_and_permanent() -> None:
 
 
 @pytest.mark.parametrize("profile", [Profile("3.0", "1.40"), Profile("3.5", "1.40")])
-def test_a_rule_may_end_before_its_off_delay(profile: Profile) -> None:
+def test_rule_may_end_before_its_off_delay(profile: Profile) -> None:
     """The form that clients of HW 3.0 send; what they do not know stays as it is."""
     on = stage(profile, rules=(Rule(), Rule(), Rule(), Rule(off_delay=7)))
     perform(on, "/inpa.cgi?event=3*11*0*100*0*0*31*27*0*1*100")
@@ -215,7 +215,7 @@ def test_a_rule_may_end_before_its_off_delay(profile: Profile) -> None:
     assert (on.settings.rules[4].source, on.settings.rules[4].action) == ("DS2", "EVENT5")
 
 
-def test_the_older_mail_form_leaves_tls_and_the_other_texts_alone() -> None:
+def test_older_mail_form_leaves_tls_and_the_other_texts_alone() -> None:
     on = stage(email__tls=True, email__off_texts=("a", "b", "c", "d"))
     perform(on, "/stm.cgi?em1=host&em2=25&em3=u&em4=p&em5=to&em6=from&em7=Hello&em8=text")
     assert (on.settings.email.host, on.settings.email.on_texts[0]) == ("host", "text")
@@ -244,7 +244,7 @@ def test_two_positions_of_the_homepage_show_the_same_one() -> None:
         (Profile("3.5", "1.45b"), "byte0=1", "bit2=0"),
     ],
 )
-def test_a_position_that_is_a_variable_does_not_follow_the_homepage(
+def test_position_that_is_a_variable_does_not_follow_the_homepage(
     profile: Profile, command: str, other: str
 ) -> None:
     on = stage(profile)
@@ -259,7 +259,7 @@ def test_a_position_that_is_a_variable_does_not_follow_the_homepage(
         assert after.bits == before.bits
 
 
-def test_an_action_with_its_value_is_taken_apart() -> None:
+def test_action_with_its_value_is_taken_apart() -> None:
     on = stage(Profile("3.0", "1.40"))
     perform(on, "/inpa.cgi?event=0*50*0*1*0*0*2*0*0*0*0*0")
     assert (on.settings.rules[0].action, on.settings.rules[0].value) == ("OUT1", 0)
@@ -267,7 +267,7 @@ def test_an_action_with_its_value_is_taken_apart() -> None:
 
 
 @pytest.mark.parametrize("command", ["eventon=1*1", "eventper=1*1", "eventdel=1"])
-def test_a_rule_that_is_not_there_contradicts_the_state(command: str) -> None:
+def test_rule_that_is_not_there_contradicts_the_state(command: str) -> None:
     with pytest.raises(Conflict, match="no event entry 1") as refusal:
         perform(stage(rules=(Rule(), None, Rule())), f"/inpa.cgi?{command}")
     assert (refusal.value.field, refusal.value.value) == ("A", "1")
@@ -298,7 +298,7 @@ def test_switching_a_schedule_entry_that_is_not_there_contradicts_the_state() ->
         perform(stage(), "/inpa.cgi?schedon=3*1")
 
 
-def test_the_schedule_sent_is_the_whole_schedule() -> None:
+def test_schedule_sent_is_the_whole_schedule() -> None:
     on = stage()
     perform(on, "/post.cgi?sched_save", b"&s3=Dawn*5*1*21600*0*31*1&&")
     perform(on, "/post.cgi?sched_save", b"&s0=Dusk*6*0*60*20454*256*0&&")
@@ -317,13 +317,13 @@ def test_the_schedule_sent_is_the_whole_schedule() -> None:
     ("fields", "words"),
     [("86400*0*31", "not a second of the day"), ("86401*0*287", "outside 0 to 86400")],
 )
-def test_a_time_of_the_schedule_lies_within_the_day(fields: str, words: str) -> None:
+def test_time_of_the_schedule_lies_within_the_day(fields: str, words: str) -> None:
     with pytest.raises(BadValue, match=words) as refusal:
         perform(stage(), "/post.cgi?sched_save", f"&s0=x*0*1*{fields}*1&&".encode())
     assert refusal.value.field == "E"
 
 
-def test_a_password_is_stored_as_its_hash_only() -> None:
+def test_password_is_stored_as_its_hash_only() -> None:
     # Base64 of admin, secret, user, and no password for the user.
     query = "/stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*"
     first = stage()
@@ -358,7 +358,7 @@ def test_account_names_are_distinguished(target: str, body: bytes, reason: str) 
         perform(stage(), target, body)
 
 
-def test_a_control_user_sent_without_a_password_keeps_his() -> None:
+def test_control_user_sent_without_a_password_keeps_his() -> None:
     on = stage(access__users__4=ControlUser("gate", "hash of old", True))
     perform(on, "/post.cgi?users_save", b"&u0=gate**0&&")
     assert on.settings.access.users[0] == ControlUser("gate", "hash of old", False)
@@ -374,7 +374,7 @@ def test_detection_takes_the_sensor_that_answers(found: str | None, primary: str
     assert on.settings.i2c.primary == primary
 
 
-def test_a_reset_keeps_the_accounts_and_nothing_else() -> None:
+def test_reset_keeps_the_accounts_and_nothing_else() -> None:
     on = stage(access__required=True, outputs__0__name="Pump")
     perform(on, "/stm.cgi?eeprom_reset=1")
     assert on.settings == with_value(defaults(NEWEST), "access.required", True)

@@ -39,14 +39,14 @@ def profiles_of(number: int) -> list[Profile]:
 
 
 @for_each("number", NUMBERED)
-def test_a_row_has_a_parameter_for_each_hole_of_its_form(number: int) -> None:
+def test_row_has_a_parameter_for_each_hole_of_its_form(number: int) -> None:
     row = TABLE[number]
     assert tuple(row.params) == row.form.holes
     assert row.form.holes == tuple(ascii_uppercase[: len(row.params)])
 
 
 @for_each("number", NUMBERED)
-def test_a_row_says_what_it_does(number: int) -> None:
+def test_row_says_what_it_does(number: int) -> None:
     row = TABLE[number]
     assert re.fullmatch(r"[A-Z].*\.", row.doc)
     assert row.role in (ADMIN, CONTROL, ACCOUNT, ANYONE)
@@ -55,7 +55,7 @@ def test_a_row_says_what_it_does(number: int) -> None:
 
 
 @for_each("number", NUMBERED)
-def test_a_row_sets_or_runs_something(number: int) -> None:
+def test_row_sets_or_runs_something(number: int) -> None:
     row = TABLE[number]
     done_elsewhere = not row.form.items or row.form.items[0].text in ("signin", "signout")
     assert bool(row.sets or row.run) is not done_elsewhere
@@ -75,7 +75,7 @@ def test_setting_of_a_row_exists_on_every_profile_that_offers_it(number: int) ->
 
 
 @for_each("number", NUMBERED)
-def test_an_index_reaches_the_whole_list_of_the_profile(number: int) -> None:
+def test_index_reaches_the_whole_list_of_the_profile(number: int) -> None:
     row = TABLE[number]
     for profile in PROFILES:
         for path in (path for paths in row.sets.values() for path in paths):
@@ -98,7 +98,7 @@ def indices(param: Param, profile: Profile) -> list[int]:
 
 
 @for_each("number", NUMBERED)
-def test_a_dependent_field_has_a_case_for_every_value_it_depends_on(number: int) -> None:
+def test_dependent_field_has_a_case_for_every_value_it_depends_on(number: int) -> None:
     row = TABLE[number]
     for param in row.params.values():
         if isinstance(param, Depends):
@@ -109,7 +109,7 @@ def test_a_dependent_field_has_a_case_for_every_value_it_depends_on(number: int)
 
 
 @for_each("number", NUMBERED)
-def test_a_row_takes_every_good_request_and_understands_it(number: int) -> None:
+def test_row_takes_every_good_request_and_understands_it(number: int) -> None:
     row = TABLE[number]
     for profile in profiles_of(number) if row.form.items else ():
         samples = list(make_good_samples(row, profile))
@@ -127,7 +127,7 @@ def test_a_row_takes_every_good_request_and_understands_it(number: int) -> None:
 
 
 @for_each("number", NUMBERED)
-def test_a_row_refuses_every_bad_request_and_names_the_field(number: int) -> None:
+def test_row_refuses_every_bad_request_and_names_the_field(number: int) -> None:
     row = TABLE[number]
     for profile in profiles_of(number) if row.form.items else ():
         for sample in (*make_bad_samples(row, profile), *misshapen(row, profile)):
@@ -242,7 +242,7 @@ def test_commands_have_five_paths() -> None:
     ]
 
 
-def test_a_control_command_switches_and_configures_nothing() -> None:
+def test_control_command_switches_and_configures_nothing() -> None:
     lines = [row.line.partition("?")[2] for row in TABLE if row.role == CONTROL]
     assert lines == [
         "pwm=pwm<A>",
@@ -262,7 +262,7 @@ def test_a_control_command_switches_and_configures_nothing() -> None:
 # --- the order -----------------------------------------------------------------------------------
 
 
-def test_a_row_with_a_meaning_of_its_own_comes_before_the_general_one() -> None:
+def test_row_with_a_meaning_of_its_own_comes_before_the_general_one() -> None:
     places = {row.line: number for number, row in enumerate(TABLE)}
     for special, general in (
         ("GET /eeprom.cgi?bit0=<A>", "GET /eeprom.cgi?bit<A>=<B>"),
@@ -274,6 +274,6 @@ def test_a_row_with_a_meaning_of_its_own_comes_before_the_general_one() -> None:
         assert places[special] < places[general]
 
 
-def test_of_forms_that_begin_alike_the_longest_comes_first() -> None:
+def test_longest_of_forms_that_begin_alike_comes_first() -> None:
     lengths = [len(row.form.items) for row in TABLE if row.form.items[:1] and "em1=" in row.line]
     assert all(longer >= shorter for longer, shorter in pairwise(lengths))

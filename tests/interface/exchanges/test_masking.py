@@ -67,7 +67,7 @@ def test_every_row_of_the_table_that_is_secret_is_masked(row) -> None:  # type: 
         (f"/site-session/{SECRET}/index.html", None),
     ],
 )
-def test_a_secret_in_an_unusual_place_is_masked(path: str, query: str | None) -> None:
+def test_secret_in_an_unusual_place_is_masked(path: str, query: str | None) -> None:
     assert SECRET not in write_exchange(path, query)
     assert mask_request(path, query, "", b"").is_masked
 
@@ -83,7 +83,7 @@ def test_a_secret_in_an_unusual_place_is_masked(path: str, query: str | None) ->
         ("text/plain", "x" * MAX_TEXT_BYTES + SECRET),
     ],
 )
-def test_a_secret_in_a_body_is_masked(kind: str, body: str) -> None:
+def test_secret_in_a_body_is_masked(kind: str, body: str) -> None:
     assert SECRET not in write_exchange("/anything", None, kind, body.encode())
 
 
@@ -115,7 +115,7 @@ def test_request_without_secrets_is_recorded_unchanged(
     after=st.sampled_from(["", "&out0=1", "&em5=a@example.org"]),
 )
 @examples(200)
-def test_a_password_is_gone_whatever_stands_beside_it(secret: str, before: str, after: str) -> None:
+def test_password_is_gone_whatever_stands_beside_it(secret: str, before: str, after: str) -> None:
     secret = f"7Q{secret}"
     query = f"{before}em4={quote(secret)}{after}"
     assert secret not in write_exchange("/stm.cgi", query)
@@ -157,16 +157,16 @@ def test_only_the_presence_of_sign_in_headers_is_recorded() -> None:
         ("application/octet-stream", f"\x00{SECRET}"),
     ],
 )
-def test_a_secret_in_an_answer_is_masked(kind: str, text: str) -> None:
+def test_secret_in_an_answer_is_masked(kind: str, text: str) -> None:
     assert SECRET not in mask_answer("/x", kind, text.encode()).text
 
 
-def test_a_backup_is_left_out_whatever_it_looks_like() -> None:
+def test_backup_is_left_out_whatever_it_looks_like() -> None:
     body = mask_answer("/dev_settings.bin", "text/plain", b"em4=abc")
     assert (body.text, body.left_out, body.size) == ("", "secret", 7)
 
 
-def test_an_answer_that_repeats_a_secret_is_left_out() -> None:
+def test_answer_that_repeats_a_secret_is_left_out() -> None:
     hidden = mask_request("/x", f"password={quote(SECRET)}", "", b"").hidden
     body = mask_answer("/x", "text/plain", f"You sent {SECRET}.".encode(), hidden)
     assert (body.text, body.left_out) == ("", "secret")
@@ -180,18 +180,18 @@ def test_answer_without_secrets_is_recorded_unchanged() -> None:
     assert mask_answer("/x", "application/json", text.encode()).text == text
 
 
-def test_a_text_that_is_no_utf8_stays_what_it_was() -> None:
+def test_text_that_is_no_utf8_stays_what_it_was() -> None:
     body = mask_answer("/x", "text/xml", "<a>°C</a>".encode("latin-1"))
     assert body.content() == "<a>°C</a>".encode("latin-1")
     assert mask_answer("/x", "image/png", b"\x89PNG\r\n").left_out == "file"
 
 
-def test_the_beginning_of_a_large_answer_is_left_out() -> None:
+def test_beginning_of_a_large_answer_is_left_out() -> None:
     body = mask_answer("/x", "text/plain", b"x" * 10, size=MAX_TEXT_BYTES * 3)
     assert (body.left_out, body.size) == ("large", MAX_TEXT_BYTES * 3)
 
 
-def test_an_address_is_masked_where_it_leads_to_a_secret() -> None:
+def test_address_is_masked_where_it_leads_to_a_secret() -> None:
     assert mask_address("/site-session/abc/x") == "/site-session/***/x"
     assert mask_address("https://unit:81/next?a=1") == "https://unit:81/next?a=1"
     assert mask_address("/next?token=abc") == "/next?token=***"

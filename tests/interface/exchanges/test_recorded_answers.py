@@ -26,19 +26,19 @@ def exchange(path: str, text: str, query: str | None = None, **others: object) -
     return Exchange(AT, 0.1, "GET", path, query, **{"answer": answer, **others})  # type: ignore[arg-type]
 
 
-def test_a_line_reads_back_as_what_was_written() -> None:
+def test_line_reads_back_as_what_was_written() -> None:
     one = exchange("/a", "é\n", "b=1", headers={"accept": "*/*"}, masked=True)
     assert list(exchanges_in([line_of(one)], "x")) == [one]
     assert one.request == "GET /a?b=1"
 
 
-def test_a_last_line_that_was_cut_is_left_out() -> None:
+def test_last_line_that_was_cut_is_left_out() -> None:
     one = exchange("/a", "x")
     assert list(exchanges_in([line_of(one), line_of(one)[:-1]], "x")) == [one]
     assert list(exchanges_in([line_of(one), line_of(one)[:20]], "x")) == [one]
 
 
-def test_a_damaged_line_is_refused_by_its_number() -> None:
+def test_damaged_line_is_refused_by_its_number() -> None:
     with pytest.raises(NoRecording, match=r"Line 3 of x\.jsonl"):
         list(exchanges_in([line_of(exchange("/a", "x")), b"{}\n"], "x.jsonl"))
     without_zone = line_of(exchange("/a", "x")).replace(b"00:00:00Z", b"00:00:00")
@@ -49,7 +49,7 @@ def test_a_damaged_line_is_refused_by_its_number() -> None:
 
 
 @for_each("line", [b"", b"{}\n", b"\xff\n", b'{"format":"other","unit":"","began":'])
-def test_a_file_that_is_no_recording_is_refused(line: bytes) -> None:
+def test_file_that_is_no_recording_is_refused(line: bytes) -> None:
     with pytest.raises(NoRecording, match=r"x\.jsonl is not a recording"):
         head_in(line, "x.jsonl")
     head = RecordingHead(FORMAT, "http://u", AT)
@@ -76,7 +76,7 @@ def test_only_the_same_request_gets_an_answer() -> None:
     assert answers.answer("GET", "/c", None, "", b"x=1") is not None
 
 
-def test_a_request_with_a_secret_is_known_by_the_rest_of_it() -> None:
+def test_request_with_a_secret_is_known_by_the_rest_of_it() -> None:
     answers = RecordedAnswers([exchange("/a", "1", "password=***", masked=True)])
     assert answers.answer("GET", "/a", "password=anything", "", b"") is not None
 

@@ -68,7 +68,7 @@ def holds(text: str) -> bool:
         ("((OUT1=0)and(DS1>0))", True),
     ],
 )
-def test_a_condition_is_judged_by_present_values(text: str, expected: bool) -> None:
+def test_condition_is_judged_by_present_values(text: str, expected: bool) -> None:
     assert holds(text) is expected
 
 

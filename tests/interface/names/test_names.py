@@ -7,7 +7,7 @@ from leverframe.interface.names import name_of
 NEWEST = Profile()
 
 
-def test_a_label_has_the_name_from_the_settings() -> None:
+def test_label_has_the_name_from_the_settings() -> None:
     settings = with_value(defaults(NEWEST), "weather.h1_name", "Cellar")
     settings = with_value(settings, "pwm.2.name", "Fan")
     assert name_of("H1", settings) == "Cellar"
@@ -16,14 +16,14 @@ def test_a_label_has_the_name_from_the_settings() -> None:
     assert name_of("OUT0", settings) == ""
 
 
-def test_a_mapped_reading_has_the_name_that_its_module_gives_it() -> None:
+def test_mapped_reading_has_the_name_that_its_module_gives_it() -> None:
     settings = with_value(defaults(NEWEST), "modbus_slots.0.module", "SDM120")
     settings = with_value(settings, "modbus_mapping.0.slot", 1)
     assert name_of("m1", settings) == "voltage"
     assert name_of("m2", settings) == ""
 
 
-def test_a_mapped_thermometer_has_the_name_that_it_was_given() -> None:
+def test_mapped_thermometer_has_the_name_that_it_was_given() -> None:
     settings = with_value(defaults(NEWEST), "modbus_mapping.0.slot", 5)
     settings = with_value(settings, "modbus_mapping.0.reading", 2)
     settings = with_value(settings, "onewire_extra.1.names", ("", "", "Attic"))

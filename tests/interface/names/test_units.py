@@ -8,7 +8,7 @@ from tests.cases import for_each
 NEWEST = Profile()
 
 
-def test_a_difference_of_two_temperatures_is_one_and_their_quotient_has_no_unit() -> None:
+def test_difference_of_two_temperatures_is_one_and_their_quotient_has_no_unit() -> None:
     settings = defaults(NEWEST)
     for field, value in (("first", "DS1"), ("second", "DS2")):
         settings = with_value(settings, f"differentials.0.{field}", value)
@@ -16,7 +16,7 @@ def test_a_difference_of_two_temperatures_is_one_and_their_quotient_has_no_unit(
     assert unit_of("DIFF1", with_value(settings, "differentials.0.operator", "/")) == ""
 
 
-def test_a_mapped_reading_has_the_unit_of_its_module() -> None:
+def test_mapped_reading_has_the_unit_of_its_module() -> None:
     settings = with_value(defaults(NEWEST), "modbus_slots.0.module", "SDM120")
     settings = with_value(settings, "modbus_mapping.0.slot", 1)
     assert unit_of("m1", settings) == "V"
@@ -36,7 +36,7 @@ def test_a_mapped_reading_has_the_unit_of_its_module() -> None:
         ("m1", "l/min/m3", "L/min", "m³"),
     ],
 )
-def test_a_power_has_the_unit_that_it_is_shown_in(
+def test_power_has_the_unit_that_it_is_shown_in(
     source: str, unit: str, power: str, energy: str
 ) -> None:
     settings = with_value(defaults(NEWEST), "power.0.current", source)

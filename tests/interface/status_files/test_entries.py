@@ -46,7 +46,7 @@ def late_fields(profile: Profile) -> list[st.SearchStrategy[int]]:
 
 @given(data=st.data(), enabled=st.integers(0, 1), permanent=st.integers(0, 1))
 @EVERY_PROFILE
-def test_an_event_entry_is_shown_as_it_was_sent(
+def test_event_entry_is_shown_as_it_was_sent(
     profile: Profile, data: st.DataObject, enabled: int, permanent: int
 ) -> None:
     first = data.draw(conditions(profile))
@@ -123,7 +123,7 @@ def schedule_items(draw: st.DrawFn, profile: Profile) -> dict[str, Any]:
 
 @given(data=st.data(), index=st.integers(0, 49))
 @EVERY_PROFILE
-def test_a_schedule_entry_is_shown_as_it_was_sent(
+def test_schedule_entry_is_shown_as_it_was_sent(
     profile: Profile, data: st.DataObject, index: int
 ) -> None:
     item = data.draw(schedule_items(profile))
@@ -140,7 +140,7 @@ def test_a_schedule_entry_is_shown_as_it_was_sent(
     assert set(shown.values()) == {"0*0**0*0*0*0*0"}
 
 
-def test_a_date_that_does_not_exist_hides_no_other_entry() -> None:
+def test_date_that_does_not_exist_hides_no_other_entry() -> None:
     bench = FilesBench()
     settings = with_value(bench.settings, "schedule.0", ScheduleEntry(date="2025-02-30"))
     bench.apply(with_value(settings, "schedule.1", ScheduleEntry(date="1970-01-03")))

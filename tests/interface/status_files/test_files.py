@@ -124,9 +124,7 @@ def test_other_files_do_not_exist(path: str) -> None:
         ("3.9", "1.75", True),
     ],
 )
-def test_the_file_of_event_variables_came_with_hw_35_sw_122b(
-    hw: str, sw: str, exists: bool
-) -> None:
+def test_file_of_event_variables_came_with_hw_35_sw_122b(hw: str, sw: str, exists: bool) -> None:
     bench = FilesBench(profile=Profile(hw, sw))
     assert (build("/json/events_per.json", bench.view) is not None) is exists
 
@@ -175,7 +173,7 @@ _LIGHTING = {f"d{n}" for n in range(9)}
 
 
 @for_each("profile", PROFILES, ids=str)
-def test_a_profile_shows_as_many_readings_as_it_has(profile: Profile) -> None:
+def test_profile_shows_as_many_readings_as_it_has(profile: Profile) -> None:
     shown = FilesBench(profile=profile).json("/json/all.json")
     six = profile.since("1.49", ("3.5", "3.9"))
     assert [key for key in shown if key.startswith("power")][-1] == ("power6" if six else "power4")
@@ -191,7 +189,7 @@ def test_identity_is_shown_where_clients_look_for_it() -> None:
     assert (stat["hw"], stat["sw"], stat["sname"], stat["ip4"]) == ("3.5", "1.49", NAME, MAC)
 
 
-def test_the_restart_flag_is_0_until_it_is_raised() -> None:
+def test_restart_flag_is_0_until_it_is_raised() -> None:
     bench = FilesBench()
     assert bench.json("/json/status.json")["restart"] == "0"
     bench.do(RaiseRestartFlag())
@@ -217,7 +215,7 @@ def test_uptime_is_split_and_the_clock_counts_since_1970() -> None:
 
 
 @given(name=st.text(max_size=15))
-def test_a_name_of_any_characters_leaves_every_file_readable(name: str) -> None:
+def test_name_of_any_characters_leaves_every_file_readable(name: str) -> None:
     bench = FilesBench()
     settings = with_value(bench.settings, "outputs.0.name", name)
     settings = with_value(settings, "onewire.7.name", name)
@@ -286,6 +284,6 @@ def test_keys_that_count_up_are_described_as_one_range_and_others_by_name() -> N
 
 
 @EVERY_FILE
-def test_a_file_of_the_newest_profile_begins_with_the_first_key_described(path: str) -> None:
+def test_file_of_the_newest_profile_begins_with_the_first_key_described(path: str) -> None:
     first = next(row.key for row in describe() if row.path == path)
     assert re.split("[-,]", first)[0] == next(iter(FilesBench(profile=NEWEST).show(path)))

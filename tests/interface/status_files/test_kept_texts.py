@@ -18,7 +18,7 @@ def test_controllers_asked_in_turn_show_their_own_settings() -> None:
         assert [build(path, bench.view) for bench in benches] == [first for first, _ in alone]
 
 
-def test_a_changed_setting_is_shown_immediately_and_so_is_its_way_back() -> None:
+def test_changed_setting_is_shown_immediately_and_so_is_its_way_back() -> None:
     bench = FilesBench()
     before = bench.json("/json/outputs.json")
     bench.send("/stm.cgi?oname=0Pump")

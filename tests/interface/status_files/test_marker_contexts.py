@@ -56,7 +56,7 @@ def write_alone(page: str, value: str, kind: str = "html") -> str:
         ('<p title="x"<--#m-->>', "<--#m-->"),
     ],
 )
-def test_a_value_is_written_as_its_place_in_a_page_needs_it(page: str, expected: str) -> None:
+def test_value_is_written_as_its_place_in_a_page_needs_it(page: str, expected: str) -> None:
     assert write_alone(page, "a &b") == expected
 
 
@@ -72,9 +72,7 @@ def test_a_value_is_written_as_its_place_in_a_page_needs_it(page: str, expected:
         ("f('../<--#m-->')", "a%20%26b"),
     ],
 )
-def test_a_value_in_a_script_is_part_of_a_string_or_of_an_address(
-    script: str, expected: str
-) -> None:
+def test_value_in_a_script_is_part_of_a_string_or_of_an_address(script: str, expected: str) -> None:
     assert write_alone(script, "a &b", "js") == expected
 
 
@@ -85,12 +83,12 @@ def test_two_values_in_one_place_are_written_alike() -> None:
 
 
 @for_each("number", ["0", "215", "-600", "21.5"])
-def test_a_number_stays_a_number(number: str) -> None:
+def test_number_stays_a_number(number: str) -> None:
     for page in ("<p><--#m--></p>", "<script>x = <--#m-->;", "<p style='width: <--#m-->px'>"):
         assert write_alone(page, number) == number
 
 
-def test_an_unknown_marker_stays_and_disturbs_nothing() -> None:
+def test_unknown_marker_stays_and_disturbs_nothing() -> None:
     page = "<!-- <--#no--> --><a href='<--#no-->/<--#m-->'>"
     assert write_marker(page, "a b") == page.replace("<--#m-->", "a%20b")
 
@@ -100,7 +98,7 @@ def test_bytes_that_are_no_utf8_stay_as_they_are() -> None:
     assert fill_markers(page, READERS["html"](), {"m": "&"}) == b"<p title='\xe9'>&#38;</p>"
 
 
-def test_a_value_keeps_its_letters_in_json_and_xml() -> None:
+def test_value_keeps_its_letters_in_json_and_xml() -> None:
     everything = HOSTILE + string.punctuation
     assert json.loads(write_marker('"<--#m-->"', everything, "json")) == everything
     element = ElementTree.fromstring(write_marker('<a b="<--#m-->"><--#m--></a>', HOSTILE, "svg"))
@@ -108,5 +106,5 @@ def test_a_value_keeps_its_letters_in_json_and_xml() -> None:
     assert (element.text, element.attrib["b"]) == (shown, shown)
 
 
-def test_a_text_file_has_the_value_as_it_is() -> None:
+def test_text_file_has_the_value_as_it_is() -> None:
     assert write_marker("<--#m-->", HOSTILE, "txt") == HOSTILE

@@ -84,7 +84,7 @@ WRONG_TEXTS = (
 
 @examples(40)
 @given(st.data())
-def test_a_value_that_no_unit_writes_is_never_taken_as_read(data: st.DataObject) -> None:
+def test_value_that_no_unit_writes_is_never_taken_as_read(data: st.DataObject) -> None:
     profile = data.draw(st.sampled_from([NEWEST, OLD]))
     settings = random_settings(profile, Random(data.draw(st.integers(0, 2**32))))
     files = files_with(settings, profile)
@@ -123,7 +123,7 @@ def test_a_value_that_no_unit_writes_is_never_taken_as_read(data: st.DataObject)
         ("/xml/sched.xml", {"sched9": "1*1*x*0*0*86400*0*0"}, "schedule.9", "second of the day"),
     ],
 )
-def test_a_value_that_cannot_be_is_unread_with_the_reason(
+def test_value_that_cannot_be_is_unread_with_the_reason(
     path: str, changes: Mapping[str, str], unread: str, why: str
 ) -> None:
     files = files_with(defaults(NEWEST), NEWEST)
@@ -137,7 +137,7 @@ def test_a_value_that_cannot_be_is_unread_with_the_reason(
     )
 
 
-def test_a_mapping_of_modules_is_read_where_the_version_has_one() -> None:
+def test_mapping_of_modules_is_read_where_the_version_has_one() -> None:
     with_mapping, without = Profile("3.5", "1.40"), Profile("3.5", "1.34")
     bench = FilesBench(profile=with_mapping)
     bench.send("/stm.cgi?modbusmapping=10*212" + "*00" * 28)
@@ -163,7 +163,7 @@ def test_one_entry_that_cannot_be_read_does_not_move_the_others() -> None:
     assert "not a rule source code" in back.unread["rules.1"]
 
 
-def test_a_missing_file_costs_only_what_it_alone_shows() -> None:
+def test_missing_file_costs_only_what_it_alone_shows() -> None:
     files: dict[str, Any] = dict(files_with(defaults(NEWEST), NEWEST))
     files["/json/outputs.json"] = "is not there (status 404)"
     del files["/xml/eve2.xml"]
@@ -188,7 +188,7 @@ def test_unknown_and_missing_keys_are_reported() -> None:
     assert "lacks entry 7" in read_back(NEWEST, files).unread["rules"]
 
 
-def test_a_star_in_a_name_is_read_with_loss() -> None:
+def test_star_in_a_name_is_read_with_loss() -> None:
     bench = FilesBench(profile=NEWEST)
     bench.send("/stm.cgi?tname=0a%2Ab&tname=1plain")
     bench.send("/post.cgi?sched_save", b"&s4=c%2Ad*0*1*60*0*127*1&&")
@@ -198,7 +198,7 @@ def test_a_star_in_a_name_is_read_with_loss() -> None:
     assert "schedule.4.name" in back.lossy
 
 
-def test_a_duty_that_may_move_is_read_with_loss() -> None:
+def test_duty_that_may_move_is_read_with_loss() -> None:
     assert read_back(NEWEST, files_with(defaults(NEWEST), NEWEST)).lossy == {}
     bench = FilesBench(profile=NEWEST)
     bench.send("/stm.cgi?pwmt=130")
@@ -206,7 +206,7 @@ def test_a_duty_that_may_move_is_read_with_loss() -> None:
     assert set(back.lossy) == {"pwm.1.duty"}
 
 
-def test_a_duty_that_is_regulated_is_not_read() -> None:
+def test_duty_that_is_regulated_is_not_read() -> None:
     bench = FilesBench(profile=NEWEST)
     bench.send("/stm.cgi?pwmd=173&pidvalue=1*10*215*100*10*0*1")
     files = {path: bench.show(path) for path in files_of(NEWEST)}

@@ -11,7 +11,7 @@ from .files_bench import FilesBench
 LABELS = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
 
 
-def test_a_reply_has_one_element_per_line() -> None:
+def test_reply_has_one_element_per_line() -> None:
     bench = FilesBench()
     bench.switch_on("OUT1")
     bench.switch_on("PWM3")
@@ -22,7 +22,7 @@ def test_a_reply_has_one_element_per_line() -> None:
 
 
 @given(on=st.sets(st.sampled_from(LABELS)))
-def test_a_reply_shows_the_state_of_every_output_and_variable(on: set[str]) -> None:
+def test_reply_shows_the_state_of_every_output_and_variable(on: set[str]) -> None:
     bench = FilesBench()
     for label in on:
         bench.switch_on(label)
@@ -35,6 +35,6 @@ def test_a_reply_shows_the_state_of_every_output_and_variable(on: set[str]) -> N
     assert f"<ev>{variables}</ev>" in reply
 
 
-def test_a_reply_does_not_invert_outputs() -> None:
+def test_reply_does_not_invert_outputs() -> None:
     bench = FilesBench({"output_flags.invert_display": True})
     assert b"<out>000000</out>" in command_reply(bench.engine)

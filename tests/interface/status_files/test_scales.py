@@ -69,7 +69,7 @@ def is_close(shown: float, value: float, scale: int) -> bool:
 @examples(30)
 @given(data=st.data())
 @pytest.mark.parametrize("label", SCALES)
-def test_a_reading_divided_by_its_scale_is_the_value(label: str, data: st.DataObject) -> None:
+def test_reading_divided_by_its_scale_is_the_value(label: str, data: st.DataObject) -> None:
     key, scale, _ = SCALES[label]
     bench = FilesBench(VOLTMETERS)
     bench.sense(**{label: data.draw(st.floats(*LIMITS[label]))})
@@ -84,7 +84,7 @@ def test_a_reading_divided_by_its_scale_is_the_value(label: str, data: st.DataOb
 
 
 @for_each("label", SCALES)
-def test_an_absent_reading_has_a_text_of_its_own(label: str) -> None:
+def test_absent_reading_has_a_text_of_its_own(label: str) -> None:
     key, _, absent = SCALES[label]
     bench = FilesBench(VOLTMETERS)
     assert bench.json("/json/status.json")[key] == absent
@@ -94,7 +94,7 @@ def test_an_absent_reading_has_a_text_of_its_own(label: str) -> None:
     assert bench.json("/json/status.json")[key] == absent
 
 
-def test_the_dew_point_is_absent_like_its_temperature() -> None:
+def test_dew_point_is_absent_like_its_temperature() -> None:
     bench = FilesBench()
     assert bench.json("/json/all.json")["dewPoint"] == "-600"
     bench.sense(T1=20.0, H1=50.0)
@@ -129,7 +129,7 @@ def test_power_and_energy_are_thousandths(profile: Profile, power: float, energy
     humidity=st.floats(0, 100),
 )
 @EVERY_PROFILE
-def test_the_makers_library_reads_real_units(
+def test_makers_library_reads_real_units(
     profile: Profile, celsius: float, volts: float, vcc: float, hpa: float, humidity: float
 ) -> None:
     bench = FilesBench(VOLTMETERS, profile=profile)
@@ -144,7 +144,7 @@ def test_the_makers_library_reads_real_units(
     assert is_close(read["i2cHum"], humidity, 10)
 
 
-def test_a_reading_too_great_for_its_scale_is_shown_as_absent() -> None:
+def test_reading_too_great_for_its_scale_is_shown_as_absent() -> None:
     """Only products of modules' readings become so great."""
     bench = FilesBench({"power.0.current": "m1"})
     settings = bench.settings
@@ -164,7 +164,7 @@ def test_a_reading_too_great_for_its_scale_is_shown_as_absent() -> None:
 
 @given(levels=st.lists(st.integers(0, 1), min_size=4, max_size=4), negated=st.integers(0, 15))
 @EVERY_PROFILE
-def test_the_makers_library_sees_digital_inputs_negated(
+def test_makers_library_sees_digital_inputs_negated(
     profile: Profile, levels: list[int], negated: int
 ) -> None:
     bench = FilesBench(profile=profile)
@@ -212,7 +212,7 @@ def test_files_show_outputs_as_they_are_and_the_library_inverts_them(
 
 
 @given(on=st.sets(st.integers(0, 5)))
-def test_the_older_file_shows_what_the_out_command_would_set(on: set[int]) -> None:
+def test_older_file_shows_what_the_out_command_would_set(on: set[int]) -> None:
     """So a client that sends `out3=1` reads `out3` as 1 afterwards."""
     bench = FilesBench()
     for index in on:
@@ -232,7 +232,7 @@ def test_pwm_is_shown_with_its_present_duty(profile: Profile) -> None:
     assert (read["pwmFrequency0"], read["pwmFrequency13"]) == (500, 2000)
 
 
-def test_a_moving_duty_is_shown_where_it_is() -> None:
+def test_moving_duty_is_shown_where_it_is() -> None:
     bench = FilesBench({"pwm.1.duty": 0, "pwm.1.change_time": 10})
     bench.send("/stm.cgi?pwmd=1100")
     bench.wait(4)
@@ -241,7 +241,7 @@ def test_a_moving_duty_is_shown_where_it_is() -> None:
 
 @given(on=st.sets(st.integers(1, 8)))
 @pytest.mark.parametrize("profile", [one for one in PROFILES if one.hw != "3.0"], ids=str)
-def test_the_makers_library_reads_event_variables(profile: Profile, on: set[int]) -> None:
+def test_makers_library_reads_event_variables(profile: Profile, on: set[int]) -> None:
     bench = FilesBench(profile=profile)
     for number in on:
         bench.switch_on(f"EVENT{number}")
@@ -268,7 +268,7 @@ FIRST_INPUTS = {"INPA2": 100, "DS1": 10, "DS8": 10, "T1": 10, "H1": 10, "POWER1"
 
 @given(value=st.floats(-50, 50), first=st.sampled_from(sorted(FIRST_INPUTS)))
 @EVERY_PROFILE
-def test_the_makers_library_reads_differentials_whatever_they_begin_with(
+def test_makers_library_reads_differentials_whatever_they_begin_with(
     profile: Profile, value: float, first: str
 ) -> None:
     changes = {
@@ -287,7 +287,7 @@ def test_the_makers_library_reads_differentials_whatever_they_begin_with(
 
 
 @pytest.mark.parametrize("profile", [Profile("3.5", "1.36"), Profile("3.0", "1.58a")], ids=str)
-def test_a_differential_of_differentials_has_the_scale_of_the_first_reading(
+def test_differential_of_differentials_has_the_scale_of_the_first_reading(
     profile: Profile,
 ) -> None:
     bench = FilesBench(profile=profile)
@@ -352,14 +352,14 @@ def test_sw_133_to_149_shows_mapped_readings_in_their_slots(
 
 
 @pytest.mark.parametrize("sw", ["1.36", "1.49"])
-def test_a_reading_that_is_not_mapped_is_0_there(sw: str) -> None:
+def test_reading_that_is_not_mapped_is_0_there(sw: str) -> None:
     profile = Profile("3.5", sw)
     bench = FilesBench(profile=profile)
     bench.sense(m1=5.0)
     assert library(profile, bench)["mValue1"] == 0
 
 
-def test_before_the_mapping_command_slot_1_is_m1_to_m30() -> None:
+def test_slot_1_is_m1_to_m30_before_the_mapping_command() -> None:
     profile = Profile("3.5", "1.33")
     bench = FilesBench(profile=profile)
     bench.sense(m1=5.5, m30=-7.25)
@@ -368,7 +368,7 @@ def test_before_the_mapping_command_slot_1_is_m1_to_m30() -> None:
 
 
 @pytest.mark.parametrize("sw", ["1.33", "1.49"])
-def test_with_a_bus_all_readings_of_a_module_are_shown(sw: str) -> None:
+def test_readings_of_a_module_are_all_shown_with_a_bus(sw: str) -> None:
     bench = FilesBench(profile=Profile("3.5", sw))
     bench.sense(slot2=(230.1, None, -5.0, *[None] * 27))
     first, second, third = bench.json("/json/all.json")["modbusReadings"]
@@ -376,7 +376,7 @@ def test_with_a_bus_all_readings_of_a_module_are_shown(sw: str) -> None:
     assert first == third == ["0"] * 30
 
 
-def test_a_mapping_to_additional_onewire_sensors_needs_no_slot_of_a_module() -> None:
+def test_mapping_to_additional_onewire_sensors_needs_no_slot_of_a_module() -> None:
     profile = Profile("3.5", "1.49")
     bench = FilesBench(profile=profile)
     bench.apply(with_value(bench.settings, "modbus_mapping.0", ModbusMapping(4, 1)))

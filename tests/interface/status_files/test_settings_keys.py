@@ -72,7 +72,7 @@ DSI2C, STATUS, NETWORK = "/json/dsi2c.json", "/json/status.json", "/json/network
         ("/stm.cgi?modbuson=1", NETWORK, "modbuson", "1"),
     ],
 )
-def test_a_key_shows_what_its_command_took(request_: str, path: str, key: str, shown: str) -> None:
+def test_key_shows_what_its_command_took(request_: str, path: str, key: str, shown: str) -> None:
     bench = FilesBench()
     before = bench.json(path)
     assert before[key] != shown
@@ -91,7 +91,7 @@ def test_layouts_are_shown_as_their_commands_take_them(profile: Profile) -> None
     assert (shown["postop"], shown["posleft"], shown["echeck"]) == (top, top, visible)
 
 
-def test_the_last_onewire_id_is_shown() -> None:
+def test_last_onewire_id_is_shown() -> None:
     bench = FilesBench()
     bench.sense(onewire=(ONE_ID,))
     assert bench.json(DSI2C)["dsid"] == "00:00:00:00:00:00:00:00"
@@ -114,7 +114,7 @@ def test_words_that_a_version_does_not_know_are_shown_as_code_0() -> None:
     assert bench.json("/json/all.json")["diffsel"].startswith("0*")
 
 
-def test_the_text_scanned_last_is_shown() -> None:
+def test_text_scanned_last_is_shown() -> None:
     bench = FilesBench()
     assert bench.json(STATUS)["barcode"] == ""
     bench.sense(barcode="5901234123457")

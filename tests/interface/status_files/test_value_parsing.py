@@ -76,7 +76,7 @@ def test_parsed_values_are_the_measured_values(profile: Profile, data: st.DataOb
         ("customReadings", ["1"] * 3, "m1", "not a list"),
     ],
 )
-def test_a_text_that_a_key_cannot_have_is_not_taken_for_a_value(
+def test_text_that_a_key_cannot_have_is_not_taken_for_a_value(
     key: str, text: Any, label: str, why: str
 ) -> None:
     profile = Profile()
@@ -85,13 +85,13 @@ def test_a_text_that_a_key_cannot_have_is_not_taken_for_a_value(
     assert why in value.why
 
 
-def test_a_bare_number_is_taken_as_the_same_text_is() -> None:
+def test_bare_number_is_taken_as_the_same_text_is() -> None:
     file = FilesBench({}).json(ALL)
     assert parse_values(ALL, {**file, "vin": 4349}, Profile())["VCC"] == 43.49
 
 
 @for_each("missing", ["ds1", "ind", "diff1", "customReadings", "out3"])
-def test_a_missing_key_is_not_taken_for_a_value(missing: str) -> None:
+def test_missing_key_is_not_taken_for_a_value(missing: str) -> None:
     file = FilesBench({}).json(ALL)
     del file[missing]
     values = parse_values(ALL, file, Profile())
@@ -118,13 +118,13 @@ def test_readings_of_modules_at_unknown_places_are_not_guessed(
 
 
 @for_each("text", ["", "0*0", "x*0*0", "99*0*0"])
-def test_a_differential_whose_scale_is_unknown_has_no_value(text: str) -> None:
+def test_differential_whose_scale_is_unknown_has_no_value(text: str) -> None:
     profile = Profile("3.0", "1.58a")
     file = {**FilesBench({}, profile=profile).json(ALL), "diffsel": text, "diff1": "5"}
     assert isinstance(parse_values(ALL, file, profile)["DIFF1"], Unreadable)
 
 
-def test_the_uptime_is_in_seconds_or_missing() -> None:
+def test_uptime_is_in_seconds_or_missing() -> None:
     parts = {"uptimeSeconds": "5", "uptimeMinutes": "4", "uptimeHours": "3", "uptimeDays": "2"}
     assert parse_uptime(parts) == 5 + 4 * 60 + 3 * 3600 + 2 * 86400
     for wrong in ("60", "-1", "x"):

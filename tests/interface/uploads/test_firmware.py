@@ -29,15 +29,13 @@ IMAGE = sign_image(build_image(["3.9"], "1.60a", SITE), PRIVATE)
     st.sampled_from(["1.36", "1.49d", "1.58a"]),
     st.sampled_from([None, SITE]),
 )
-def test_a_signed_image_holds_what_it_was_made_of(
-    hw: list[str], sw: str, site: bytes | None
-) -> None:
+def test_signed_image_holds_what_it_was_made_of(hw: list[str], sw: str, site: bytes | None) -> None:
     firmware = check_image(sign_image(build_image(hw, sw, site), PRIVATE), PUBLIC, hw[0])
     assert (firmware.hw, firmware.sw, firmware.site) == (tuple(hw), sw, site)
     assert firmware.is_signed
 
 
-def test_an_unsigned_image_can_be_shown_but_not_installed() -> None:
+def test_unsigned_image_can_be_shown_but_not_installed() -> None:
     unsigned = build_image(["3.9"], "1.60a")
     assert not read_image(unsigned).is_signed
     with pytest.raises(BadUpload, match="not signed; sign it"):
@@ -50,7 +48,7 @@ def test_image_signed_by_another_key_is_refused() -> None:
         check_image(sign_image(IMAGE, stranger), PUBLIC, "3.9")
 
 
-def test_an_image_for_other_hardware_is_refused() -> None:
+def test_image_for_other_hardware_is_refused() -> None:
     with pytest.raises(BadUpload, match=r"for HW 3\.9; this controller is HW 3\.0"):
         check_image(IMAGE, PUBLIC, "3.0")
 
@@ -96,7 +94,7 @@ def test_images_for_nothing_or_of_no_version_cannot_be_made() -> None:
         build_image(["3.9"], "1.60a", b"PK")
 
 
-def test_an_image_of_a_version_that_never_existed_is_not_taken() -> None:
+def test_image_of_a_version_that_never_existed_is_not_taken() -> None:
     made = build_image(["3.9"], "1.75").replace(b'"1.75"', b'"9.99"')
     for read in (read_image, lambda image: sign_image(image, PRIVATE)):
         with pytest.raises(BadUpload, match=r"newest version for it is 1\.75"):
@@ -109,6 +107,6 @@ def test_invalid_public_key_is_reported(pem: bytes) -> None:
         check_public_key(pem)
 
 
-def test_a_public_key_cannot_sign() -> None:
+def test_public_key_cannot_sign() -> None:
     with pytest.raises(BadUpload, match="not a private key"):
         sign_image(IMAGE, PUBLIC)

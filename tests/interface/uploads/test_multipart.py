@@ -20,7 +20,7 @@ CONTENT = b"PNG\r\n--edg\r\n\x00\xff--edge"
 FORM = b"--edge\r\n" + PART + CONTENT + b"\r\n--edge--\r\n"
 
 
-def test_the_file_of_a_form_is_its_only_part() -> None:
+def test_file_of_a_form_is_its_only_part() -> None:
     assert read_upload(FORM, KIND) == CONTENT
     assert read_upload(FORM, 'Multipart/Form-Data; charset=utf-8; BOUNDARY="edge"') == CONTENT
 
@@ -87,7 +87,7 @@ def test_unusual_forms_are_read(body: bytes) -> None:
         ),
     ],
 )
-def test_a_form_that_is_none_is_refused_with_the_reason(body: bytes, why: str) -> None:
+def test_form_that_is_none_is_refused_with_the_reason(body: bytes, why: str) -> None:
     with pytest.raises(BadUpload, match=why) as refusal:
         read_upload(body, KIND)
     assert "curl -F file=@NAME" in str(refusal.value)
@@ -104,12 +104,12 @@ def test_a_form_that_is_none_is_refused_with_the_reason(body: bytes, why: str) -
         "multipart/form-data; boundary=é",
     ],
 )
-def test_a_form_without_a_proper_boundary_is_refused(kind: str) -> None:
+def test_form_without_a_proper_boundary_is_refused(kind: str) -> None:
     with pytest.raises(BadUpload, match="names no boundary"):
         read_upload(FORM, kind)
 
 
-def test_a_damaged_form_is_refused_or_holds_one_whole_file() -> None:
+def test_damaged_form_is_refused_or_holds_one_whole_file() -> None:
     for body in fuzz(FORM, Random(7), 500):
         try:
             found = read_upload(body, KIND)

@@ -44,7 +44,7 @@ def with_a_secret(kind: str) -> bytes:
 
 
 @for_each("kind", KINDS)
-def test_a_picture_is_kept_without_what_else_is_in_the_file(kind: str) -> None:
+def test_picture_is_kept_without_what_else_is_in_the_file(kind: str) -> None:
     file = with_a_secret(kind)
     assert SECRET in file
     kept = check_picture(file + b"<script>" + SECRET)
@@ -57,13 +57,13 @@ def test_a_picture_is_kept_without_what_else_is_in_the_file(kind: str) -> None:
     assert min(red, green) > 200 > 80 > blue
 
 
-def test_a_picture_keeps_its_transparent_parts() -> None:
+def test_picture_keeps_its_transparent_parts() -> None:
     clear = Image.new("RGBA", (4, 4), (0, 0, 0, 0))
     with Image.open(BytesIO(check_picture(file_of(clear, "PNG")))) as kept:
         assert kept.convert("RGBA").getpixel((0, 0)) == (0, 0, 0, 0)
 
 
-def test_a_picture_that_was_taken_sideways_is_turned() -> None:
+def test_picture_that_was_taken_sideways_is_turned() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     with Image.open(BytesIO(check_picture(file_of(drawing(), "JPEG", exif=exif)))) as kept:
@@ -105,7 +105,7 @@ def test_too_many_dots_are_refused_however_small_the_file(size: tuple[int, int])
     st.integers(0, 10_000),
     st.binary(min_size=1, max_size=8),
 )
-def test_a_file_that_was_tampered_with_is_refused_or_a_picture(
+def test_file_that_was_tampered_with_is_refused_or_a_picture(
     file: bytes, place: int, noise: bytes
 ) -> None:
     place %= len(file)

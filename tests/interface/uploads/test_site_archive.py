@@ -52,7 +52,7 @@ def test_packed_site_is_unpacked(pages: dict[str, bytes]) -> None:
     assert unpack_site(pack_site(pages)) == pages
 
 
-def test_the_same_pages_make_the_same_archive() -> None:
+def test_same_pages_make_the_same_archive() -> None:
     assert pack_site({"a.js": b"1", **FRONT}) == pack_site({**FRONT, "a.js": b"1"})
 
 
@@ -76,24 +76,24 @@ def test_links_are_refused() -> None:
         unpack_site(archive_of(link("secret.html", b"/etc/passwd")))
 
 
-def test_the_same_name_twice_is_refused() -> None:
+def test_same_name_twice_is_refused() -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         archive = archive_of(("a.html", b"1"), ("a.html", b"2"))
     with pytest.raises(BadUpload, match="twice"):
         unpack_site(archive)
 
 
-def test_a_site_needs_a_front_page() -> None:
+def test_site_needs_a_front_page() -> None:
     with pytest.raises(BadUpload, match="index.html"):
         pack_site({"other.html": b""})
 
 
-def test_an_archive_that_grows_too_much_is_refused_unread() -> None:
+def test_archive_that_grows_too_much_is_refused_unread() -> None:
     with pytest.raises(BadUpload, match="bytes; at most"):
         unpack_site(archive_of(("zeros.html", bytes(MAX_BYTES))))
 
 
-def test_an_archive_that_lies_about_a_size_is_not_unpacked_further_than_that() -> None:
+def test_archive_that_lies_about_a_size_is_not_unpacked_further_than_that() -> None:
     honest = archive_of(("zeros.html", bytes(MAX_BYTES - 100)))[len(seal(b"")) :]
     size = (MAX_BYTES - 100).to_bytes(4, "little")
     assert honest.count(size) == 2
@@ -119,7 +119,7 @@ def with_entries(count: int, stated: int) -> bytes:
     return seal(content[:start] + directory + b"PK\x05\x06" + bytes(4) + numbers + sizes + b"\0\0")
 
 
-def test_a_directory_of_many_files_is_refused_before_it_is_read() -> None:
+def test_directory_of_many_files_is_refused_before_it_is_read() -> None:
     """Reading 340,000 entries took seconds and 235 MB, whatever number the archive said."""
     with pytest.raises(BadUpload, match="is there twice"):
         unpack_site(with_entries(2, stated=4))
@@ -140,7 +140,7 @@ def test_a_directory_of_many_files_is_refused_before_it_is_read() -> None:
         assert most < len(archive) + 100_000
 
 
-def test_an_archive_that_says_its_size_elsewhere_is_refused() -> None:
+def test_archive_that_says_its_size_elsewhere_is_refused() -> None:
     """What stands in front of its end, or a comment behind it, could say something else."""
     content = ARCHIVE[len(seal(b"")) :]
     end = content.rindex(b"PK\x05\x06")
@@ -156,7 +156,7 @@ def test_an_archive_that_says_its_size_elsewhere_is_refused() -> None:
             unpack_site(seal(other))
 
 
-def test_a_file_without_a_name_is_refused() -> None:
+def test_file_without_a_name_is_refused() -> None:
     content = ARCHIVE[len(seal(b"")) :]
     start, end = content.index(b"PK\x01\x02"), content.rindex(b"PK\x05\x06")
     nameless = content[start : start + 28] + b"\0\0" + content[start + 30 : start + 46]
@@ -166,12 +166,12 @@ def test_a_file_without_a_name_is_refused() -> None:
         unpack_site(seal(content[:start] + nameless + tail))
 
 
-def test_the_largest_site_that_is_made_is_taken() -> None:
+def test_largest_site_that_is_made_is_taken() -> None:
     longest = {f"{number:0200}": b"" for number in range(MAX_FILES - 1)}
     assert len(unpack_site(pack_site({**FRONT, **longest}))) == MAX_FILES
 
 
-def test_a_plain_zip_file_is_refused_with_the_way_to_make_an_archive() -> None:
+def test_plain_zip_file_is_refused_with_the_way_to_make_an_archive() -> None:
     with pytest.raises(BadUpload, match="leverframe site build"):
         unpack_site(ARCHIVE[len(seal(b"")) :])
 
@@ -197,7 +197,7 @@ def test_noise_behind_a_right_checksum_is_refused(noise: bytes) -> None:
 
 
 @given(st.integers(0, 10_000), st.binary(min_size=1, max_size=4))
-def test_a_tampered_archive_with_a_right_checksum_is_refused_or_safe(
+def test_tampered_archive_with_a_right_checksum_is_refused_or_safe(
     place: int, noise: bytes
 ) -> None:
     content = ARCHIVE[len(seal(b"")) :]

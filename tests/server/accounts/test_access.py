@@ -78,13 +78,13 @@ async def test_wrong_credentials_are_401(twin: LoopTwin, authorization: str) -> 
     assert (await twin.ask("/outs.cgi?out0=1", authorization=authorization)).status == 401
 
 
-async def test_the_administrator_may_do_everything(twin: LoopTwin) -> None:
+async def test_administrator_may_do_everything(twin: LoopTwin) -> None:
     for target in ("/outs.cgi?out0=1&out1=1", "/stm.cgi?oname=0x", "/api/settings", "/xml/st.xml"):
         assert (await ask(twin, ADMIN, target)).status == 200
 
 
 @pytest.mark.parametrize("account", [USER, CONTROL])
-async def test_the_others_switch_one_thing_at_a_time_and_read_values(
+async def test_other_accounts_switch_one_thing_at_a_time_and_read_values(
     twin: LoopTwin, account: tuple[str, str]
 ) -> None:
     for target in ("/outs.cgi?out0=1", "/outs.cgi?vout0=1", "/stm.cgi?pwmd=050", "/api/state"):
@@ -102,14 +102,14 @@ async def test_the_others_switch_one_thing_at_a_time_and_read_values(
         assert (await ask(twin, account, target)).status == 403, target
 
 
-async def test_a_read_only_user_switches_nothing_but_control_users_do(twin: LoopTwin) -> None:
+async def test_read_only_user_switches_nothing_but_control_users_do(twin: LoopTwin) -> None:
     assert (await ask(twin, ADMIN, "/eeprom.cgi?bit3=1")).status == 200
     assert (await ask(twin, USER, "/outs.cgi?out0=1")).status == 403
     assert (await ask(twin, USER, "/json/status.json")).status == 200
     assert (await ask(twin, CONTROL, "/outs.cgi?out0=1")).status == 200
 
 
-async def test_a_read_only_user_sets_no_event_variable(twin: LoopTwin) -> None:
+async def test_read_only_user_sets_no_event_variable(twin: LoopTwin) -> None:
     assert (await ask(twin, USER, "/outs.cgi?vout0=1")).status == 200
     assert (await ask(twin, ADMIN, "/eeprom.cgi?bit3=1")).status == 200
     assert (await ask(twin, USER, "/outs.cgi?vout0=0")).status == 403
@@ -129,7 +129,7 @@ async def test_every_account_can_ask_what_it_may_do(twin: LoopTwin) -> None:
     ]
 
 
-async def test_a_page_begins_with_one_answer_that_holds_what_the_account_may_read(
+async def test_page_begins_with_one_answer_that_holds_what_the_account_may_read(
     twin: LoopTwin,
 ) -> None:
     for who in (ADMIN, USER, CONTROL):
@@ -153,7 +153,7 @@ async def test_inactive_control_user_has_no_account(twin: LoopTwin) -> None:
     assert (await ask(twin, CONTROL, "/outs.cgi?out0=1")).status == 401
 
 
-async def test_an_empty_password_keeps_the_old_one(twin: LoopTwin) -> None:
+async def test_empty_password_keeps_the_old_one(twin: LoopTwin) -> None:
     names = f"{base64(ADMIN[0])}**{base64(USER[0])}*"
     assert (await ask(twin, ADMIN, f"/stm.cgi?auth=11{names}")).status == 200
     assert (await ask(twin, ADMIN, "/api/settings")).status == 200
@@ -167,7 +167,7 @@ async def test_passwords_are_stored_as_hashes(twin: LoopTwin) -> None:
         assert stored.startswith("$argon2id$v=19$")
 
 
-async def test_a_hash_costs_an_attacker_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_hash_costs_an_attacker_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passwords, "HASH_ROUNDS", REAL_ROUNDS)
     monkeypatch.setattr(passwords, "HASH_MEMORY_KIB", REAL_MEMORY_KIB)
     stored = await passwords.Passwords().hash("long secret")
@@ -195,13 +195,13 @@ async def test_account_names_must_differ_and_have_no_colon(names: tuple[str, str
     await twin.refused(f"/stm.cgi?auth=01{base64(names[0])}**{base64(names[1])}*", 400)
 
 
-async def test_a_reset_keeps_the_accounts(twin: LoopTwin) -> None:
+async def test_reset_keeps_the_accounts(twin: LoopTwin) -> None:
     assert (await ask(twin, ADMIN, "/stm.cgi?eeprom_reset=1")).status == 200
     assert (await twin.ask("/outs.cgi")).status == 401
     assert (await ask(twin, ADMIN, "/outs.cgi")).status == 200
 
 
-async def test_a_way_in_without_an_account_has_the_rights_of_a_control_user() -> None:
+async def test_way_in_without_an_account_has_the_rights_of_a_control_user() -> None:
     twin = await LoopTwin.start()
     calls = {
         name: next(iter(find("POST", path, [name], NEWEST)))

@@ -70,7 +70,7 @@ async def test_our_own_page_and_programs_switch(headers: dict[str, str]) -> None
         {"host": ""},
     ],
 )
-async def test_a_foreign_page_and_a_foreign_host_switch_nothing(headers: dict[str, str]) -> None:
+async def test_foreign_page_and_a_foreign_host_switch_nothing(headers: dict[str, str]) -> None:
     assert await switch(**headers) == (403, "000000")
 
 
@@ -95,7 +95,7 @@ TLS, PROXIED = OwnNames("0.0.0.0", secure=True), OwnNames(names=["cellar.example
         ),
     ],
 )
-async def test_the_same_name_with_and_without_tls_are_two_sites(
+async def test_same_name_with_and_without_tls_are_two_sites(
     names: OwnNames, host: str, origin: str, more: dict[str, str], is_own: bool
 ) -> None:
     twin = await LoopTwin.start(reach=Reach(names))
@@ -103,7 +103,7 @@ async def test_the_same_name_with_and_without_tls_are_two_sites(
     assert reply.status == (200 if is_own else 403)
 
 
-async def test_a_session_changes_something_only_from_a_page_of_ours() -> None:
+async def test_session_changes_something_only_from_a_page_of_ours() -> None:
     twin = await start_with_accounts()
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
 
@@ -124,7 +124,7 @@ async def test_a_session_changes_something_only_from_a_page_of_ours() -> None:
 
 
 @pytest.mark.parametrize("target", ["/post.cgi?signin", "/post.cgi?signout", "/sim.cgi?DS1=1"])
-async def test_a_foreign_page_can_send_nothing_else_either(target: str) -> None:
+async def test_foreign_page_can_send_nothing_else_either(target: str) -> None:
     twin = await LoopTwin.start()
     reply = await twin.ask(target, "POST", b"username=a&password=b", origin="http://evil.example")
     assert reply.status == 403
@@ -153,7 +153,7 @@ def accepts(names: OwnNames, host: str) -> bool:
         ("::", ("box.lan",), ("box.lan", "[2001:db8::1]"), ("evil.example", "a b")),
     ],
 )
-def test_the_host_is_known(
+def test_host_is_known(
     listening_on: str, names: tuple[str, ...], accepted: tuple[str, ...], refused: tuple[str, ...]
 ) -> None:
     own = OwnNames(listening_on, names)
@@ -218,7 +218,7 @@ async def ask_from(origin: str, **more: str) -> tuple[Reply, str]:
     return reply, await twin.outputs()
 
 
-async def test_a_configured_origin_switches_and_reads_the_answer_without_cookies() -> None:
+async def test_configured_origin_switches_and_reads_the_answer_without_cookies() -> None:
     reply, outputs = await ask_from(PANEL, sec_fetch_site="cross-site")
     assert (reply.status, outputs) == (200, "100000")
     headers = dict(reply.headers)
@@ -247,7 +247,7 @@ async def test_browser_of_a_configured_origin_gets_the_allowed_headers() -> None
     ],
 )
 @for_each("method", ["GET", "OPTIONS"])
-async def test_an_origin_that_only_resembles_it_gets_nothing(origin: str, method: str) -> None:
+async def test_origin_that_only_resembles_it_gets_nothing(origin: str, method: str) -> None:
     more = {"access_control_request_method": "GET", "sec_fetch_site": "cross-site"}
     reply, outputs = await ask_from(origin, method=method, **more)
     assert (reply.status, outputs) == (403, "000000")
@@ -255,7 +255,7 @@ async def test_an_origin_that_only_resembles_it_gets_nothing(origin: str, method
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_session_is_of_no_use_to_a_configured_origin(method: str) -> None:
+async def test_session_is_of_no_use_to_a_configured_origin(method: str) -> None:
     names = OwnNames(origins=[PANEL])
     twin = await start_with_accounts(names=names)
     handle = open_to(names.origins, twin.web.handle)
@@ -273,7 +273,7 @@ async def test_a_session_is_of_no_use_to_a_configured_origin(method: str) -> Non
     assert await status("/outs.cgi?out0=1", authorization=basic(*ADMINISTRATOR)) == 200
 
 
-async def test_a_stream_is_opened_to_a_configured_origin_too() -> None:
+async def test_stream_is_opened_to_a_configured_origin_too() -> None:
     names = OwnNames(origins=[PANEL])
     twin = await LoopTwin.start(reach=Reach(names))
     handle = open_to(names.origins, twin.web.handle)
@@ -297,7 +297,7 @@ def test_impossible_origin_is_refused_in_the_configuration(origin: str) -> None:
     assert len(read_config(None, {"cors_origins": allowed}).cors_origins) == 2
 
 
-async def test_a_405_names_only_what_is_taken() -> None:
+async def test_405_names_only_what_is_taken() -> None:
     twin = await LoopTwin.start()
     for target in ("/outs.cgi", "/json/status.json"):
         reply = await twin.ask(target, "OPTIONS")

@@ -23,7 +23,7 @@ ACCESS = AccessSettings(
 )
 
 
-def test_the_first_account_of_a_name_counts_and_one_that_is_off_does_not() -> None:
+def test_first_account_of_a_name_counts_and_one_that_is_off_does_not() -> None:
     accounts = accounts_of(ACCESS)
     assert {name: known.password for name, known in accounts.items()} == {
         "chief": "one",
@@ -45,7 +45,7 @@ def test_accounts_of_settings_are_the_same_until_the_settings_change() -> None:
     assert "chief" not in accounts()
 
 
-async def test_a_password_that_changes_during_its_check_proves_nothing_afterwards() -> None:
+async def test_password_that_changes_during_its_check_proves_nothing_afterwards() -> None:
     turns = asyncio.Semaphore(1)
     passwords = Passwords(turns)
     old, new = [

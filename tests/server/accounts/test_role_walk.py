@@ -168,9 +168,7 @@ async def read_status(twin: LoopTwin, path: str, **headers: str) -> int:
 
 
 @for_each("number", COMMANDS)
-async def test_a_command_is_for_those_it_is_meant_for(
-    number: int, stores: dict[str, Store]
-) -> None:
+async def test_command_is_for_those_it_is_meant_for(number: int, stores: dict[str, Store]) -> None:
     sample = sample_of(number)
     row = sample.row
     twin = await twin_of(sample.profile, stores)
@@ -215,7 +213,7 @@ async def test_a_command_is_for_those_it_is_meant_for(
 
 
 @for_each("number", ROWS)
-def test_the_role_of_a_row_is_the_one_written_down_here(number: int) -> None:
+def test_role_of_a_row_is_the_one_written_down_here(number: int) -> None:
     row = TABLE[number]
     target = row.form.path + ("?" + row.form.items[0].text if row.form.items else "")
     if target in PUBLIC:
@@ -228,7 +226,7 @@ def test_the_role_of_a_row_is_the_one_written_down_here(number: int) -> None:
 
 
 @for_each("path", paths())
-async def test_a_file_or_api_path_is_for_those_it_is_meant_for(
+async def test_file_or_api_path_is_for_those_it_is_meant_for(
     path: str, stores: dict[str, Store]
 ) -> None:
     twin = await twin_of(NEWEST, stores)
@@ -272,7 +270,7 @@ async def test_page_file_needs_an_account_unless_it_is_public(
     "target",
     ["/nothing", "/outs.cgi?nothing=1", "/stm.cgi?oname=99", "/post.cgi?signin2", "/sim.cgi?DS1=1"],
 )
-async def test_a_stranger_learns_nothing_from_mistakes(
+async def test_stranger_learns_nothing_from_mistakes(
     method: str, target: str, stores: dict[str, Store]
 ) -> None:
     twin = await twin_of(NEWEST, stores)
@@ -299,7 +297,7 @@ async def test_no_answer_to_a_stranger_holds_the_mac_address(stores: dict[str, S
     assert "Set-Cookie" not in dict((await twin.ask("/post.cgi?signout", "POST")).headers)
 
 
-async def test_a_read_only_user_switches_nothing(stores: dict[str, Store]) -> None:
+async def test_read_only_user_switches_nothing(stores: dict[str, Store]) -> None:
     twin = await twin_of(NEWEST, stores)
     chief = cookie(twin, "administrator")
     assert (await twin.ask("/eeprom.cgi?bit3=1", cookie=chief, origin=OWN_PAGE)).status == 200

@@ -17,7 +17,7 @@ PROOF = Proof(HASHED["admin"], HASHED)
 CHIEF = Account("admin", ADMIN, "access.admin.password", joins_commands=True)
 
 
-def test_a_session_ends_when_it_was_idle_for_half_an_hour() -> None:
+def test_session_ends_when_it_was_idle_for_half_an_hour() -> None:
     clock = HandMoved()
     sessions = Sessions("s", clock)
     cookie = f"s={sessions.open(PROOF)}"
@@ -28,7 +28,7 @@ def test_a_session_ends_when_it_was_idle_for_half_an_hour() -> None:
     assert sessions.account(cookie, HASHED) is None
 
 
-def test_a_session_ends_after_twelve_hours_however_busy_it_is() -> None:
+def test_session_ends_after_twelve_hours_however_busy_it_is() -> None:
     clock = HandMoved()
     sessions = Sessions("s", clock)
     cookie = f"s={sessions.open(PROOF)}"
@@ -39,7 +39,7 @@ def test_a_session_ends_after_twelve_hours_however_busy_it_is() -> None:
     assert sessions.account(cookie, HASHED) is None
 
 
-def test_an_account_has_at_most_sixteen_sessions_and_the_idlest_goes() -> None:
+def test_account_has_at_most_sixteen_sessions_and_the_idlest_goes() -> None:
     clock = HandMoved()
     sessions = Sessions("s", clock)
     cookies = []
@@ -56,7 +56,7 @@ def test_an_account_has_at_most_sixteen_sessions_and_the_idlest_goes() -> None:
     ("path", "value"),
     [("access.admin.password", "$argon2id$two"), ("access.admin.name", "other")],
 )
-def test_a_session_ends_with_the_password_and_the_name_it_was_opened_with(
+def test_session_ends_with_the_password_and_the_name_it_was_opened_with(
     path: str, value: str
 ) -> None:
     sessions = Sessions("s", HandMoved())

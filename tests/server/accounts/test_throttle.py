@@ -42,7 +42,7 @@ def tries(throttle: Throttle, count: int, account: str = "admin", source: str = 
     return heard
 
 
-def test_the_wait_doubles_from_the_third_failure_on_up_to_a_minute() -> None:
+def test_wait_doubles_from_the_third_failure_on_up_to_a_minute() -> None:
     clock = HandMoved()
     throttle = Throttle(clock)
     assert tries(throttle, 4) == 3
@@ -77,7 +77,7 @@ def test_all_sources_together_have_a_hundred_an_hour_and_then_one_each() -> None
     assert tries(throttle, 3, source="10.0.2.1") == 1
 
 
-def test_a_source_cannot_go_round_the_limit_with_many_names() -> None:
+def test_source_cannot_go_round_the_limit_with_many_names() -> None:
     throttle = Throttle(HandMoved())
     assert sum(tries(throttle, 1, account=f"name{number}") for number in range(200)) == 30
 
@@ -93,14 +93,14 @@ def test_made_up_names_do_not_make_the_throttle_forget_or_grow() -> None:
     assert tries(throttle, 5, account="x" * 20_000, source="10.0.0.2") == 2
 
 
-def test_a_right_password_starts_afresh() -> None:
+def test_right_password_starts_afresh() -> None:
     throttle = Throttle(HandMoved())
     for _ in range(50):
         assert tries(throttle, 2) == 2
         throttle.was_right("admin", "10.0.0.1")
 
 
-def test_a_whole_ipv6_network_is_one_source() -> None:
+def test_whole_ipv6_network_is_one_source() -> None:
     assert source_of("2001:db8:1:2::1") == source_of("2001:db8:1:2:ffff::9")
     assert source_of("2001:db8:1:2::1") != source_of("2001:db8:1:3::1")
     assert source_of("::ffff:10.0.0.1") == source_of("10.0.0.1")
@@ -116,7 +116,7 @@ async def test_too_many_wrong_passwords_are_429_and_say_when_to_come_back() -> N
     assert (await twin.ask("/outs.cgi", authorization=basic(*ADMINISTRATOR))).status == 429
 
 
-async def test_an_attacker_cannot_lock_the_owner_out_from_elsewhere() -> None:
+async def test_attacker_cannot_lock_the_owner_out_from_elsewhere() -> None:
     twin = await start_with_accounts()
     owner = Request("GET", "/outs.cgi", None, {"authorization": basic(*ADMINISTRATOR)}, b"", "::2")
     for number in range(20):
@@ -218,7 +218,7 @@ async def test_session_survives_throttling_of_its_own_address() -> None:
     assert (await twin.ask("/outs.cgi", cookie=cookie)).status == 200
 
 
-async def test_a_polling_client_pays_for_its_password_once() -> None:
+async def test_polling_client_pays_for_its_password_once() -> None:
     twin = await start_with_accounts()
     request = Request("GET", "/outs.cgi", None, {"authorization": basic(*USER)}, b"", "10.0.0.9")
     first = twin.web.handle(request)

@@ -46,7 +46,7 @@ async def ask(
 
 
 @for_each("peer", [INSIDE, f"::ffff:{INSIDE}", "fd00::7", "fd00::7%eth0"])
-async def test_a_program_in_a_trusted_network_acts_as_the_user(peer: str) -> None:
+async def test_program_in_a_trusted_network_acts_as_the_user(peer: str) -> None:
     twin = await start()
     assert (await ask(twin, SWITCH, peer)).status == 200
     assert (await ask(twin, "/json/status.json", peer)).status == 200
@@ -56,7 +56,7 @@ async def test_a_program_in_a_trusted_network_acts_as_the_user(peer: str) -> Non
     await twin.controller.stop()
 
 
-async def test_the_user_may_be_read_only_there_too() -> None:
+async def test_user_may_be_read_only_there_too() -> None:
     twin = await start()
     reply = await ask(twin, "/eeprom.cgi?bit3=1", authorization=basic(*ADMINISTRATOR))
     assert reply.status == 200
@@ -65,7 +65,7 @@ async def test_the_user_may_be_read_only_there_too() -> None:
     await twin.controller.stop()
 
 
-async def test_a_program_acts_as_administrator_where_the_configuration_says_so() -> None:
+async def test_program_acts_as_administrator_where_the_configuration_says_so() -> None:
     twin = await start(TRUSTED_ADMINISTRATOR)
     assert (await ask(twin, f"{SET}&outnn=0")).status == 200
     assert (await ask(twin, "/api/settings")).status == 200

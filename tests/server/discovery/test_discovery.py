@@ -124,7 +124,7 @@ async def bench() -> AsyncIterator[Bench]:
 # The library leaves its socket to the garbage collector.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_the_makers_library_finds_the_controller(
+async def test_makers_library_finds_the_controller(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It asks from the port that it asks, so it must share it with a controller on its machine.
@@ -146,14 +146,14 @@ async def test_the_makers_library_finds_the_controller(
     assert device["hardware_version"] == "3.5"
 
 
-async def test_the_answer_has_four_lines(bench: Bench) -> None:
+async def test_answer_has_four_lines(bench: Bench) -> None:
     server = await bench.serve()
     answer = await bench.client.ask(QUESTION)
     assert answer.decode().splitlines() == [NAME, "02-11-22-0A-0B-0C", "1.49d", "3.5"]
     await server.close()
 
 
-async def test_the_name_that_was_given_is_the_one_in_the_answer(bench: Bench) -> None:
+async def test_name_that_was_given_is_the_one_in_the_answer(bench: Bench) -> None:
     server = await bench.serve(http_port=8080)
     await bench.twin.ok("/stm.cgi?sname=Ogr%C3%B3d")
     assert await bench.client.ask_all(ALL, 1) == [("Ogród:8080", ASKING)]
@@ -162,7 +162,7 @@ async def test_the_name_that_was_given_is_the_one_in_the_answer(bench: Bench) ->
     await server.close()
 
 
-async def test_a_given_name_is_announced_by_mdns(
+async def test_given_name_is_announced_by_mdns(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing leaves the machine: `test_mdns.py` shows the rest on loopback.
@@ -200,7 +200,7 @@ async def test_anything_else_is_not_answered(bench: Bench, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-async def test_the_bootloader_starts_by_udp_only_where_that_is_configured(
+async def test_bootloader_starts_by_udp_only_where_that_is_configured(
     bench: Bench, allowed: bool
 ) -> None:
     server = await bench.serve(bootloader=allowed)
@@ -210,7 +210,7 @@ async def test_the_bootloader_starts_by_udp_only_where_that_is_configured(
     await server.close()
 
 
-async def test_the_bootloader_is_not_started_by_udp_again_and_again(bench: Bench) -> None:
+async def test_bootloader_is_not_started_by_udp_again_and_again(bench: Bench) -> None:
     server = await bench.serve(bootloader=True)
     controller = bench.twin.controller
     waited = []
@@ -224,7 +224,7 @@ async def test_the_bootloader_is_not_started_by_udp_again_and_again(bench: Bench
     await server.close()
 
 
-async def test_a_port_that_is_taken_is_a_trouble_until_it_is_free(bench: Bench) -> None:
+async def test_port_that_is_taken_is_a_trouble_until_it_is_free(bench: Bench) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("0.0.0.0", bench.port))
         server = await bench.serve()
@@ -236,7 +236,7 @@ async def test_a_port_that_is_taken_is_a_trouble_until_it_is_free(bench: Bench) 
     await server.close()
 
 
-async def test_a_port_that_stays_taken_is_not_tried_after_the_end(bench: Bench) -> None:
+async def test_port_that_stays_taken_is_not_tried_after_the_end(bench: Bench) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("0.0.0.0", bench.port))
         server = await bench.serve()
@@ -246,7 +246,7 @@ async def test_a_port_that_stays_taken_is_not_tried_after_the_end(bench: Bench) 
 
 
 @pytest.mark.parametrize("address", ["127.0.0.77", ASKED, "127.3.4.5"])
-async def test_the_answer_comes_from_the_address_that_was_asked(bench: Bench, address: str) -> None:
+async def test_answer_comes_from_the_address_that_was_asked(bench: Bench, address: str) -> None:
     server = await bench.serve()
     assert await bench.client.ask_all(address, 1) == [(NAME, address)]
     await server.close()
@@ -270,7 +270,7 @@ async def test_controllers_on_one_machine_share_the_port_and_each_answers_once(
         await server.close()
 
 
-async def test_a_controller_at_one_address_answers_from_it_and_for_it_only(bench: Bench) -> None:
+async def test_controller_at_one_address_answers_from_it_and_for_it_only(bench: Bench) -> None:
     loopback = socket.if_nametoindex("lo")
     one = await bench.serve(name="one", only=OwnAddress("127.0.0.5", loopback))
     every = await bench.serve(name="every")
@@ -283,7 +283,7 @@ async def test_a_controller_at_one_address_answers_from_it_and_for_it_only(bench
         await server.close()
 
 
-async def test_a_neighbour_passes_on_nothing_but_questions(bench: Bench) -> None:
+async def test_neighbour_passes_on_nothing_but_questions(bench: Bench) -> None:
     server = await bench.serve()
     mark = b"leverframe-address"
     for bad in (mark, mark + b"\0" * 20, mark + b"\0" * 100):
@@ -292,12 +292,12 @@ async def test_a_neighbour_passes_on_nothing_but_questions(bench: Bench) -> None
     await server.close()
 
 
-def test_the_address_of_a_host_is_found_with_its_interface() -> None:
+def test_address_of_a_host_is_found_with_its_interface() -> None:
     assert find_own_address("127.0.0.1") == OwnAddress("127.0.0.1", socket.if_nametoindex("lo"))
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
-def test_a_host_without_an_address_of_the_machine_has_none(host: str) -> None:
+def test_host_without_an_address_of_the_machine_has_none(host: str) -> None:
     assert find_own_address(host) is None
 
 
@@ -309,7 +309,7 @@ def test_discovery_came_with_hw_35_sw_126(hw: str, sw: str, answers: bool) -> No
     assert answers_discovery(Profile(hw, sw)) is answers
 
 
-async def test_the_version_at_the_moment_of_the_question_decides(bench: Bench) -> None:
+async def test_version_at_the_moment_of_the_question_decides(bench: Bench) -> None:
     server = await bench.serve()
     new, bench.twin.controller.profile = bench.twin.controller.profile, Profile("3.5", "1.24")
     with pytest.raises(TimeoutError):
@@ -320,7 +320,7 @@ async def test_the_version_at_the_moment_of_the_question_decides(bench: Bench) -
 
 
 @pytest.mark.parametrize("old", [Profile("3.5", "1.24"), Profile("3.0", "1.58a")])
-async def test_a_version_that_does_not_answer_names_no_port_until_firmware_brings_it(
+async def test_version_that_does_not_answer_names_no_port_until_firmware_brings_it(
     bench: Bench, old: Profile
 ) -> None:
     controller = bench.twin.controller
@@ -420,7 +420,7 @@ for device in found:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can lay a cable between two networks")
 @pytest.mark.needs_program("unshare")
 @pytest.mark.needs_program("ip")
-def test_a_broadcast_in_the_network_finds_every_running_controller_once(tmp_path: Any) -> None:
+def test_broadcast_in_the_network_finds_every_running_controller_once(tmp_path: Any) -> None:
     unshare = shutil.which("unshare")
     assert unshare is not None
     laid = subprocess.run([unshare, "--net", "true"], capture_output=True)

@@ -68,7 +68,7 @@ async def browser() -> AsyncIterator[Browser]:
     await browser.close()
 
 
-async def test_the_controller_is_seen_with_its_versions_and_says_good_bye(
+async def test_controller_is_seen_with_its_versions_and_says_good_bye(
     browser: Browser,
 ) -> None:
     troubles: dict[str, str] = {}
@@ -115,7 +115,7 @@ async def test_closing_does_not_wait_for_the_announcement() -> None:
 # The library leaves the socket that it could not use to the garbage collector.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_an_address_that_this_machine_does_not_have_is_a_trouble() -> None:
+async def test_address_that_this_machine_does_not_have_is_a_trouble() -> None:
     troubles: dict[str, str] = {}
     announcer = announcer_of(Profile(), interface="203.0.113.7")
     announcer.start([], troubles)
@@ -155,7 +155,7 @@ async def test_another_name_is_announced_in_place_of_the_first_one(browser: Brow
     await announcer.close()
 
 
-async def test_a_name_before_the_first_announcement_only_counts(browser: Browser) -> None:
+async def test_name_before_the_first_announcement_only_counts(browser: Browser) -> None:
     announcer = announcer_of(Profile())
     announcer.rename("leverframe-cellar")
     announcer.start([HERE], {})

@@ -62,7 +62,7 @@ async def test_forbidden_body_is_refused_before_it_is_sent(path: str) -> None:
         assert running.server.state.bodies.used == 0
 
 
-async def test_a_head_only_refusal_has_no_body() -> None:
+async def test_head_only_refusal_has_no_body() -> None:
     async with serving(path_as_text, admission=Door(FORBIDDEN)) as running:
         client = await running.connect()
         client.send(post().replace(b"POST", b"HEAD"))
@@ -78,7 +78,7 @@ async def test_waiting_client_gets_continue_only_when_allowed() -> None:
             assert first in await client.reader.readline()
 
 
-async def test_a_body_is_not_read_while_it_is_found_out_who_sends_it() -> None:
+async def test_body_is_not_read_while_it_is_found_out_who_sends_it() -> None:
     door = Door(CONTINUE)
     async with serving(path_as_text, admission=door) as running:
         client = await running.connect()
@@ -94,7 +94,7 @@ async def test_a_body_is_not_read_while_it_is_found_out_who_sends_it() -> None:
         assert (await client.ask(GET)).status == 200
 
 
-async def test_a_body_behind_a_request_that_is_being_answered_waits_for_its_turn() -> None:
+async def test_body_behind_a_request_that_is_being_answered_waits_for_its_turn() -> None:
     gate, door = Gate(), Door(FORBIDDEN)
     async with serving(gate, admission=door) as running:
         client = await running.connect()
@@ -110,7 +110,7 @@ async def test_a_body_behind_a_request_that_is_being_answered_waits_for_its_turn
         assert [(await client.answer()).status for _ in range(2)] == [200, 403]
 
 
-async def test_a_small_body_that_comes_with_its_head_is_a_matter_of_the_handler() -> None:
+async def test_small_body_that_comes_with_its_head_is_a_matter_of_the_handler() -> None:
     door = Door(FORBIDDEN)
     async with serving(path_as_text, admission=door) as running:
         client = await running.connect()

@@ -10,7 +10,7 @@ from .handlers import Gate, echo, path_as_text
 from .http_peer import GET, PATIENCE_S, serving
 
 
-async def test_a_connection_serves_many_requests() -> None:
+async def test_connection_serves_many_requests() -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
         for number in range(100):
@@ -53,14 +53,14 @@ async def test_connection_is_closed_after_the_reply_on_request_of_the_client(
             assert await client.rest() == b""
 
 
-async def test_a_connection_that_turns_from_http_1_1_to_1_0_is_closed() -> None:
+async def test_connection_that_turns_from_http_1_1_to_1_0_is_closed() -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
         assert "connection" not in (await client.ask(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")).headers
         assert (await client.ask(b"GET / HTTP/1.0\r\n\r\n")).headers["connection"] == "close"
 
 
-async def test_a_client_that_has_finished_sending_still_gets_its_answers() -> None:
+async def test_client_that_has_finished_sending_still_gets_its_answers() -> None:
     gate = Gate()
     async with serving(gate) as running:
         client = await running.connect()
@@ -84,7 +84,7 @@ async def test_requests_sent_together_are_answered_in_order() -> None:
             assert (await client.answer()).body == b"/%d" % number
 
 
-async def test_a_request_waits_for_the_answer_to_the_one_before() -> None:
+async def test_request_waits_for_the_answer_to_the_one_before() -> None:
     gate = Gate()
     async with serving(gate) as running:
         client = await running.connect()
@@ -97,7 +97,7 @@ async def test_a_request_waits_for_the_answer_to_the_one_before() -> None:
         assert (await client.answer()).body == b"/quick"
 
 
-async def test_a_refusal_waits_for_the_answers_before_it() -> None:
+async def test_refusal_waits_for_the_answers_before_it() -> None:
     gate = Gate()
     async with serving(gate) as running:
         client = await running.connect()
@@ -113,7 +113,7 @@ async def test_a_refusal_waits_for_the_answers_before_it() -> None:
         assert await client.rest() == b""
 
 
-async def test_the_go_ahead_for_a_body_waits_for_the_answers_before_it() -> None:
+async def test_go_ahead_for_a_body_waits_for_the_answers_before_it() -> None:
     gate = Gate()
     async with serving(gate) as running:
         client = await running.connect()
@@ -129,7 +129,7 @@ async def test_the_go_ahead_for_a_body_waits_for_the_answers_before_it() -> None
         assert (await client.ask(b"ok")).body == b"/b"
 
 
-async def test_a_flood_of_requests_is_left_in_the_network_until_there_is_room() -> None:
+async def test_flood_of_requests_is_left_in_the_network_until_there_is_room() -> None:
     gate = Gate()
     count = 20_000
     async with serving(gate, HttpLimits(waiting_requests=4)) as running:
@@ -146,7 +146,7 @@ async def test_a_flood_of_requests_is_left_in_the_network_until_there_is_room() 
             assert (await client.answer()).body == b"/%d" % number
 
 
-async def test_an_answer_is_seen_through_when_its_client_has_left() -> None:
+async def test_answer_is_seen_through_when_its_client_has_left() -> None:
     gate = Gate()
     async with serving(gate) as running:
         client = await running.connect()

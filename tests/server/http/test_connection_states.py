@@ -22,7 +22,7 @@ from .wire import connect, connect_to
 
 @for_each("event", Event)
 @for_each("state", State)
-async def test_an_event_leads_where_the_table_says_or_cannot_happen(
+async def test_event_leads_where_the_table_says_or_cannot_happen(
     state: State, event: Event
 ) -> None:
     connection, _ = connect()
@@ -86,7 +86,7 @@ async def test_replies_of_one_round_leave_together_and_no_more_than_a_few_are_he
     assert b"".join(wire.written).count(b"HTTP/1.1 200") == 10
 
 
-async def test_a_large_reply_is_not_held() -> None:
+async def test_large_reply_is_not_held() -> None:
     body = bytes(connections.MAX_HELD_BYTES)
     connection, wire = connect(lambda _: Reply(200, "", body))
     for number in range(2):
@@ -130,7 +130,7 @@ async def test_requests_of_a_round_are_answered_when_all_have_been_read() -> Non
 
 
 @for_each("tls", [False, True])
-async def test_a_request_right_before_its_client_leaves_is_carried_out(tls: bool) -> None:
+async def test_request_right_before_its_client_leaves_is_carried_out(tls: bool) -> None:
     asked: list[str] = []
 
     def note(request: Request) -> Reply:
@@ -143,14 +143,14 @@ async def test_a_request_right_before_its_client_leaves_is_carried_out(tls: bool
     assert asked == ["/1"]
 
 
-async def test_a_request_right_before_a_stop_is_answered() -> None:
+async def test_request_right_before_a_stop_is_answered() -> None:
     connection, wire = connect()
     connection.data_received(GET % 1)
     connection.stop()
     assert b"".join(wire.written).count(b"HTTP/1.1 200") == 1
 
 
-async def test_a_connection_that_fails_takes_no_answer_from_the_others() -> None:
+async def test_connection_that_fails_takes_no_answer_from_the_others() -> None:
     def fail(status: int, detail: str) -> Reply:
         raise RuntimeError("a fault of this program")
 
@@ -164,7 +164,7 @@ async def test_a_connection_that_fails_takes_no_answer_from_the_others() -> None
     assert ended.closed
 
 
-async def test_a_burst_has_its_turn_and_then_others_have_theirs() -> None:
+async def test_burst_has_its_turn_and_then_others_have_theirs() -> None:
     asked: list[str] = []
 
     def note(request: Request) -> Reply:
@@ -401,7 +401,7 @@ async def test_each_entry_of_the_table_happens(entry: tuple[State, Event, State]
     assert entry in walk.seen
 
 
-def test_the_table_has_no_other_entries() -> None:
+def test_table_has_no_other_entries() -> None:
     entries = [
         (state, event, after)
         for state, events in TRANSITIONS.items()
@@ -417,7 +417,7 @@ async def test_refusal_over_tls_closes_immediately() -> None:
         assert (state, Event.CLOSE, State.CLOSING) in walk.seen
 
 
-async def test_a_connection_that_is_made_while_the_server_stops_is_closed() -> None:
+async def test_connection_that_is_made_while_the_server_stops_is_closed() -> None:
     server = ServerState(path_as_text)
     server.is_stopping = True
     connection, wire = connect_to(server)

@@ -32,7 +32,7 @@ PROXIES = NamedProxies([ip_network(PROXY), ip_network("10.1.0.0/16"), ip_network
         ("192.0.2.7, _hidden, 10.1.2.3", "10.1.2.3"),
     ],
 )
-def test_the_client_is_the_last_address_that_is_no_proxy(header: str, client: str) -> None:
+def test_client_is_the_last_address_that_is_no_proxy(header: str, client: str) -> None:
     assert PROXIES.client_of(PROXY, header) == client
 
 
@@ -60,7 +60,7 @@ def test_requests_of_one_connection_have_the_addresses_of_their_clients() -> Non
     assert budget.used == 0
 
 
-def test_a_request_without_a_body_has_the_address_that_its_headers_say() -> None:
+def test_request_without_a_body_has_the_address_that_its_headers_say() -> None:
     parser = RequestParser(HttpLimits(), BodyBudget(HttpLimits()), PROXY, PROXIES)
     sent = ["192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.1"]
     heads = [f"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {one}\r\n\r\n" for one in sent]

@@ -45,7 +45,7 @@ replies = st.builds(
 
 
 @given(replies)
-def test_a_reply_is_read_back_as_it_was_meant(reply: Reply) -> None:
+def test_reply_is_read_back_as_it_was_meant(reply: Reply) -> None:
     read = ReadBack(reply.encode())
     content_type = [("Content-Type", reply.content_type), NOT_GUESSED] if reply.content_type else []
     length = [("Content-Length", str(len(reply.body)))]
@@ -57,7 +57,7 @@ def test_a_reply_is_read_back_as_it_was_meant(reply: Reply) -> None:
 
 
 @given(replies)
-def test_the_last_reply_of_a_connection_says_so(reply: Reply) -> None:
+def test_last_reply_of_a_connection_says_so(reply: Reply) -> None:
     read = ReadBack(reply.encode(close=True))
     assert ("Connection", "close") in read.headers
     assert read.body == reply.body
@@ -65,13 +65,13 @@ def test_the_last_reply_of_a_connection_says_so(reply: Reply) -> None:
 
 
 @given(replies, st.booleans())
-def test_the_answer_to_head_is_the_reply_up_to_its_body(reply: Reply, close: bool) -> None:
+def test_answer_to_head_is_the_reply_up_to_its_body(reply: Reply, close: bool) -> None:
     head = reply.encode(close=close, head_only=True)
     assert head + reply.body == reply.encode(close=close)
 
 
 @pytest.mark.parametrize("status", [204, 304])
-def test_a_reply_that_has_no_body_has_no_length_either(status: int) -> None:
+def test_reply_that_has_no_body_has_no_length_either(status: int) -> None:
     read = ReadBack(Reply(status, "", b"").encode())
     assert (read.headers, read.body) == ([], b"")
     with pytest.raises(ValueError, match="cannot have a body"):
@@ -79,7 +79,7 @@ def test_a_reply_that_has_no_body_has_no_length_either(status: int) -> None:
 
 
 @for_each("text", ["a\r\nX-B: c", "a\nb", "a\x00b", "a\x7f"])
-def test_a_header_cannot_smuggle_a_line(text: str) -> None:
+def test_header_cannot_smuggle_a_line(text: str) -> None:
     for reply in (
         Reply(200, "", b"", (("X-A", text),)),
         Reply(200, "", b"", ((text, "a"),)),
@@ -102,7 +102,7 @@ async def no_chunks() -> AsyncIterator[bytes]:
         (False, True, [("Connection", "close")]),
     ],
 )
-def test_a_stream_says_how_its_end_is_known(
+def test_stream_says_how_its_end_is_known(
     chunked: bool, close: bool, framing: list[tuple[str, str]]
 ) -> None:
     stream = StreamReply(200, "text/event-stream", no_chunks(), (("Cache-Control", "no-store"),))
@@ -111,7 +111,7 @@ def test_a_stream_says_how_its_end_is_known(
     assert read.headers == own + framing
 
 
-def test_a_problem_names_its_status_and_reason() -> None:
+def test_problem_names_its_status_and_reason() -> None:
     reply = problem_reply(413, "Too much.")
     assert (reply.status, reply.content_type) == (413, "application/problem+json")
     assert msgspec.json.decode(reply.body) == {
@@ -122,6 +122,6 @@ def test_a_problem_names_its_status_and_reason() -> None:
     }
 
 
-def test_a_request_does_not_show_its_secrets_when_it_is_printed() -> None:
+def test_request_does_not_show_its_secrets_when_it_is_printed() -> None:
     request = Request("GET", "/post.cgi", "password=a1", {"authorization": "Basic b2"}, b"c3")
     assert repr(request) == "<Request GET /post.cgi from >"

@@ -180,7 +180,7 @@ def corrupt_requests(draw: st.DrawFn) -> bytes:
 
 
 @given(st.binary(max_size=300) | corrupt_requests(), places)
-def test_it_does_not_matter_how_bytes_are_cut(data: bytes, places: list[int]) -> None:
+def test_cuts_between_bytes_do_not_matter(data: bytes, places: list[int]) -> None:
     whole, in_pieces = read(data), read(*cut(data, places))
     assert in_pieces.taken == whole.taken
     # Of a head that is cut, it may be known a little earlier or later that it is no good.
@@ -212,7 +212,7 @@ fragments = st.sampled_from(
 @example([POLL, POLL[:7], POLL[7:], POLL])
 @example([POLL_HEAD, POLL_HEAD, POLL])
 @example([POLL_ADDRESS, POLL_ADDRESS])
-def test_a_request_sent_again_means_the_same_only_where_it_is_a_request(
+def test_request_sent_again_means_the_same_only_where_it_is_a_request(
     pieces: list[bytes],
 ) -> None:
     whole, in_pieces = read(b"".join(pieces)), read(*pieces)
@@ -221,7 +221,7 @@ def test_a_request_sent_again_means_the_same_only_where_it_is_a_request(
 
 
 @given(corrupt_requests(), places)
-def test_there_is_at_most_one_refusal_and_nothing_is_taken_after_it(
+def test_refusal_is_the_only_one_and_nothing_is_taken_after_it(
     data: bytes, places: list[int]
 ) -> None:
     reader = read(*cut(data, places))
@@ -285,7 +285,7 @@ def outcome(reader: Collector) -> tuple[object, ...]:
 
 @for_each("case", WHOLE)
 @for_each("before", [b"", POLL, WHOLE["body"]], ids=["first", "after", "after body"])
-def test_a_request_cut_anywhere_means_what_it_means_whole(case: str, before: bytes) -> None:
+def test_request_cut_anywhere_means_what_it_means_whole(case: str, before: bytes) -> None:
     data = before + WHOLE[case]
     whole = outcome(read(data))
     places = range(0, len(data), 1 + len(data) // 500)
@@ -306,7 +306,7 @@ def test_bytes_before_a_request_seen_before_make_it_another_one() -> None:
     assert [bad.status for bad in reader.refused] == [400]
 
 
-def test_the_same_headers_in_an_older_version_mean_a_close() -> None:
+def test_same_headers_in_an_older_version_mean_a_close() -> None:
     for headers in (b"", b"Connection: keep-alive\r\n"):
         kept = b"GET / HTTP/1.1\r\nHost: h\r\n" + headers + b"\r\n"
         reader = read(kept, kept.replace(b"1.1", b"1.0"), kept)
@@ -324,7 +324,7 @@ def test_headers_are_those_of_the_request_also_where_they_change() -> None:
     ]
 
 
-def test_the_limits_hold_for_a_request_with_the_same_headers() -> None:
+def test_limits_hold_for_a_request_with_the_same_headers() -> None:
     for field, limit in ((b"/poll", 1024), (b"a", 8192)):
         longest = POLL.replace(field, field + b"a" * (limit - len(field)))
         reader = read(POLL, longest, longest.replace(field, field + b"a"))
@@ -338,7 +338,7 @@ def test_headers_are_not_shared_between_connections() -> None:
     assert first.taken[0][3] is not second.taken[0][3]
 
 
-def test_the_start_of_the_next_request_is_noticed_in_the_same_bytes() -> None:
+def test_start_of_the_next_request_is_noticed_in_the_same_bytes() -> None:
     assert read(POLL).parser.reading is Reading.NOTHING
     assert read(POLL + POLL[:20]).parser.reading is Reading.HEAD
     assert read(POLL + WHOLE["body"][:-1]).parser.reading is Reading.BODY

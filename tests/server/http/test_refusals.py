@@ -149,7 +149,7 @@ async def test_request_at_the_limits_is_accepted(sent: bytes) -> None:
         assert (await client.ask(GET)).status == 200
 
 
-async def test_the_allowed_methods_are_named() -> None:
+async def test_allowed_methods_are_named() -> None:
     async with serving(echo) as running:
         client = await running.connect()
         answer = await client.ask(b"PATCH / HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -164,7 +164,7 @@ async def test_letters_without_percent_encoding_are_explained() -> None:
     assert "ł becomes %C5%82" in answer.json["detail"]
 
 
-async def test_the_limit_of_a_body_follows_the_request() -> None:
+async def test_limit_of_a_body_follows_the_request() -> None:
     def limit(method: str, path: str, query: str | None) -> int:
         assert method == "POST"
         return 2 * MIB if (path, query) == ("/upload", "x") else 10
@@ -181,7 +181,7 @@ async def test_the_limit_of_a_body_follows_the_request() -> None:
         assert "10 bytes" in refused.json["detail"]
 
 
-async def test_a_fault_while_reading_is_logged_and_not_shown(
+async def test_fault_while_reading_is_logged_and_not_shown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fail(_method: str, _path: str, _query: str | None) -> int:

@@ -12,7 +12,7 @@ from .handlers import echo
 from .http_peer import GET, Client, serving
 
 
-async def test_a_reply_has_its_own_headers_and_says_nothing_about_the_program() -> None:
+async def test_reply_has_its_own_headers_and_says_nothing_about_the_program() -> None:
     reply = Reply(404, "text/xml", b"<no/>", (("X-A", "1"),))
     async with serving(lambda _request: reply) as running:
         client = await running.connect()
@@ -27,7 +27,7 @@ async def test_a_reply_has_its_own_headers_and_says_nothing_about_the_program() 
     }
 
 
-async def test_a_fault_in_the_handler_is_logged_and_not_shown(
+async def test_fault_in_the_handler_is_logged_and_not_shown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def failing(request: Request) -> Reply:
@@ -51,7 +51,7 @@ async def test_a_fault_in_the_handler_is_logged_and_not_shown(
     "nonsense", [None, Reply(200, "text/xml\r\nX-Evil: 1", b""), Reply(204, "", b"body")]
 )
 @pytest.mark.parametrize("later", [False, True])
-async def test_an_answer_that_cannot_be_sent_is_a_fault(
+async def test_answer_that_cannot_be_sent_is_a_fault(
     nonsense: Reply, later: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def answer_later() -> Reply:

@@ -10,7 +10,7 @@ from .handlers import echo
 from .http_peer import GET, serving
 
 
-async def test_a_request_reaches_the_handler_as_it_was_sent() -> None:
+async def test_request_reaches_the_handler_as_it_was_sent() -> None:
     async with serving(echo) as running:
         client = await running.connect()
         answer = await client.ask(
@@ -44,7 +44,7 @@ async def test_no_query_differs_from_an_empty_one(target: bytes, query: str | No
         (b"http://me:secret@there/", "/", None, "there"),
     ],
 )
-async def test_an_address_as_target_is_reduced_to_its_path_and_names_the_host(
+async def test_address_as_target_is_reduced_to_its_path_and_names_the_host(
     target: bytes, path: str, query: str | None, host: str
 ) -> None:
     async with serving(echo) as running:
@@ -65,7 +65,7 @@ async def test_quotes_and_pipes_need_no_encoding() -> None:
 
 @pytest.mark.parametrize("before", [b"", GET])
 @pytest.mark.parametrize("more", [b"", b"Connection: keep-alive\r\n", b"X: y\r\n"])
-async def test_a_request_without_host_is_served_and_the_connection_closed(
+async def test_request_without_host_is_served_and_the_connection_closed(
     before: bytes, more: bytes
 ) -> None:
     async with serving(echo) as running:
@@ -79,7 +79,7 @@ async def test_a_request_without_host_is_served_and_the_connection_closed(
         assert await client.rest() == b""
 
 
-async def test_a_body_arrives_whole() -> None:
+async def test_body_arrives_whole() -> None:
     body = bytes(range(256)) * 1000
     async with serving(lambda request: Reply(200, "", request.body)) as running:
         client = await running.connect()
@@ -88,7 +88,7 @@ async def test_a_body_arrives_whole() -> None:
         assert (await client.ask(GET)).body == b""
 
 
-async def test_a_chunked_body_arrives_joined_and_its_trailers_do_not_count() -> None:
+async def test_chunked_body_arrives_joined_and_its_trailers_do_not_count() -> None:
     async with serving(echo) as running:
         client = await running.connect()
         answer = await client.ask(
@@ -101,7 +101,7 @@ async def test_a_chunked_body_arrives_joined_and_its_trailers_do_not_count() -> 
     assert after.json["headers"] == {"host": "here"}
 
 
-async def test_a_post_without_any_length_has_an_empty_body() -> None:
+async def test_post_without_any_length_has_an_empty_body() -> None:
     async with serving(echo) as running:
         client = await running.connect()
         answer = await client.ask(b"POST /outs.cgi?out0=1 HTTP/1.1\r\nHost: h\r\n\r\n")

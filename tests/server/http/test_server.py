@@ -20,7 +20,7 @@ def few_clients(count: int) -> DescriptorBudget:
     return budget
 
 
-async def test_a_connection_too_many_is_turned_away_until_another_leaves() -> None:
+async def test_connection_too_many_is_turned_away_until_another_leaves() -> None:
     async with serving(path_as_text, descriptors=few_clients(3)) as running:
         first, second = await running.connect(), await running.connect()
         await first.ask(GET)
@@ -63,7 +63,7 @@ async def test_resources_of_connections_are_released_at_their_end() -> None:
     assert descriptors.clients.used == 0
 
 
-async def test_a_stop_waits_for_the_answer_in_work_and_closes_idle_connections() -> None:
+async def test_stop_waits_for_the_answer_in_work_and_closes_idle_connections() -> None:
     gate = Gate()
     async with serving(gate) as running:
         idle, busy = await running.connect(), await running.connect()
@@ -82,7 +82,7 @@ async def test_a_stop_waits_for_the_answer_in_work_and_closes_idle_connections()
     assert "/never" not in gate.paths
 
 
-async def test_a_stop_does_not_wait_longer_than_its_grace() -> None:
+async def test_stop_does_not_wait_longer_than_its_grace() -> None:
     gate = Gate()
     async with serving(gate) as running:
         client = await running.connect()
@@ -94,7 +94,7 @@ async def test_a_stop_does_not_wait_longer_than_its_grace() -> None:
     assert not gate.left.is_set()
 
 
-async def test_a_stop_ends_streams_in_order() -> None:
+async def test_stop_ends_streams_in_order() -> None:
     ticker = Ticker()
     async with serving(ticker) as running:
         client = await running.connect()
@@ -109,7 +109,7 @@ async def test_a_stop_ends_streams_in_order() -> None:
     assert ticker.closed.is_set()
 
 
-async def test_a_stop_ends_a_stream_in_order_that_has_not_begun() -> None:
+async def test_stop_ends_a_stream_in_order_that_has_not_begun() -> None:
     ticker = Ticker()
     stops: list[asyncio.Future[None]] = []
 
@@ -125,7 +125,7 @@ async def test_a_stop_ends_a_stream_in_order_that_has_not_begun() -> None:
         await stops[0]
 
 
-async def test_a_stop_waits_for_an_answer_in_work_whose_client_has_left() -> None:
+async def test_stop_waits_for_an_answer_in_work_whose_client_has_left() -> None:
     gate = Gate()
     async with serving(gate) as running:
         client = await running.connect()
@@ -143,7 +143,7 @@ async def test_a_stop_waits_for_an_answer_in_work_whose_client_has_left() -> Non
 
 
 @for_each("rounds", range(6))
-async def test_a_stop_closes_also_a_connection_that_is_just_being_accepted(rounds: int) -> None:
+async def test_stop_closes_also_a_connection_that_is_just_being_accepted(rounds: int) -> None:
     server = HttpServer(path_as_text)
     await server.start("127.0.0.1", 0)
     with socket.create_connection(("127.0.0.1", server.port)):
@@ -157,7 +157,7 @@ async def test_a_stop_closes_also_a_connection_that_is_just_being_accepted(round
     assert accepted == [0] * 6
 
 
-async def test_a_stop_waits_for_the_end_of_a_stream_whose_client_has_just_left() -> None:
+async def test_stop_waits_for_the_end_of_a_stream_whose_client_has_just_left() -> None:
     ticker = Ticker()
     async with serving(ticker) as running:
         client = await running.connect()
@@ -171,7 +171,7 @@ async def test_a_stop_waits_for_the_end_of_a_stream_whose_client_has_just_left()
         assert ticker.closed.is_set()
 
 
-async def test_a_stopped_server_can_be_started_again_on_its_port() -> None:
+async def test_stopped_server_can_be_started_again_on_its_port() -> None:
     server = HttpServer(path_as_text)
     await server.start("127.0.0.1", 0)
     port = server.port

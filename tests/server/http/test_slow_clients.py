@@ -17,7 +17,7 @@ from .http_peer import GET, PATIENCE_S, Serving, serving
 MIB = 1024 * 1024
 
 
-async def test_a_client_that_says_nothing_is_dropped_after_the_header_time() -> None:
+async def test_client_that_says_nothing_is_dropped_after_the_header_time() -> None:
     async with serving(path_as_text) as running:
         silent = await running.connect()
         await running.pass_time(9)
@@ -37,7 +37,7 @@ async def test_header_time_ends_for_a_request_with_repeated_headers() -> None:
 
 
 @for_each("first", [b"", GET])
-async def test_a_head_that_drips_in_is_dropped_after_the_header_time(first: bytes) -> None:
+async def test_head_that_drips_in_is_dropped_after_the_header_time(first: bytes) -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
         if first:
@@ -48,7 +48,7 @@ async def test_a_head_that_drips_in_is_dropped_after_the_header_time(first: byte
         assert await client.is_dropped()
 
 
-async def test_a_body_that_stalls_is_cut_after_ten_seconds() -> None:
+async def test_body_that_stalls_is_cut_after_ten_seconds() -> None:
     async with serving(path_as_text) as running:
         for sent in (b"", b"half"):
             client = await running.connect()
@@ -62,7 +62,7 @@ async def test_a_body_that_stalls_is_cut_after_ten_seconds() -> None:
             assert await client.is_dropped()
 
 
-async def test_a_body_that_drips_is_cut_like_one_that_stalls() -> None:
+async def test_body_that_drips_is_cut_like_one_that_stalls() -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
         client.send(
@@ -75,7 +75,7 @@ async def test_a_body_that_drips_is_cut_like_one_that_stalls() -> None:
         assert await client.is_dropped()
 
 
-async def test_a_body_that_comes_too_slowly_is_dropped_after_the_body_time() -> None:
+async def test_body_that_comes_too_slowly_is_dropped_after_the_body_time() -> None:
     limits = HttpLimits(body_limit=lambda *_: MIB, slowest_bytes_s=10_000)
     async with serving(path_as_text, limits) as running:
         client = await running.connect()
@@ -86,7 +86,7 @@ async def test_a_body_that_comes_too_slowly_is_dropped_after_the_body_time() -> 
         assert await client.is_dropped()
 
 
-async def test_a_large_body_gets_more_time_as_it_comes() -> None:
+async def test_large_body_gets_more_time_as_it_comes() -> None:
     limits = HttpLimits(body_limit=lambda *_: MIB, slowest_bytes_s=1024)
     async with serving(path_as_text, limits) as running:
         client = await running.connect()
@@ -97,7 +97,7 @@ async def test_a_large_body_gets_more_time_as_it_comes() -> None:
         assert (await client.answer()).body == b"/big"
 
 
-async def test_an_idle_connection_is_dropped_after_the_idle_time() -> None:
+async def test_idle_connection_is_dropped_after_the_idle_time() -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
         await client.ask(GET)
@@ -109,7 +109,7 @@ async def test_an_idle_connection_is_dropped_after_the_idle_time() -> None:
         assert await client.is_dropped()
 
 
-async def test_an_answer_may_take_its_time() -> None:
+async def test_answer_may_take_its_time() -> None:
     entered, opened = asyncio.Event(), asyncio.Event()
 
     async def slow(request: Request) -> Reply:
@@ -127,7 +127,7 @@ async def test_an_answer_may_take_its_time() -> None:
         assert (await client.answer()).body == b"/slow"
 
 
-async def test_a_quiet_stream_stays_open() -> None:
+async def test_quiet_stream_stays_open() -> None:
     numbers: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def stream() -> AsyncIterator[bytes]:
@@ -207,7 +207,7 @@ LAST = b"GET /large HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
 
 @for_each(("sent", "high_water"), [(LARGE, 64 * 1024), (LAST, 64 * 1024), (LAST, 64 * MIB)])
-async def test_a_client_that_does_not_read_is_dropped_when_its_time_is_over(
+async def test_client_that_does_not_read_is_dropped_when_its_time_is_over(
     sent: bytes, high_water: int
 ) -> None:
     handler = Large(8 * MIB)
@@ -221,7 +221,7 @@ async def test_a_client_that_does_not_read_is_dropped_when_its_time_is_over(
         assert await client.read() < 8 * MIB
 
 
-async def test_a_client_that_does_not_read_gets_no_further_answers() -> None:
+async def test_client_that_does_not_read_gets_no_further_answers() -> None:
     handler = Large(8 * MIB)
     async with serving(handler) as running:
         client = NotReading(running)
@@ -233,7 +233,7 @@ async def test_a_client_that_does_not_read_gets_no_further_answers() -> None:
     assert handler.asked == 4
 
 
-async def test_a_stream_waits_for_its_client_to_read() -> None:
+async def test_stream_waits_for_its_client_to_read() -> None:
     produced = 0
     first = asyncio.Event()
 
@@ -258,7 +258,7 @@ async def test_a_stream_waits_for_its_client_to_read() -> None:
     assert produced == 1000
 
 
-async def test_a_stream_is_closed_when_its_client_leaves_without_having_read() -> None:
+async def test_stream_is_closed_when_its_client_leaves_without_having_read() -> None:
     closed = asyncio.Event()
     first = asyncio.Event()
 

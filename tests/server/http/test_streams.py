@@ -33,7 +33,7 @@ async def test_stream_is_sent_piecewise_and_the_connection_continues() -> None:
     assert head.headers["transfer-encoding"] == "chunked"
 
 
-async def test_a_stream_to_an_old_client_comes_without_chunks() -> None:
+async def test_stream_to_an_old_client_comes_without_chunks() -> None:
     ticker = Ticker()
     async with serving(ticker) as running:
         client = await running.connect()
@@ -55,7 +55,7 @@ async def test_head_of_a_stream_does_not_start_it() -> None:
 
 
 @for_each("rudely", [True, False])
-async def test_a_stream_is_closed_when_its_client_leaves(rudely: bool) -> None:
+async def test_stream_is_closed_when_its_client_leaves(rudely: bool) -> None:
     ticker = Ticker()
     async with serving(ticker) as running:
         client = await running.connect()
@@ -70,7 +70,7 @@ async def test_a_stream_is_closed_when_its_client_leaves(rudely: bool) -> None:
             await ticker.closed.wait()
 
 
-async def test_a_stream_that_fails_does_not_look_complete(
+async def test_stream_that_fails_does_not_look_complete(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def fail() -> AsyncIterator[bytes]:
@@ -102,7 +102,7 @@ async def test_failed_stream_is_cut_and_logged_without_a_trace(
     assert line.getMessage().endswith("was cut off: The disk reported an error.")
 
 
-async def test_a_stream_that_ignores_its_cancellation_ends_with_its_client() -> None:
+async def test_stream_that_ignores_its_cancellation_ends_with_its_client() -> None:
     changed, chunks_sent = asyncio.Event(), 0
 
     async def stubborn() -> AsyncIterator[bytes]:

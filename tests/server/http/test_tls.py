@@ -83,13 +83,13 @@ def test_every_instance_makes_a_key_of_its_own_for_its_owner_alone(tmp_path: Pat
     assert len(keys) == 5
 
 
-def test_the_certificate_is_kept(tmp_path: Path) -> None:
+def test_certificate_is_kept(tmp_path: Path) -> None:
     first = own_certificate(tmp_path, "leverframe-1", []).fingerprint
     assert own_certificate(tmp_path, "leverframe-1", []).fingerprint == first
     assert len(first) == 32 * 3 - 1
 
 
-async def test_a_client_that_knows_the_certificate_trusts_the_names(tmp_path: Path) -> None:
+async def test_client_that_knows_the_certificate_trusts_the_names(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path, "leverframe-1", ["box.lan"])
     trusting = ssl.create_default_context(cafile=str(tmp_path / "tls-certificate.pem"))
     async with serving(certificate) as server:
@@ -173,7 +173,7 @@ async def test_new_certificate_is_used_while_old_connections_continue(
         writer.close()
 
 
-async def test_a_broken_certificate_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
+async def test_broken_certificate_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path, "leverframe-1", [])
     (tmp_path / "tls-certificate.pem").write_text("no certificate")
     with pytest.raises(CertificateUnusable, match="name a certificate and its key in PEM"):
@@ -182,7 +182,7 @@ async def test_a_broken_certificate_is_refused_and_the_old_one_stays(tmp_path: P
         assert "200 OK" in (await ask(server.port, HELLO, client()))[0]
 
 
-def test_a_key_of_another_certificate_is_a_sentence(tmp_path: Path) -> None:
+def test_key_of_another_certificate_is_a_sentence(tmp_path: Path) -> None:
     for folder in ("one", "other"):
         (tmp_path / folder).mkdir()
         own_certificate(tmp_path / folder, "leverframe-1", [])
@@ -190,12 +190,12 @@ def test_a_key_of_another_certificate_is_a_sentence(tmp_path: Path) -> None:
         Certificate(tmp_path / "one" / "tls-certificate.pem", tmp_path / "other" / "tls-key.pem")
 
 
-def test_a_certificate_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+def test_certificate_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(CertificateUnusable, match="No such file"):
         Certificate(tmp_path / "a.pem", tmp_path / "b.pem")
 
 
-def test_a_certificate_that_ends_soon_or_has_ended_is_a_finding(tmp_path: Path) -> None:
+def test_certificate_that_ends_soon_or_has_ended_is_a_finding(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path, "cellar", ())
     day = 86_400
 
@@ -209,7 +209,7 @@ def test_a_certificate_that_ends_soon_or_has_ended_is_a_finding(tmp_path: Path) 
     assert find(-0.5) == [("certificate_ended", None)]
 
 
-async def test_a_client_that_says_nothing_is_dropped(tmp_path: Path) -> None:
+async def test_client_that_says_nothing_is_dropped(tmp_path: Path) -> None:
     limits = HttpLimits(header_timeout_s=0.05)
     async with serving(own_certificate(tmp_path, "leverframe-1", []), limits) as server:
         for first in (b"", b"\x16\x03"):
@@ -277,7 +277,7 @@ async def test_failed_handshake_releases_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sentence", [b"", b"\x16\x03", b"GET / HTTP/1.1\r\n"])
-async def test_a_stopped_port_is_free_again(tmp_path: Path, sentence: bytes) -> None:
+async def test_stopped_port_is_free_again(tmp_path: Path, sentence: bytes) -> None:
     async with serving(own_certificate(tmp_path, "leverframe-1", [])) as server:
         port = server.port
         reader, waiting = await asyncio.open_connection("127.0.0.1", port)

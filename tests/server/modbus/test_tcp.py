@@ -99,7 +99,7 @@ async def peer(port: int) -> AsyncIterator[AsyncModbusTcpClient]:
     client.close()
 
 
-async def test_a_client_that_others_wrote_reads_and_writes() -> None:
+async def test_client_that_others_wrote_reads_and_writes() -> None:
     async with serve() as it, peer(it.port) as client:
         await it.twin.ok("/sim.cgi?DS1=21.5&VCC=12.34&INPD2=0&m30=-7.5")
         assert not (await client.write_coils(0, [True, False, True])).isError()
@@ -219,7 +219,7 @@ async def test_counters_have_all_their_digits_in_32_bits() -> None:
         assert longs["DS8"] == -0x80000000
 
 
-async def test_an_energy_counter_is_reset_by_a_coil_that_reads_0() -> None:
+async def test_energy_counter_is_reset_by_a_coil_that_reads_0() -> None:
     async with serve() as it, peer(it.port) as client:
         await it.twin.ok("/inpa.cgi?powset=0111000&powset=1222000&powset=5666000")
         # The lock is for outputs.
@@ -234,14 +234,14 @@ async def test_an_energy_counter_is_reset_by_a_coil_that_reads_0() -> None:
         assert any("127.0.0.1" in str(entry) and "ENERGY6" in str(entry) for entry in audit)
 
 
-async def test_a_counter_that_a_version_lacks_has_no_coil() -> None:
+async def test_counter_that_a_version_lacks_has_no_coil() -> None:
     async with serve(Profile("3.5", "1.48")) as it:
         assert await it.ask("05 0015 ff00") == "050015ff00"
         assert await it.ask("05 0016 ff00") == "8502"
         assert await it.ask("05 0016 0000") == "8502"
 
 
-async def test_the_target_of_the_regulator_is_written_as_tenths_or_as_float() -> None:
+async def test_target_of_the_regulator_is_written_as_tenths_or_as_float() -> None:
     store = MemoryStore()
     async with serve(store=store) as it, peer(it.port) as client:
         await it.twin.ok("/stm.cgi?pidvalue=0*10*200*500*10*0*2")
@@ -259,7 +259,7 @@ async def test_the_target_of_the_regulator_is_written_as_tenths_or_as_float() ->
         assert (pid["source"], pid["kp"], pid["pwm"], pid["enabled"]) == ("DS1", 500, 2, False)
 
 
-async def test_a_locked_target_stays_with_all_that_was_written_beside_it() -> None:
+async def test_locked_target_stays_with_all_that_was_written_beside_it() -> None:
     async with serve() as it:
         await it.twin.ok("/stm.cgi?outblock=1")
         assert await it.ask("06 0004 00d7") == "8604"
@@ -272,7 +272,7 @@ async def test_a_locked_target_stays_with_all_that_was_written_beside_it() -> No
         assert (settings["pwm"][3]["duty"], settings["pid"]["target"]) == (10, 21.5)
 
 
-async def test_a_new_target_leaves_a_regulator_that_a_rule_switched_running() -> None:
+async def test_new_target_leaves_a_regulator_that_a_rule_switched_running() -> None:
     async with serve() as it:
         twin = it.twin
         await twin.ok("/sim.cgi?DS1=20")
@@ -285,13 +285,13 @@ async def test_a_new_target_leaves_a_regulator_that_a_rule_switched_running() ->
         assert twin.controller.engine.pid.explain()["target"] == 21.5
 
 
-async def test_a_write_of_several_is_all_or_nothing() -> None:
+async def test_write_of_several_is_all_or_nothing() -> None:
     async with serve() as it:
         assert await it.ask("10 0000 0002 04 0014 00ff") == "9003"
         assert [one["duty"] for one in (await it.twin.settings())["pwm"]][:2] == [50, 50]
 
 
-async def test_a_lock_refuses_writes_from_outside_all_or_nothing() -> None:
+async def test_lock_refuses_writes_from_outside_all_or_nothing() -> None:
     async with serve() as it:
         await it.twin.ok("/stm.cgi?outblock=1")
         assert await it.ask("05 0000 ff00") == "8504"
@@ -326,7 +326,7 @@ async def test_addresses_count_as_what_they_are() -> None:
         assert not may_write("")
 
 
-async def test_a_write_appears_in_the_log_with_its_cause() -> None:
+async def test_write_appears_in_the_log_with_its_cause() -> None:
     async with serve() as it:
         await it.ask("05 0003 ff00")
         entries = await it.twin.json("/api/log")
@@ -343,7 +343,7 @@ async def test_event_variables_cannot_be_written_where_no_command_does() -> None
         assert await it.ask("05 000a ff00") == "05000aff00"
 
 
-async def test_a_write_that_cannot_be_stored_fails() -> None:
+async def test_write_that_cannot_be_stored_fails() -> None:
     store = Disk()
     async with serve(store=store) as it:
         store.is_full = True
@@ -361,13 +361,13 @@ async def test_while_the_database_of_its_node_is_away_switching_is_busy_and_chan
         assert await it.ask("03 0000 0001") == "03020032"
 
 
-async def test_a_controller_in_its_bootloader_is_busy() -> None:
+async def test_controller_in_its_bootloader_is_busy() -> None:
     async with serve() as it:
         await it.twin.ok("/stm.cgi?upgrade=devstart3")
         assert await it.ask("01 0000 0001") == "8106"
 
 
-async def test_once_answered_the_setting_has_switched_the_server_and_its_connections() -> None:
+async def test_setting_has_switched_server_and_connections_before_its_answer() -> None:
     async with serve() as it:
         port = it.port
         reader, writer = await asyncio.open_connection(HOST, port)
@@ -381,7 +381,7 @@ async def test_once_answered_the_setting_has_switched_the_server_and_its_connect
         assert await it.ask("01 0000 0001") == "010100"
 
 
-async def test_a_taken_port_is_a_trouble_and_the_rest_runs() -> None:
+async def test_taken_port_is_a_trouble_and_the_rest_runs() -> None:
     twin = await LoopTwin.start()
     with socket.create_server((HOST, 0)) as taken:
         server = ModbusTcpServer(
@@ -443,7 +443,7 @@ async def test_forty_silent_connections_of_one_address_block_no_other(
     assert descriptors.clients.used == 0
 
 
-async def test_a_process_without_room_refuses_the_connection() -> None:
+async def test_process_without_room_refuses_the_connection() -> None:
     descriptors = DescriptorBudget(0)
     async with serve(descriptors=descriptors) as it:
         reader, writer = await asyncio.open_connection(HOST, it.port)
@@ -452,7 +452,7 @@ async def test_a_process_without_room_refuses_the_connection() -> None:
         writer.close()
 
 
-async def test_a_connection_that_never_asks_ends_sooner_than_one_that_did() -> None:
+async def test_connection_that_never_asks_ends_sooner_than_one_that_did() -> None:
     async with serve() as it:
         silent = await asyncio.open_connection(HOST, it.port)
         asking = await asyncio.open_connection(HOST, it.port)
@@ -521,7 +521,7 @@ async def with_client(
     client.close()
 
 
-async def test_a_fault_makes_the_server_answer_an_exception() -> None:
+async def test_fault_makes_the_server_answer_an_exception() -> None:
     async with serve() as served_twin:
         await served_twin.twin.ok("/sim.cgi?fault=modbus*what:exception*code:6*times:1")
         async with with_client(served_twin) as client:
@@ -530,7 +530,7 @@ async def test_a_fault_makes_the_server_answer_an_exception() -> None:
             assert not (await client.read_coils(0, count=6)).isError()
 
 
-async def test_a_fault_by_chance_leaves_other_requests_alone() -> None:
+async def test_fault_by_chance_leaves_other_requests_alone() -> None:
     async with serve() as served_twin:
         await served_twin.twin.ok("/sim.cgi?fault=modbus*chance:0.5*seed:1")
         async with with_client(served_twin) as client:
@@ -539,7 +539,7 @@ async def test_a_fault_by_chance_leaves_other_requests_alone() -> None:
 
 
 @pytest.mark.parametrize("what", ["silent", "garbage", "wrong id", "reset"])
-async def test_a_fault_leaves_a_client_without_an_answer(what: str) -> None:
+async def test_fault_leaves_a_client_without_an_answer(what: str) -> None:
     async with serve() as served_twin:
         await served_twin.twin.ok(f"/sim.cgi?fault=modbus*what:{what.replace(' ', '+')}")
         async with with_client(served_twin, answer_s=0.2) as client:
@@ -550,7 +550,7 @@ async def test_a_fault_leaves_a_client_without_an_answer(what: str) -> None:
             assert not (await client.read_coils(0, count=6)).isError()
 
 
-async def test_a_controller_that_is_off_drops_connections() -> None:
+async def test_controller_that_is_off_drops_connections() -> None:
     async with serve() as served_twin, with_client(served_twin) as client:
         assert not (await client.read_coils(0, count=6)).isError()
         await served_twin.twin.ok("/sim.cgi?fault=refuse*for:1m")

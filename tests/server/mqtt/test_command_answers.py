@@ -78,7 +78,7 @@ async def test_any_number_of_refusals_takes_the_room_of_one() -> None:
     assert not answers.are_too_many
 
 
-async def test_a_broker_that_takes_no_answers_gets_no_more_of_them() -> None:
+async def test_broker_that_takes_no_answers_gets_no_more_of_them() -> None:
     given = Given(acknowledges=False)
     answers = CommandAnswers(given.publish)
     for number in range(3 * MOST):

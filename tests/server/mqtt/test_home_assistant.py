@@ -163,7 +163,7 @@ def test_everything_that_has_a_label_is_announced_but_the_connection_itself() ->
     assert {*READINGS, *STATES} - labels == {"MQTT"}
 
 
-def test_an_older_version_announces_only_the_meters_it_has() -> None:
+def test_older_version_announces_only_the_meters_it_has() -> None:
     labels = labels_to_announce(defaults(Profile("3.0", "1.58a")))
     assert "POWER4" in labels
     assert not {"POWER5", "ENERGY5", "DIFF4"} & set(labels)
@@ -179,7 +179,7 @@ def test_an_older_version_announces_only_the_meters_it_has() -> None:
         ("off", None, None),
     ],
 )
-def test_an_analog_input_has_the_unit_of_its_sensor(
+def test_analog_input_has_the_unit_of_its_sensor(
     sensor: str, unit: str | None, device_class: str | None
 ) -> None:
     settings = with_value(defaults(NEWEST), "analog_inputs.0.sensor", sensor)
@@ -189,7 +189,7 @@ def test_an_analog_input_has_the_unit_of_its_sensor(
 
 
 @for_each("unit", ["kW/kWh", "W/kWh", "l/min/m3", "m3/h/m3", "W->kW/kWh"])
-def test_a_meter_has_the_units_of_its_setting(unit: str) -> None:
+def test_meter_has_the_units_of_its_setting(unit: str) -> None:
     said = all_announcements(with_value(defaults(NEWEST), "power.0.unit", unit))
     check(said["POWER1"])
     check(said["ENERGY1"])
@@ -209,7 +209,7 @@ def test_every_reading_of_every_module_has_classes_that_go_with_its_unit(name: s
     ("first", "second", "classes"),
     [("DS1", "DS2", (None, "measurement")), ("ENERGY1", "ENERGY2", ("energy", "total"))],
 )
-def test_a_difference_is_no_temperature_and_may_fall_where_its_counters_only_rise(
+def test_difference_is_no_temperature_and_may_fall_where_its_counters_only_rise(
     first: str, second: str, classes: tuple[str | None, str]
 ) -> None:
     settings = with_value(defaults(NEWEST), "differentials.0.first", first)
@@ -220,7 +220,7 @@ def test_a_difference_is_no_temperature_and_may_fall_where_its_counters_only_ris
     assert (said.payload.get("device_class"), said.payload["state_class"]) == classes
 
 
-def test_an_absent_value_is_unknown_and_not_a_text_for_a_number() -> None:
+def test_absent_value_is_unknown_and_not_a_text_for_a_number() -> None:
     for said in all_announcements(defaults(NEWEST)).values():
         if "command_topic" not in said.payload:
             template = "{{ None if value == 'none' else value }}"
@@ -238,7 +238,7 @@ def test_every_command_of_a_switch_is_one_that_the_controller_knows() -> None:
     assert call.values == {"A": 2, "B": 55}
 
 
-def test_a_given_name_is_shown_with_its_label() -> None:
+def test_given_name_is_shown_with_its_label() -> None:
     settings = with_value(defaults(NEWEST), "outputs.1.name", "Pump")
     said = all_announcements(settings)
     assert said["OUT1"].payload["name"] == "Pump (OUT1)"
@@ -273,7 +273,7 @@ def test_ids_of_entities_are_made_of_any_name(name: str, entity: str) -> None:
         ("cellar.example", "192.168.7.4", "http://cellar.example:8080/"),
     ],
 )
-def test_the_device_leads_to_the_pages_where_home_assistant_can_reach_them(
+def test_device_leads_to_the_pages_where_home_assistant_can_reach_them(
     host: str, own: str | None, url: str | None
 ) -> None:
     seen = PagesAddress("http", host, 8080).url_from(own)

@@ -52,7 +52,7 @@ async def test_backup_reset_and_restore_is_the_identity(profile: Profile) -> Non
     assert twin.controller.engine.settings == before
 
 
-async def test_a_passphrase_carries_passwords_and_accounts() -> None:
+async def test_passphrase_carries_passwords_and_accounts() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?em4=hunter2&http1=example.org&oname=0Lamp")
     await twin.ok("/stm.cgi?auth=01YWRtaW4=*c2VjcmV0*dXNlcg==*")
@@ -77,7 +77,7 @@ async def test_without_the_passphrase_passwords_are_left_out_and_reported() -> N
     assert "without its secrets" in lost["reason"]
 
 
-async def test_a_backup_of_an_earlier_program_reports_the_rules_that_mean_the_opposite_now(
+async def test_backup_of_an_earlier_program_reports_the_rules_that_mean_the_opposite_now(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     twin = await LoopTwin.start()
@@ -99,7 +99,7 @@ async def test_a_backup_of_an_earlier_program_reports_the_rules_that_mean_the_op
     assert other.controller.engine.settings.rules == twin.controller.engine.settings.rules
 
 
-async def test_a_restore_without_the_passphrase_names_the_secrets_it_left_out() -> None:
+async def test_restore_without_the_passphrase_names_the_secrets_it_left_out() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?em4=hunter2&oname=0Lamp")
     backup = await twin.ask("/dev_settings.bin", backup_passphrase=ENCODED)
@@ -116,7 +116,7 @@ async def test_a_restore_without_the_passphrase_names_the_secrets_it_left_out() 
 
 
 @for_each("name", ["x\r\nSet-Cookie: a=b", "email.password\n", "http.\u0661.url", ""])
-async def test_a_made_up_name_of_a_secret_is_in_no_header(name: str) -> None:
+async def test_made_up_name_of_a_secret_is_in_no_header(name: str) -> None:
     twin = await LoopTwin.start()
     content = {"hw": "3.9", "sw": "1.75", "settings": {}, "left_out": [name]}
     reply = await twin.ok(UPLOAD, "POST", pack_content(content))
@@ -145,14 +145,14 @@ async def test_addresses_and_bodies_of_http_are_in_a_backup_only_with_a_passphra
     assert other.controller.engine.settings.http == twin.controller.engine.settings.http
 
 
-async def test_a_backup_of_an_earlier_version_that_holds_addresses_openly_restores_them() -> None:
+async def test_backup_of_an_earlier_version_that_holds_addresses_openly_restores_them() -> None:
     twin = await LoopTwin.start()
     earlier = {"hw": "3.9", "sw": "1.75", "settings": {"http.0.url": "hook.example/x?t=1"}}
     await twin.ok(UPLOAD, "POST", pack_content(earlier))
     assert twin.controller.engine.settings.http[0].url == "hook.example/x?t=1"
 
 
-async def test_a_bad_address_in_a_backup_is_not_repeated() -> None:
+async def test_bad_address_in_a_backup_is_not_repeated() -> None:
     twin = await LoopTwin.start()
     bad = {"hw": "3.9", "sw": "1.75", "settings": {"http.0.url": "ftp://x/?canary"}}
     reply = await twin.ask(UPLOAD, "POST", pack_content(bad))
@@ -160,7 +160,7 @@ async def test_a_bad_address_in_a_backup_is_not_repeated() -> None:
     assert b"canary" not in reply.body
 
 
-async def test_a_wrong_passphrase_changes_nothing() -> None:
+async def test_wrong_passphrase_changes_nothing() -> None:
     twin = await LoopTwin.start()
     backup = await twin.ask("/dev_settings.bin", backup_passphrase=ENCODED)
     await twin.ok("/stm.cgi?oname=0Lamp")
@@ -170,7 +170,7 @@ async def test_a_wrong_passphrase_changes_nothing() -> None:
     assert (await twin.settings())["outputs"][0]["name"] == "Lamp"
 
 
-async def test_a_passphrase_that_will_not_do_is_refused_and_not_repeated() -> None:
+async def test_passphrase_that_will_not_do_is_refused_and_not_repeated() -> None:
     twin = await LoopTwin.start()
     for bad in ("short", "x" * 129, "%FF%FEabcdefgh", "a%00bcdefghij"):
         reply = await twin.ask("/dev_settings.bin", backup_passphrase=bad)
@@ -178,7 +178,7 @@ async def test_a_passphrase_that_will_not_do_is_refused_and_not_repeated() -> No
         assert bad.encode() not in reply.body
 
 
-async def test_a_backup_of_another_version_is_converted_and_the_rest_listed() -> None:
+async def test_backup_of_another_version_is_converted_and_the_rest_listed() -> None:
     old = await LoopTwin.start(OLD)
     await old.ok("/stm.cgi?oname=0Pump&modbusid=12")
     await old.ok("/inpa.cgi?event=0*10*0*2150*50*0*7*0*0*0*0*0&eventon=0*1")
@@ -208,7 +208,7 @@ async def test_restore_is_in_the_log_and_the_audit_trail() -> None:
     assert (await twin.json("/api/audit"))[-1]["changes"]
 
 
-async def test_a_restore_that_leaves_much_out_is_one_line_in_the_log(
+async def test_restore_that_leaves_much_out_is_one_line_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     twin = await LoopTwin.start()
@@ -258,7 +258,7 @@ class HeldThreads(ThreadPoolExecutor):
         ("/post.cgi?pictureupload", b"x"),
     ],
 )
-async def test_others_are_answered_while_a_body_is_checked(target: str, body: bytes) -> None:
+async def test_clients_are_answered_while_a_body_is_checked(target: str, body: bytes) -> None:
     twin, threads = await LoopTwin.start(), HeldThreads()
     asked = asyncio.ensure_future(twin.ask(target, "POST", body))
     await threads.hold_something()
@@ -268,7 +268,7 @@ async def test_others_are_answered_while_a_body_is_checked(target: str, body: by
     assert (await asked).status == 400
 
 
-async def test_a_password_that_is_changed_during_a_restore_stays_changed() -> None:
+async def test_password_that_is_changed_during_a_restore_stays_changed() -> None:
     twin = await LoopTwin.start()
     backup = (await twin.ok("/dev_settings.bin")).body
     threads = HeldThreads()
@@ -284,7 +284,7 @@ async def test_a_password_that_is_changed_during_a_restore_stays_changed() -> No
     assert twin.controller.engine.settings.outputs[0].name != "Lamp"
 
 
-async def test_a_restore_gives_up_where_settings_change_all_the_time() -> None:
+async def test_restore_gives_up_where_settings_change_all_the_time() -> None:
     twin = await LoopTwin.start()
     backup = (await twin.ok("/dev_settings.bin")).body
     threads = HeldThreads()
@@ -323,7 +323,7 @@ async def test_fuzzed_backups_are_refused_and_change_nothing() -> None:
     assert twin.controller.engine.settings is before
 
 
-async def test_a_restore_that_cannot_be_stored_is_507_and_changes_nothing() -> None:
+async def test_restore_that_cannot_be_stored_is_507_and_changes_nothing() -> None:
     store = Disk()
     twin = await LoopTwin.start(store=store)
     backup = (await twin.ok("/dev_settings.bin")).body
@@ -335,6 +335,6 @@ async def test_a_restore_that_cannot_be_stored_is_507_and_changes_nothing() -> N
     assert twin.controller.pending is before
 
 
-async def test_a_restore_comes_alone() -> None:
+async def test_restore_comes_alone() -> None:
     twin = await LoopTwin.start()
     await twin.refused(f"{UPLOAD}&settingsupload", 400, "POST")

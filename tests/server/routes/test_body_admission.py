@@ -38,7 +38,7 @@ async def test_sign_in_body_is_admitted_from_all_clients() -> None:
     assert await verdict(twin, "/post.cgi?passwd", authorization=basic(*USER)) == 100
 
 
-async def test_a_body_for_other_paths_needs_what_the_path_needs() -> None:
+async def test_body_for_other_paths_needs_what_the_path_needs() -> None:
     twin = await start_with_accounts()
     for target in ("/api/rules/try", "/", "/nothing", "/post.cgi"):
         anonymous = 100 if target == "/" else 401
@@ -56,13 +56,13 @@ async def test_body_from_a_foreign_page_or_to_a_foreign_name_is_not_read() -> No
     assert await verdict(twin, "/post.cgi?pictureupload", host="evil.example") == 403
 
 
-async def test_a_bootloader_takes_no_body() -> None:
+async def test_bootloader_takes_no_body() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?upgrade=devstart3")
     assert await verdict(twin, "/post.cgi?pictureupload") == 503
 
 
-async def test_a_page_of_an_uploaded_site_sends_no_body() -> None:
+async def test_page_of_an_uploaded_site_sends_no_body() -> None:
     """It would not be read: a command in it would be answered and not carried out."""
     twin = await LoopTwin.start()
     assert await verdict(twin, f"/site-session/{'0' * 64}/outs.cgi") == 403

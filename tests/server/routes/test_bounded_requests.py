@@ -75,7 +75,7 @@ def plants_at(at: Moment) -> Plants:
 
 @given(st.integers(0, 10_000))
 @examples(20)
-def test_a_process_computes_what_this_one_does(seed: int) -> None:
+def test_process_computes_what_this_one_does(seed: int) -> None:
     chance, profile, at = Random(seed), Profile(), Moment(100.0, START)
     engine = Engine(profile, random_settings(profile, chance))
     engine.start(at)
@@ -161,7 +161,7 @@ async def test_more_values_than_are_read_for_a_request_are_refused() -> None:
         await twin.controller.history.ask(lambda one: list(raw_pieces(one, span, 999)))
 
 
-async def test_a_timeline_of_many_values_is_built_in_a_process() -> None:
+async def test_timeline_of_many_values_is_built_in_a_process() -> None:
     twin = await LoopTwin.start()
     count = MAX_SHORT + 1000
     await fill(twin, count)
@@ -175,7 +175,7 @@ async def read_stream(reply: StreamReply) -> bytes:
     return b"".join([chunk async for chunk in reply.chunks])
 
 
-async def test_a_long_answer_comes_in_pieces_and_is_the_same() -> None:
+async def test_long_answer_comes_in_pieces_and_is_the_same() -> None:
     twin = await LoopTwin.start()
     for text in ("20", "22", "none", "21"):
         await twin.ok(f"/sim.cgi?DS1={text}&advance=100")
@@ -185,7 +185,7 @@ async def test_a_long_answer_comes_in_pieces_and_is_the_same() -> None:
     assert await read_stream(long) == short.body
 
 
-async def test_a_long_answer_is_compressed_for_clients_that_accept_it() -> None:
+async def test_long_answer_is_compressed_for_clients_that_accept_it() -> None:
     twin = await LoopTwin.start()
     path = "/api/history?labels=DS1,OUT0&points=100000"
     plain: Any = await twin.ask(path)
@@ -206,7 +206,7 @@ def work_of_one(wait_s: float = PATIENCE_S) -> ControllerWork:
     return ControllerWork(WorkPlaces(), WorkPlaces(1000, wait_s), "it")
 
 
-async def test_a_controller_sends_one_long_answer_at_a_time() -> None:
+async def test_controller_sends_one_long_answer_at_a_time() -> None:
     work = work_of_one(0.01)
     first = await work.hold(pieces(b"", b"a", b"", b"b"))
     with pytest.raises(TooBusy, match="Try again in 10 s"):
@@ -216,7 +216,7 @@ async def test_a_controller_sends_one_long_answer_at_a_time() -> None:
     assert [piece async for piece in await work.hold(pieces(b"c"))] == [b"c"]
 
 
-async def test_a_long_answer_that_is_never_sent_gives_its_place_back() -> None:
+async def test_long_answer_that_is_never_sent_gives_its_place_back() -> None:
     work = work_of_one()
     dropped = await work.hold(pieces(b"a"))
     del dropped
@@ -224,7 +224,7 @@ async def test_a_long_answer_that_is_never_sent_gives_its_place_back() -> None:
     assert [piece async for piece in await work.hold(pieces(b"b"))] == [b"b"]
 
 
-async def test_a_long_answer_that_fails_is_refused_before_its_first_piece_and_cut_after() -> None:
+async def test_long_answer_that_fails_is_refused_before_its_first_piece_and_cut_after() -> None:
     work = work_of_one()
     with pytest.raises(Refusal, match="disk"):
         await work.hold(pieces(b"", fails=True))

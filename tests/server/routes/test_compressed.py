@@ -44,7 +44,7 @@ async def test_cached_file_is_not_sent_again(path: str) -> None:
     assert (await twin.ask(path, if_none_match='"other"')).status == 200
 
 
-async def test_the_first_view_is_small() -> None:
+async def test_first_view_is_small() -> None:
     """Everything that the frame links, and what it asks for first: packed."""
     twin = await LoopTwin.start()
     frame = (await twin.ask("/")).body.decode()
@@ -74,7 +74,7 @@ def test_unrequested_pages_use_no_memory() -> None:
     assert peak < 600_000
 
 
-def test_a_file_that_was_replaced_on_the_disk_is_not_shown(tmp_path: Path) -> None:
+def test_file_that_was_replaced_on_the_disk_is_not_shown(tmp_path: Path) -> None:
     folder = tmp_path / "web"
     shutil.copytree(Path(leverframe.__file__).parent / "web", folder)
     files = PageFiles(folder)

@@ -109,7 +109,7 @@ async def test_refusals_are_problem_documents_also_of_what_is_awaited(
     assert msgspec.json.decode(reply.body)["status"] == status
 
 
-async def test_a_password_is_checked_before_the_answer_and_a_wrong_one_is_asked_for_again() -> None:
+async def test_password_is_checked_before_the_answer_and_a_wrong_one_is_asked_for_again() -> None:
     server = Server()
     assert (await finish(server.handle(request_to("/slow", authorization="ann")))).status == 200
     refused = await finish(server.handle(request_to("/value", authorization="eve")))
@@ -118,14 +118,14 @@ async def test_a_password_is_checked_before_the_answer_and_a_wrong_one_is_asked_
     assert server.recognised == 2
 
 
-async def test_a_requester_that_is_named_is_not_recognised_but_checked() -> None:
+async def test_requester_that_is_named_is_not_recognised_but_checked() -> None:
     server = Server()
     assert (await finish(server.handle(request_to("/value"), requester="ann"))).status == 200
     assert (await finish(server.handle(request_to("/value"), requester="eve"))).status == 403
     assert server.recognised == 0
 
 
-async def test_a_body_is_admitted_by_the_head_alone_without_calling_the_endpoint() -> None:
+async def test_body_is_admitted_by_the_head_alone_without_calling_the_endpoint() -> None:
     assert (await finish(Server().admit_body(request_to("/refusing", "POST")))).status == 100
     checked = Server().admit_body(request_to("/refusing", "POST", authorization="ann"))
     assert (await finish(checked)).status == 100

@@ -29,7 +29,7 @@ async def save(twin: LoopTwin, **fields: str | int) -> None:
     await twin.ok("/post.cgi?oled_save", "POST", body.encode())
 
 
-async def test_a_display_that_is_off_is_black() -> None:
+async def test_display_that_is_off_is_black() -> None:
     assert await picture(await LoopTwin.start()) == DARK
 
 
@@ -70,5 +70,5 @@ async def test_older_software_has_one_screen_and_shorter_codes(profile: Profile)
     assert await picture(twin) == DARK
 
 
-async def test_the_picture_takes_only_get() -> None:
+async def test_picture_takes_only_get() -> None:
     await (await LoopTwin.start()).refused("/api/oled.png", 405, "POST")

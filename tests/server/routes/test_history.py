@@ -54,7 +54,7 @@ async def test_raw_values_hold_until_the_next_and_absence_is_null() -> None:
     assert (found["since"], found["now"], found["to"]) == (START, START + 400, START + 400)
 
 
-async def test_the_value_that_held_before_the_span_comes_first() -> None:
+async def test_value_that_held_before_the_span_comes_first() -> None:
     found = await history(await measure(), f"labels=DS1&from={START + 150}&to={START + 190}")
     assert found["series"]["DS1"] == {"times": [START + 150], "values": [22]}
 
@@ -90,7 +90,7 @@ async def test_states_and_duties_are_recorded() -> None:
         assert series["values"][-1] == state[label]
 
 
-async def test_an_output_that_is_on_for_an_instant_is_recorded() -> None:
+async def test_output_that_is_on_for_an_instant_is_recorded() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?advance=10")
     await twin.ok("/outs.cgi?out0=1&out0=0&out0=1&out0=0")
@@ -106,7 +106,7 @@ async def test_without_labels_all_recorded_labels_are_returned() -> None:
     assert "DS2" not in series
 
 
-async def test_a_label_that_was_never_there_has_no_values() -> None:
+async def test_label_that_was_never_there_has_no_values() -> None:
     twin = await measure()
     assert (await history(twin, "labels=DS7"))["series"]["DS7"] == {"times": [], "values": []}
 
@@ -121,7 +121,7 @@ async def test_history_has_no_future_values() -> None:
     assert later["series"]["DS1"] == {"times": [], "values": []}
 
 
-async def test_a_restart_is_no_change_of_what_is_as_before() -> None:
+async def test_restart_is_no_change_of_what_is_as_before() -> None:
     twin = await measure()
     await twin.ok("/outs.cgi?out0=1")
     await twin.ok("/stm.cgi?devrestart=1")
@@ -253,17 +253,17 @@ async def test_csv_of_few_points_has_three_columns_for_each_label() -> None:
         ("DS1", "name=value"),
     ],
 )
-async def test_a_query_that_makes_no_sense_is_refused(path: str, query: str, says: str) -> None:
+async def test_query_that_makes_no_sense_is_refused(path: str, query: str, says: str) -> None:
     twin = await LoopTwin.start()
     assert says in (await twin.refused(f"{path}?{query}", 400))["detail"]
 
 
-async def test_the_history_is_read_with_get_only() -> None:
+async def test_history_is_read_with_get_only() -> None:
     twin = await LoopTwin.start()
     await twin.refused("/api/history", 405, "POST")
 
 
-async def test_an_idle_controller_hands_nothing_over() -> None:
+async def test_idle_controller_hands_nothing_over() -> None:
     twin = await LoopTwin.start()
     recorder = twin.controller.history
     assert recorder is not None

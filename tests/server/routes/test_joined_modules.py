@@ -64,7 +64,7 @@ def test_later_loaded_module_shares_the_joined_modules() -> None:
     )
 
 
-def test_the_front_page_names_one_script_and_the_others_keep_their_modules() -> None:
+def test_front_page_names_one_script_and_the_others_keep_their_modules() -> None:
     front = _text("/")
     assert front.count("<script") == 1
     assert "modulepreload" not in front

@@ -40,7 +40,7 @@ async def test_journal_has_the_entries_of_the_log_and_the_start() -> None:
 
 
 @for_each("query", ["limit=0", "limit=x", "after=-1", "from=x", "nonsense=1", "limit=1&limit=2"])
-async def test_a_bad_query_is_refused_with_what_is_allowed(query: str) -> None:
+async def test_bad_query_is_refused_with_what_is_allowed(query: str) -> None:
     twin = await LoopTwin.start()
     reply = await twin.ask(f"/api/journal?{query}")
     assert reply.status == 400
@@ -73,7 +73,7 @@ async def test_lost_sensor_and_its_return_are_reported_immediately() -> None:
     assert report == [("finding", 1), ("finding_over", 2)]
 
 
-async def test_a_message_names_the_comparison_and_the_switching_that_led_to_it() -> None:
+async def test_message_names_the_comparison_and_the_switching_that_led_to_it() -> None:
     twin = await LoopTwin.start()
     sends = rule(source="OUT1", reference=1.0, action="HTTP1")
     await twin.ok("/stm.cgi?http1=http://192.0.2.1/hook")
@@ -87,7 +87,7 @@ async def test_a_message_names_the_comparison_and_the_switching_that_led_to_it()
 
 
 @for_each("encoding", ["", "gzip"])
-async def test_a_long_journal_comes_in_pieces_and_is_the_same(encoding: str) -> None:
+async def test_long_journal_comes_in_pieces_and_is_the_same(encoding: str) -> None:
     twin = await LoopTwin.start()
     for number in range(1200):
         await twin.ok(f"/outs.cgi?out0={number % 2}")

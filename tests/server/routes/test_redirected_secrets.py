@@ -58,7 +58,7 @@ def test_every_secret_that_is_sent_has_its_server() -> None:
     }
 
 
-def test_these_settings_and_no_others_say_which_server_it_is() -> None:
+def test_settings_that_name_a_server_are_all_known() -> None:
     settings = defaults(Profile())
     for path in (
         "email.host",
@@ -110,7 +110,7 @@ async def test_another_host_port_or_scheme_forgets_the_secret(query: str, path: 
     assert {"path": path, "old": "***", "new": None} in last["changes"]
 
 
-async def test_the_log_says_what_was_forgotten_with_its_server() -> None:
+async def test_log_says_what_was_forgotten_with_its_server() -> None:
     twin = await set_up()
     await twin.ok("/stm.cgi?em1=evil.example")
     assert (await twin.json("/api/log"))[-1]["text"].endswith(
@@ -130,7 +130,7 @@ async def test_the_log_says_what_was_forgotten_with_its_server() -> None:
         "snmptrap=1*other.example*162*new",
     ],
 )
-async def test_a_secret_that_is_given_again_in_the_same_request_stays(query: str) -> None:
+async def test_secret_that_is_given_again_in_the_same_request_stays(query: str) -> None:
     twin = await set_up()
     await twin.ok(f"/stm.cgi?{query}")
     assert all(secrets(twin).values())
@@ -149,13 +149,13 @@ async def test_a_secret_that_is_given_again_in_the_same_request_stays(query: str
         "oname=0Pump",
     ],
 )
-async def test_the_same_server_keeps_it(query: str) -> None:
+async def test_same_server_keeps_it(query: str) -> None:
     twin = await set_up()
     await twin.ok(f"/stm.cgi?{query}")
     assert secrets(twin) == dict.fromkeys(PATHS, "secret")
 
 
-async def test_a_secret_that_was_given_before_its_server_stays() -> None:
+async def test_secret_that_was_given_before_its_server_stays() -> None:
     twin = await LoopTwin.start()
     for query in ("em4=secret", "em1=mail.example", "httpauth1=me*secret", "http1=hook.example/a"):
         await twin.ok(f"/stm.cgi?{query}")
@@ -163,7 +163,7 @@ async def test_a_secret_that_was_given_before_its_server_stays() -> None:
     assert (settings.email.password, settings.http[0].password) == ("secret", "secret")
 
 
-async def test_the_way_over_no_server_does_not_lead_to_another_one() -> None:
+async def test_way_over_no_server_does_not_lead_to_another_one() -> None:
     twin = await set_up()
     await twin.ok("/stm.cgi?em1=&http2=")
     await twin.ok("/stm.cgi?em1=evil.example&http2=https://evil.example/a")
@@ -187,7 +187,7 @@ def foreign(**changes: object) -> bytes:
     return encode_backup(Profile(), settings)
 
 
-async def test_a_foreign_backup_gets_no_secret_delivered_to_its_servers() -> None:
+async def test_foreign_backup_gets_no_secret_delivered_to_its_servers() -> None:
     twin = await set_up()
     await twin.ok(
         UPLOAD,
@@ -207,7 +207,7 @@ async def test_a_foreign_backup_gets_no_secret_delivered_to_its_servers() -> Non
     assert forgotten == {*PATHS} - {"http.1.password"}
 
 
-async def test_a_foreign_backup_with_an_address_gets_neither_login_nor_body() -> None:
+async def test_foreign_backup_with_an_address_gets_neither_login_nor_body() -> None:
     twin = await set_up()
     settings = {"http.1.url": "https://evil.example/", "http.1.post": True}
     await twin.ok(UPLOAD, "POST", pack(BackupFile("3.9", "1.75", settings)))
@@ -215,14 +215,14 @@ async def test_a_foreign_backup_with_an_address_gets_neither_login_nor_body() ->
     assert (found.url, found.password, found.body) == ("https://evil.example/", "", "")
 
 
-async def test_a_secret_without_a_server_does_not_go_to_that_of_a_backup() -> None:
+async def test_secret_without_a_server_does_not_go_to_that_of_a_backup() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?em4=secret")
     await twin.ok(UPLOAD, "POST", foreign(email__host="evil.example"))
     assert twin.controller.engine.settings.email.password == ""
 
 
-async def test_a_backup_of_the_controller_itself_keeps_its_secrets() -> None:
+async def test_backup_of_the_controller_itself_keeps_its_secrets() -> None:
     twin = await set_up()
     backup = (await twin.ok("/dev_settings.bin")).body
     await twin.ok("/stm.cgi?oname=0Pump")

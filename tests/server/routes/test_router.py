@@ -21,7 +21,7 @@ async def twin() -> LoopTwin:
     return await LoopTwin.start()
 
 
-async def test_a_command_answers_xml_with_the_states_after_it(twin: LoopTwin) -> None:
+async def test_command_answers_xml_with_the_states_after_it(twin: LoopTwin) -> None:
     reply = await twin.ok("/outs.cgi?out2=1&pwm1=1&vout3=1")
     assert reply.content_type == "text/xml"
     assert reply.body == (b"<response>\n<out>001000</out>\n<pwm>2</pwm>\n<ev>8</ev>\n</response>\n")
@@ -30,9 +30,7 @@ async def test_a_command_answers_xml_with_the_states_after_it(twin: LoopTwin) ->
 @pytest.mark.parametrize(
     "path", ["/outs.cgi", "/stm.cgi", "/inpa.cgi", "/eeprom.cgi", "/outs.cgi?"]
 )
-async def test_an_endpoint_without_a_query_answers_the_status_reply(
-    twin: LoopTwin, path: str
-) -> None:
+async def test_endpoint_without_a_query_answers_the_status_reply(twin: LoopTwin, path: str) -> None:
     assert (await twin.ok(path)).body.startswith(b"<response>\n<out>000000</out>\n")
 
 
@@ -41,7 +39,7 @@ async def test_joined_commands_run_in_order(twin: LoopTwin) -> None:
     assert await twin.outputs() == "001000"
 
 
-async def test_a_later_command_sees_what_an_earlier_one_set(twin: LoopTwin) -> None:
+async def test_later_command_sees_what_an_earlier_one_set(twin: LoopTwin) -> None:
     await twin.refused("/inpa.cgi?igain=03", 409)
     await twin.ok("/inpa.cgi?sensor=01&igain=03")
     assert (await twin.settings())["analog_inputs"][0]["gain"] == 50
@@ -58,7 +56,7 @@ async def test_one_bad_command_voids_the_whole_request(twin: LoopTwin) -> None:
     assert await twin.settings() == before
 
 
-async def test_a_lenient_controller_skips_bad_commands() -> None:
+async def test_lenient_controller_skips_bad_commands() -> None:
     twin = await LoopTwin.start(lenient=True)
     await twin.ok("/stm.cgi?oname=0Lamp&oname=9Pump&zzz=1&oname=1Pump")
     await twin.ok("/inpa.cgi?igain=03&sensor=01")
@@ -67,7 +65,7 @@ async def test_a_lenient_controller_skips_bad_commands() -> None:
     assert settings["analog_inputs"][0] == settings["analog_inputs"][1] | {"sensor": "vin=3.3V/5V"}
 
 
-async def test_a_lenient_controller_skips_a_bad_body() -> None:
+async def test_lenient_controller_skips_a_bad_body() -> None:
     twin = await LoopTwin.start(lenient=True)
     before = await twin.settings()
     await twin.ok("/post.cgi?mod_custom_save", "POST", b"no list")
@@ -77,7 +75,7 @@ async def test_a_lenient_controller_skips_a_bad_body() -> None:
 @for_each("upload", ["settingsupload", "pictureupload", "wwwfileupload"])
 @for_each("body", [b"", b"no such file"])
 @for_each("lenient", [False, True])
-async def test_a_bad_upload_is_refused_also_by_a_lenient_controller(
+async def test_bad_upload_is_refused_also_by_a_lenient_controller(
     upload: str, body: bytes, lenient: bool
 ) -> None:
     twin = await LoopTwin.start(lenient=lenient)
@@ -93,13 +91,13 @@ async def test_lenient_controller_logs_each_skipped_command() -> None:
     assert texts.count(report) == 2
 
 
-async def test_a_body_that_no_command_takes_is_refused(twin: LoopTwin) -> None:
+async def test_body_that_no_command_takes_is_refused(twin: LoopTwin) -> None:
     reply = await twin.ask("/outs.cgi?out0=1", "POST", b"out0=1")
     assert reply.status == 400
     assert await twin.outputs() == "000000"
 
 
-async def test_a_locked_output_refuses_the_whole_request_from_outside(twin: LoopTwin) -> None:
+async def test_locked_output_refuses_the_whole_request_from_outside(twin: LoopTwin) -> None:
     await twin.refused("/stm.cgi?outblock=1&pwm0=1", 423)
     await twin.ok("/stm.cgi?outblock=1")
     for command in ("out0=1", "out=out0", "out=01", "pwm0=1", "pwm=pwm0", "out0=0"):
@@ -142,7 +140,7 @@ async def test_commands_may_be_sent_as_a_form_in_the_body(twin: LoopTwin, body: 
         ("/outs.cgi", b"out0=1&nothing=1", 404),
     ],
 )
-async def test_a_body_that_is_no_form_of_commands_is_refused(
+async def test_body_that_is_no_form_of_commands_is_refused(
     twin: LoopTwin, path: str, body: bytes, status: int
 ) -> None:
     reply = await twin.ask(path, "POST", body)
@@ -174,7 +172,7 @@ async def test_sources_in_the_codes_of_hw_30_are_taken_by_a_lenient_controller_o
 
 
 @pytest.mark.parametrize("code", [69, 72, 77])
-async def test_a_source_that_no_hardware_has_is_skipped_by_a_lenient_controller(code: int) -> None:
+async def test_source_that_no_hardware_has_is_skipped_by_a_lenient_controller(code: int) -> None:
     lenient = await LoopTwin.start(lenient=True)
     await lenient.ok(f"/inpa.cgi?event=0*{code}*0*1*0*0*0*0*0*0*0*0")
     assert (await lenient.settings())["rules"] == []
@@ -196,12 +194,12 @@ async def test_commands_may_be_sent_with_post(twin: LoopTwin) -> None:
     assert await twin.outputs() == "100000"
 
 
-async def test_a_head_request_switches_nothing(twin: LoopTwin) -> None:
+async def test_head_request_switches_nothing(twin: LoopTwin) -> None:
     assert (await twin.ask("/outs.cgi?out0=1", "HEAD")).status == 405
     assert await twin.outputs() == "000000"
 
 
-async def test_a_command_with_a_body_takes_only_post(twin: LoopTwin) -> None:
+async def test_command_with_a_body_takes_only_post(twin: LoopTwin) -> None:
     problem = await twin.refused("/post.cgi?oled_save", 405)
     assert problem["allowed"] == "POST"
 
@@ -213,11 +211,11 @@ async def test_missing_resource_is_404(twin: LoopTwin, target: str) -> None:
     await twin.refused(target, 404)
 
 
-async def test_an_unknown_command_says_where_it_exists(twin: LoopTwin) -> None:
+async def test_unknown_command_says_where_it_exists(twin: LoopTwin) -> None:
     assert "/stm.cgi" in (await twin.refused("/outs.cgi?oname=0x", 404))["detail"]
 
 
-async def test_a_command_of_another_version_names_the_version() -> None:
+async def test_command_of_another_version_names_the_version() -> None:
     old = await LoopTwin.start(Profile("3.5", "1.29"))
     assert "1.30" in (await old.refused("/stm.cgi?pwmt=01", 404))["detail"]
     new = await LoopTwin.start()
@@ -233,7 +231,7 @@ async def test_files_take_only_get(twin: LoopTwin) -> None:
     await twin.refused("/json/status.json", 405, "POST")
 
 
-async def test_a_file_is_built_again_only_when_something_changed(twin: LoopTwin) -> None:
+async def test_file_is_built_again_only_when_something_changed(twin: LoopTwin) -> None:
     first = await twin.ok("/json/status.json")
     assert await twin.ok("/json/status.json") is first
     await twin.ok("/outs.cgi?out0=1")
@@ -268,7 +266,7 @@ async def test_restart_keeps_settings_and_clears_the_flag(twin: LoopTwin) -> Non
         ("restart_power_on=1&devrestart=1&pwm0=1&devrestart=1", "0", 0),
     ],
 )
-async def test_a_restart_comes_in_its_turn(twin: LoopTwin, query: str, flag: str, pwm: int) -> None:
+async def test_restart_comes_in_its_turn(twin: LoopTwin, query: str, flag: str, pwm: int) -> None:
     await twin.ok(f"/stm.cgi?{query}")
     assert (await twin.json("/json/status.json"))["restart"] == flag
     assert (await twin.state())["PWM0"] == pwm
@@ -285,7 +283,7 @@ async def test_remembered_state_is_on_disk_before_and_after_a_restart_in_a_reque
 
 
 @pytest.mark.parametrize("fields", [14, 15])
-async def test_an_event_entry_with_fields_that_no_version_printed_is_refused(fields: int) -> None:
+async def test_event_entry_with_fields_that_no_version_printed_is_refused(fields: int) -> None:
     command = "/inpa.cgi?event=" + "*".join(["0"] * fields)
     problem = await (await LoopTwin.start()).refused(command, 400)
     assert "11, 12, 13 or 16 fields" in problem["detail"]
@@ -295,9 +293,7 @@ async def test_an_event_entry_with_fields_that_no_version_printed_is_refused(fie
 
 
 @pytest.mark.parametrize("star", ["%2A", "%2a"])
-async def test_an_encoded_asterisk_separates_what_are_only_numbers(
-    twin: LoopTwin, star: str
-) -> None:
+async def test_encoded_asterisk_separates_what_are_only_numbers(twin: LoopTwin, star: str) -> None:
     await twin.ok("/inpa.cgi?event=0*10*0*2150*50*0*2*0*0*0*0*0*1*0*0*0".replace("*", star))
     await twin.ok(f"/stm.cgi?pidvalue=1*10{star}215*500*10*0*0".replace("*", star))
     await twin.ok(f"/stm.cgi?postop=0*{'*'.join(['7'] * 79)}".replace("*", star))
@@ -318,7 +314,7 @@ async def test_minus_zero_is_never_shown(twin: LoopTwin, value: str) -> None:
         assert b"-0.0" not in (await twin.ok(path)).body.replace(b"-0.05", b""), path
 
 
-async def test_a_factory_reset_leaves_the_defaults() -> None:
+async def test_factory_reset_leaves_the_defaults() -> None:
     store = MemoryStore()
     twin = await LoopTwin.start(store=store)
     before = await twin.settings()
@@ -340,7 +336,7 @@ async def test_settings_survive_in_the_store() -> None:
     assert await (await LoopTwin.start(store=store)).settings() == settings
 
 
-async def test_the_bootloader_answers_503_for_a_minute_with_all_outputs_off(twin: LoopTwin) -> None:
+async def test_bootloader_answers_503_for_a_minute_with_all_outputs_off(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out0=1&pwm0=1")
     await twin.ok("/stm.cgi?upgrade=devstart3")
     reply = await twin.ask("/json/status.json")
@@ -389,7 +385,7 @@ async def test_nothing_drives_a_pin_while_the_bootloader_waits(twin: LoopTwin) -
         pytest.param("/inpa.cgi?igain=12", 409, "igain=12", id="gain without its sensor"),
     ],
 )
-async def test_a_refusal_by_the_state_names_the_command(
+async def test_refusal_by_the_state_names_the_command(
     twin: LoopTwin, target: str, status: int, command: str
 ) -> None:
     await twin.ok("/stm.cgi?outblock=1")
@@ -409,7 +405,7 @@ async def test_one_wire_ids_are_read_one_after_another(twin: LoopTwin) -> None:
     assert (await twin.state())["DS3"] == 20.0
 
 
-async def test_the_i2c_sensor_is_detected(twin: LoopTwin) -> None:
+async def test_i2c_sensor_is_detected(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?i2c=HTS221")
     await twin.ok("/stm.cgi?bme280detect=1")
     assert (await twin.settings())["i2c"]["primary"] == "HTS221"
@@ -418,7 +414,7 @@ async def test_the_i2c_sensor_is_detected(twin: LoopTwin) -> None:
     assert (await twin.settings())["i2c"]["primary"] == "NONE"
 
 
-async def test_the_clock_can_be_set(twin: LoopTwin) -> None:
+async def test_clock_can_be_set(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?t_man=1893456000")
     assert (await twin.state())["time"] == 1893456000
     assert b"<time>1893456000</time>" in (await twin.ok("/xml/co.xml")).body
@@ -436,7 +432,7 @@ async def test_every_value_has_its_name_and_unit(twin: LoopTwin) -> None:
     assert set(labels) <= set(await twin.state())
 
 
-async def test_the_readings_of_a_module_are_listed_in_the_order_of_the_mapping(
+async def test_readings_of_a_module_are_listed_in_the_order_of_the_mapping(
     twin: LoopTwin,
 ) -> None:
     modules = await twin.json("/api/modules")
@@ -452,7 +448,7 @@ async def test_health_and_front_page_answer(twin: LoopTwin) -> None:
     assert (await twin.ok("/")).content_type == "text/html"
 
 
-async def test_the_backup_holds_the_settings(twin: LoopTwin) -> None:
+async def test_backup_holds_the_settings(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?oname=0Lamp")
     for path in ("/dev_settings.bin", "/lk3_settings.bin"):
         reply = await twin.ok(path)
@@ -469,13 +465,13 @@ async def test_connecting_the_lighting_module_chooses_it(twin: LoopTwin) -> None
     assert (await twin.settings())["serial"]["lighting"] is False
 
 
-async def test_the_older_number_form_sets_all_four_recipients(twin: LoopTwin) -> None:
+async def test_older_number_form_sets_all_four_recipients(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?gsmnumber=+48123456789")
     slots = (await twin.settings())["gsm"]["sms"]
     assert [slot["numbers"] for slot in slots] == [["+48123456789"]] * 4
 
 
-async def test_a_contact_closed_at_power_on_is_no_press(twin: LoopTwin) -> None:
+async def test_contact_closed_at_power_on_is_no_press(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?inpdb=1")
     await twin.ok("/sim.cgi?INPD1=0")
     assert (await twin.state())["INPD1"] == 1
@@ -488,7 +484,7 @@ async def test_a_contact_closed_at_power_on_is_no_press(twin: LoopTwin) -> None:
 @pytest.mark.parametrize(
     ("spoken", "title"), [("fr, en", "Il n’y a rien ici"), ("", "There is nothing here")]
 )
-async def test_a_browser_is_shown_a_page_where_there_is_nothing(spoken: str, title: str) -> None:
+async def test_browser_is_shown_a_page_where_there_is_nothing(spoken: str, title: str) -> None:
     twin = await LoopTwin.start()
     asked = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8", "accept_language": spoken}
     reply = await twin.ask("/nonsense<b>", **asked)

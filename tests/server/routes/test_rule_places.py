@@ -127,14 +127,14 @@ async def test_another_version_keeps_the_places() -> None:
     assert [rule is None for rule in newer.controller.engine.settings.rules] == [True] * 4 + [False]
 
 
-async def test_a_rule_that_is_held_or_waits_is_found_by_its_number(twin: LoopTwin) -> None:
+async def test_rule_that_is_held_or_waits_is_found_by_its_number(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?INPD1=0&DS1=none")
     await twin.ok("/outs.cgi?out2=0")
     pages = {(one["kind"], one["page"]) for one in (await twin.state())["findings"]}
     assert ("rule_held", "rules?edit=4") in pages
 
 
-def test_a_rule_in_words_takes_the_first_free_place() -> None:
+def test_rule_in_words_takes_the_first_free_place() -> None:
     with Twin() as twin:
         twin.command("inpa.cgi?event=1*10*0*2000*0*0*3*0*0*0*0")
         assert twin.rule(when="INPD1 = 0", then="OUT0") == 1

@@ -45,7 +45,7 @@ async def test_rule_is_shown_with_value_units_and_action() -> None:
     }
 
 
-async def test_a_delay_counts_down_and_the_firings_follow() -> None:
+async def test_delay_counts_down_and_the_firings_follow() -> None:
     twin = await twin_with(HEATING, "eventon=0*1")
     start = (await twin.state())["time"]
     await twin.ok("/sim.cgi?DS1=22&advance=1")
@@ -79,7 +79,7 @@ async def test_a_delay_counts_down_and_the_firings_follow() -> None:
     ]
 
 
-async def test_the_state_counts_a_delay_from_now() -> None:
+async def test_state_counts_a_delay_from_now() -> None:
     twin = await twin_with(HEATING, "eventon=0*1")
     await twin.ok("/sim.cgi?DS1=22")
     await twin.ok("/sim.cgi?advance=1")
@@ -146,7 +146,7 @@ async def test_every_dialect_gives_the_command_that_made_the_rule(
     assert (report["when_met"] and report["when_met"]["text"]) == action
 
 
-async def test_a_rule_that_only_acts_when_it_stops_says_so_while_it_is_met() -> None:
+async def test_rule_that_only_acts_when_it_stops_says_so_while_it_is_met() -> None:
     twin = await twin_with("event=0*100*0*1*0*0*2*0*0*0*0*0*1*0*0*2", "eventon=0*1")
     (report,) = await rules(twin)
     assert report["why"]["kind"] == "only_when_it_stops"
@@ -199,7 +199,7 @@ async def test_trial_shows_the_past_effect_and_changes_nothing() -> None:
     assert (await twin.settings())["rules"] == []
 
 
-async def test_a_trial_takes_a_time_window_as_it_would_be() -> None:
+async def test_trial_takes_a_time_window_as_it_would_be() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?DS1=30")
     await twin.ok("/sim.cgi?advance=172800")
@@ -223,7 +223,7 @@ async def test_a_trial_takes_a_time_window_as_it_would_be() -> None:
     assert refused.status == 400
 
 
-async def test_a_trial_of_a_stored_rule_is_about_what_it_would_become() -> None:
+async def test_trial_of_a_stored_rule_is_about_what_it_would_become() -> None:
     twin = await twin_with(HEATING)
     await twin.ok("/sim.cgi?DS1=30")
     assert len((await try_rule(twin, HEATING.replace("*3*0*0", "*0*0*0")))["firings"]) == 1
@@ -231,7 +231,7 @@ async def test_a_trial_of_a_stored_rule_is_about_what_it_would_become() -> None:
     assert (await rules(twin))[0]["command"] == HEATING
 
 
-async def test_a_trial_without_a_past_says_so() -> None:
+async def test_trial_without_a_past_says_so() -> None:
     trial = await try_rule(await LoopTwin.start(), HEATING)
     assert (trial["since"], trial["firings"]) == (None, [])
 
@@ -253,7 +253,7 @@ async def test_invalid_rule_is_refused(command: str, field: str | None) -> None:
     assert len(await rules(twin)) == 1
 
 
-async def test_a_trial_is_asked_for_with_post() -> None:
+async def test_trial_is_asked_for_with_post() -> None:
     twin = await LoopTwin.start()
     problem = await twin.refused("/api/rules/try", 405)
     assert problem["allowed"] == "POST"

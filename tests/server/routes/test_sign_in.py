@@ -26,7 +26,7 @@ from tests.server.signing_up import (
 JAVA = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"
 
 
-async def test_the_cookie_of_a_sign_in_opens_what_the_account_may() -> None:
+async def test_cookie_of_a_sign_in_opens_what_the_account_may() -> None:
     twin = await start_with_accounts()
     admin, user = [cookie_of(await sign_in(twin, who)) for who in (ADMINISTRATOR, USER)]
     assert (await twin.ask("/api/settings", cookie=f"other=1; {admin}")).status == 200
@@ -35,7 +35,7 @@ async def test_the_cookie_of_a_sign_in_opens_what_the_account_may() -> None:
     assert (await twin.ask("/outs.cgi", cookie=admin + "x")).status == 401
 
 
-async def test_the_cookie_is_random_and_kept_from_scripts_and_other_sites() -> None:
+async def test_cookie_is_random_and_kept_from_scripts_and_other_sites() -> None:
     twin = await start_with_accounts()
     replies = [await sign_in(twin, ADMINISTRATOR) for _ in range(3)]
     cookies = [dict(reply.headers)["Set-Cookie"] for reply in replies]
@@ -47,7 +47,7 @@ async def test_the_cookie_is_random_and_kept_from_scripts_and_other_sites() -> N
         )
 
 
-async def test_the_cookie_goes_only_over_tls_where_there_is_tls() -> None:
+async def test_cookie_goes_only_over_tls_where_there_is_tls() -> None:
     twin = await start_with_accounts(secure=True)
     cookie = dict((await sign_in(twin, ADMINISTRATOR)).headers)["Set-Cookie"]
     assert cookie.endswith("; Secure")
@@ -102,7 +102,7 @@ async def test_browser_is_redirected_and_never_challenged_for_basic(target: str)
 
 
 @pytest.mark.parametrize("accept", ["*/*", JAVA])
-async def test_a_program_is_asked_for_basic(accept: str) -> None:
+async def test_program_is_asked_for_basic(accept: str) -> None:
     twin = await start_with_accounts()
     reply = await twin.ask("/json/status.json", accept=accept)
     assert reply.status == 401
@@ -117,14 +117,14 @@ async def test_a_program_is_asked_for_basic(accept: str) -> None:
         {"sec_fetch_mode": "cors", "accept_language": "*", "user_agent": "node"},
     ],
 )
-async def test_a_program_is_asked_for_basic_also_with_a_referer(headers: dict[str, str]) -> None:
+async def test_program_is_asked_for_basic_also_with_a_referer(headers: dict[str, str]) -> None:
     twin = await start_with_accounts()
     reply = await twin.ask("/json/status.json", accept="*/*", **headers)
     assert reply.status == 401
     assert dict(reply.headers)["WWW-Authenticate"].startswith("Basic ")
 
 
-async def test_a_scripts_request_makes_the_browser_ask_for_no_password() -> None:
+async def test_scripts_request_makes_the_browser_ask_for_no_password() -> None:
     twin = await start_with_accounts()
     browser = {
         "user_agent": "Mozilla/5.0 (X11) Chrome/140",
@@ -145,7 +145,7 @@ async def test_no_way_of_writing_sign_in_goes_without_a_password(query: str) -> 
     assert reply.status in (400, 401, 403)
 
 
-async def test_a_changed_password_ends_the_sessions_of_its_account_only() -> None:
+async def test_changed_password_ends_the_sessions_of_its_account_only() -> None:
     twin = await start_with_accounts()
     first, second, user = [
         cookie_of(await sign_in(twin, who)) for who in (ADMINISTRATOR, ADMINISTRATOR, USER)
@@ -173,7 +173,7 @@ async def test_each_account_changes_only_its_own_password() -> None:
     assert (await twin.ask("/post.cgi?passwd", "POST", others)).status == 401
 
 
-async def test_the_new_password_has_at_least_twelve_letters() -> None:
+async def test_new_password_has_at_least_twelve_letters() -> None:
     twin = await start_with_accounts()
     body = b"username=chief&password=long+admin+secret&new=eleven+lett"
     reply = await twin.ask("/post.cgi?passwd", "POST", body, authorization=basic(*ADMINISTRATOR))

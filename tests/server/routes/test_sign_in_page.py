@@ -23,7 +23,7 @@ from tests.server.signing_up import (
         ("", "The user name or password is wrong."),
     ],
 )
-async def test_a_person_reads_on_the_page_in_their_language_why_signing_in_failed(
+async def test_person_reads_on_the_page_in_their_language_why_signing_in_failed(
     spoken: str, sentence: str
 ) -> None:
     twin = await start_with_accounts()
@@ -34,7 +34,7 @@ async def test_a_person_reads_on_the_page_in_their_language_why_signing_in_faile
     assert "Set-Cookie" not in dict(reply.headers)
 
 
-async def test_a_program_gets_the_refusal_as_a_problem() -> None:
+async def test_program_gets_the_refusal_as_a_problem() -> None:
     twin = await start_with_accounts()
     reply = await sign_in(twin, ("chief", "wrong"), accept="*/*", accept_language="pl")
     assert (reply.status, reply.content_type) == (401, "application/problem+json")
@@ -48,7 +48,7 @@ async def test_typed_text_is_no_markup_on_the_page() -> None:
     assert b'value="&quot;&gt;&lt;b&gt;x"' in reply.body
 
 
-async def test_the_page_says_how_long_to_wait_after_too_many_tries() -> None:
+async def test_page_says_how_long_to_wait_after_too_many_tries() -> None:
     twin = await start_with_accounts()
     for _ in range(20):
         reply = await sign_in(twin, ("chief", "wrong"), accept_language="hu", accept=BROWSER)

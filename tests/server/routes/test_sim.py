@@ -87,7 +87,7 @@ async def test_items_are_carried_out_in_order(twin: LoopTwin) -> None:
         ("d9=1", 404),
     ],
 )
-async def test_a_bad_item_voids_the_whole_request(twin: LoopTwin, query: str, status: int) -> None:
+async def test_bad_item_voids_the_whole_request(twin: LoopTwin, query: str, status: int) -> None:
     await twin.refused(f"/sim.cgi?DS2=5&{query}", status)
     assert (await twin.state())["DS2"] is None
 
@@ -158,7 +158,7 @@ async def test_none_unplugs_the_sensor_that_is_bound_to_the_place(twin: LoopTwin
     assert (await twin.state())["DS1"] == 23.0
 
 
-async def test_a_sensor_that_was_unplugged_measures_when_it_is_attached_again(
+async def test_sensor_that_was_unplugged_measures_when_it_is_attached_again(
     twin: LoopTwin,
 ) -> None:
     await twin.ok(f"/stm.cgi?dswrite=1:{FIRST}")
@@ -173,7 +173,7 @@ async def test_a_sensor_that_was_unplugged_measures_when_it_is_attached_again(
         *(("d6", -2.0, "-2"), ("d7", 3.3, "33"), ("d8", 9.0, "9")),
     ],
 )
-async def test_a_reading_of_the_lighting_module_has_its_scale(
+async def test_reading_of_the_lighting_module_has_its_scale(
     twin: LoopTwin, label: str, value: float, shown: str
 ) -> None:
     assert (await twin.json("/json/all.json"))[label] == "0"
@@ -184,7 +184,7 @@ async def test_a_reading_of_the_lighting_module_has_its_scale(
     assert (await twin.json("/json/all.json"))[label] == "0"
 
 
-async def test_an_sms_with_the_code_is_obeyed_and_answered(twin: LoopTwin) -> None:
+async def test_sms_with_the_code_is_obeyed_and_answered(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?gsmcode=1234")
     await twin.ok("/sim.cgi?sms=%2B48601:1234:out0%3D1")
     assert (await twin.state())["OUT0"] == 1
@@ -276,7 +276,7 @@ async def test_faults_are_set_and_ended_by_number(twin: LoopTwin) -> None:
         ("reboot*takes:2h", 409, "takes:TIME"),
     ],
 )
-async def test_a_fault_that_cannot_be_is_refused(
+async def test_fault_that_cannot_be_is_refused(
     twin: LoopTwin, item: str, status: int, sentence: str
 ) -> None:
     problem = await twin.refused(f"/sim.cgi?DS1=20&fault={item}", status)
@@ -284,7 +284,7 @@ async def test_a_fault_that_cannot_be_is_refused(
     assert (await twin.json("/api/sim"))["faults"]["set"] == []
 
 
-async def test_a_reboot_over_http_is_over_in_real_time(twin: LoopTwin) -> None:
+async def test_reboot_over_http_is_over_in_real_time(twin: LoopTwin) -> None:
     before = (await twin.state())["time"]
     await twin.ok("/outs.cgi?out0=1")
     await twin.ok("/sim.cgi?fault=reboot*takes:0.05s")
@@ -293,7 +293,7 @@ async def test_a_reboot_over_http_is_over_in_real_time(twin: LoopTwin) -> None:
     assert (state["OUT0"], state["time"]) == (0, before + 0.05)
 
 
-async def test_there_are_only_so_many_faults(twin: LoopTwin) -> None:
+async def test_faults_are_limited_in_number(twin: LoopTwin) -> None:
     for _ in range(MAX_FAULTS):
         await twin.ok("/sim.cgi?fault=frozen")
     problem = await twin.refused("/sim.cgi?fault=frozen", 409)
@@ -325,7 +325,7 @@ async def test_time_moves_until_a_condition_holds(twin: LoopTwin) -> None:
     assert (state["time"], state["DS1"]) == (before + 600, 30)
 
 
-async def test_a_condition_that_does_not_hold_in_time_is_a_conflict(twin: LoopTwin) -> None:
+async def test_condition_that_does_not_hold_in_time_is_a_conflict(twin: LoopTwin) -> None:
     before = (await twin.state())["time"]
     problem = await twin.refused(until_query("OUT0 = 1*within:1h30m"), 409)
     assert problem["title"] == "The condition was not met"
@@ -345,7 +345,7 @@ async def test_a_condition_that_does_not_hold_in_time_is_a_conflict(twin: LoopTw
         ("OUT0 = 1*within:200d&advance=20000000", "0 to 31622400 in one request"),
     ],
 )
-async def test_a_wait_that_cannot_be_is_refused_before_time_moves(
+async def test_wait_that_cannot_be_is_refused_before_time_moves(
     twin: LoopTwin, condition: str, sentence: str
 ) -> None:
     before = (await twin.state())["time"]

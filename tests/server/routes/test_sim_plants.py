@@ -29,7 +29,7 @@ async def watch_router(twin: LoopTwin) -> None:
     await twin.ok(f"/stm.cgi?{entries}")
 
 
-async def test_the_regulator_brings_a_room_to_its_target(twin: LoopTwin) -> None:
+async def test_regulator_brings_a_room_to_its_target(twin: LoopTwin) -> None:
     await twin.ok(f"/sim.cgi?{ROOM}")
     await twin.ok("/stm.cgi?pidvalue=1*10*215*2000*5*0*0")
     await twin.ok("/outs.cgi?pwm0=1")
@@ -39,7 +39,7 @@ async def test_the_regulator_brings_a_room_to_its_target(twin: LoopTwin) -> None
     assert state["PWM0.duty"] == pytest.approx(55, abs=0.5)
 
 
-async def test_a_rule_with_hysteresis_keeps_a_room_within_its_band(twin: LoopTwin) -> None:
+async def test_rule_with_hysteresis_keeps_a_room_within_its_band(twin: LoopTwin) -> None:
     await twin.ok(f"/sim.cgi?{ROOM.replace('PWM0', 'OUT1')}")
     # DS1 below 20.0 switches OUT1 on, 20.5 off again.
     await twin.ok("/inpa.cgi?event=0*10*1*2000*50*0*1*0*0*0*0*0&eventon=0*1")
@@ -52,7 +52,7 @@ async def test_a_rule_with_hysteresis_keeps_a_room_within_its_band(twin: LoopTwi
     assert 20.4 < max(readings) <= 20.6
 
 
-async def test_a_load_shows_on_its_module_reading(twin: LoopTwin) -> None:
+async def test_load_shows_on_its_module_reading(twin: LoopTwin) -> None:
     await twin.ok(f"/sim.cgi?{LOAD}")
     await twin.ok("/outs.cgi?out0=1")
     assert (await twin.state())["m1"] == 0
@@ -60,7 +60,7 @@ async def test_a_load_shows_on_its_module_reading(twin: LoopTwin) -> None:
     assert (await twin.state())["m1"] == 2
 
 
-async def test_the_next_deadline_may_be_that_of_a_plant(twin: LoopTwin) -> None:
+async def test_next_deadline_may_be_that_of_a_plant(twin: LoopTwin) -> None:
     await twin.ok(f"/sim.cgi?{LOAD}")
     await twin.ok("/outs.cgi?ortime=05&out0=1")
     await twin.ok("/sim.cgi?advance=next")
@@ -75,7 +75,7 @@ async def test_removing_all_plants_ends_their_deadlines(twin: LoopTwin) -> None:
     assert twin.controller.next_deadline() is None
 
 
-async def test_a_plant_outlives_a_restart_of_the_controller(twin: LoopTwin) -> None:
+async def test_plant_outlives_a_restart_of_the_controller(twin: LoopTwin) -> None:
     await twin.ok(f"/sim.cgi?{LOAD}")
     await twin.ok("/outs.cgi?out0=1")
     await twin.ok("/stm.cgi?devrestart=1")
@@ -86,7 +86,7 @@ async def test_a_plant_outlives_a_restart_of_the_controller(twin: LoopTwin) -> N
     assert (await twin.state())["m1"] == 2
 
 
-async def test_a_tank_drains_while_the_bootloader_waits(twin: LoopTwin) -> None:
+async def test_tank_drains_while_the_bootloader_waits(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?plant=tank*pump:OUT0*reading:DISTANCE*height:1000*fill:1*start:1000")
     await twin.ok("/sim.cgi?plant=tank*pump:OUT1*reading:INPA1*height:10*fill:0*drain:0.1*start:10")
     await twin.ok("/stm.cgi?upgrade=devstart3")
@@ -110,7 +110,7 @@ async def test_a_tank_drains_while_the_bootloader_waits(twin: LoopTwin) -> None:
         ("barcode=plant%00", "barcode"),
     ],
 )
-async def test_a_bad_item_is_refused_and_nothing_is_done(
+async def test_bad_item_is_refused_and_nothing_is_done(
     twin: LoopTwin, item: str, field: str
 ) -> None:
     problem = await twin.refused(f"/sim.cgi?DS2=5&{item}", 400)
@@ -123,12 +123,12 @@ async def test_readings_that_do_not_exist_cannot_be_plugged_in(twin: LoopTwin) -
     await twin.refused("/sim.cgi?OUT0=plant", 404)
 
 
-async def test_an_encoded_plant_is_the_same_plant(twin: LoopTwin) -> None:
+async def test_encoded_plant_is_the_same_plant(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?plant=load%2Aswitch%3AOUT0%2Areading%3Am1%2Aon%3A2%2Aoff%3A1")
     assert (await twin.state())["m1"] == 1
 
 
-async def test_a_host_that_answers_keeps_its_output(twin: LoopTwin) -> None:
+async def test_host_that_answers_keeps_its_output(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out0=1")
     await watch_router(twin)
     await twin.ok("/sim.cgi?ping=router:12.5&advance=3600")
@@ -137,7 +137,7 @@ async def test_a_host_that_answers_keeps_its_output(twin: LoopTwin) -> None:
     assert state["watchdog"][0]["restarts"] == 0
 
 
-async def test_a_silent_host_has_its_output_restarted(twin: LoopTwin) -> None:
+async def test_silent_host_has_its_output_restarted(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out0=1")
     await watch_router(twin)
     await twin.ok("/sim.cgi?ping=router:5&advance=60")
@@ -148,7 +148,7 @@ async def test_a_silent_host_has_its_output_restarted(twin: LoopTwin) -> None:
     assert (await twin.state())["watchdog"][0]["restarts"] == 1
 
 
-async def test_a_host_with_colons_in_its_address_can_answer(twin: LoopTwin) -> None:
+async def test_host_with_colons_in_its_address_can_answer(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?ping=fe80::1:3&ping=fe80::2:none")
 
 

@@ -19,7 +19,7 @@ async def twin() -> LoopTwin:
     return await LoopTwin.start()
 
 
-async def test_a_snapshot_is_taken_by_name_and_gone_back_to(twin: LoopTwin) -> None:
+async def test_snapshot_is_taken_by_name_and_gone_back_to(twin: LoopTwin) -> None:
     start = (await twin.state())["time"]
     await twin.ok(f"{PATH}?take=before+the+test", "POST")
     await twin.ok("/outs.cgi?out0=1")
@@ -35,7 +35,7 @@ async def test_items_are_carried_out_in_order(twin: LoopTwin) -> None:
     assert [one["name"] for one in await twin.json(PATH)] == ["b"]
 
 
-async def test_a_name_that_is_taken_again_is_the_newest(twin: LoopTwin) -> None:
+async def test_name_that_is_taken_again_is_the_newest(twin: LoopTwin) -> None:
     await twin.ok(f"{PATH}?take=a&take=b", "POST")
     await twin.ok("/sim.cgi?advance=60")
     await twin.ok(f"{PATH}?take=a", "POST")
@@ -66,12 +66,12 @@ async def test_invalid_snapshot_request_is_refused_and_changes_nothing(
     assert [one["name"] for one in await twin.json(PATH)] == ["known"]
 
 
-async def test_a_get_changes_nothing(twin: LoopTwin) -> None:
+async def test_get_changes_nothing(twin: LoopTwin) -> None:
     await twin.ok(f"{PATH}?take=known")
     assert await twin.json(PATH) == []
 
 
-async def test_there_is_room_for_a_few(twin: LoopTwin) -> None:
+async def test_snapshots_are_limited_in_number(twin: LoopTwin) -> None:
     for number in range(MAX_SNAPSHOTS):
         await twin.ok(f"{PATH}?take=number+{number}", "POST")
     problem = await twin.refused(f"{PATH}?take=one+more", 409, "POST")
@@ -102,14 +102,14 @@ async def test_refusal_of_the_store_is_reported(
     assert problem["detail"] == "The disk is full."
 
 
-async def test_it_goes_back_while_the_bootloader_waits(twin: LoopTwin) -> None:
+async def test_snapshot_is_restored_while_the_bootloader_waits(twin: LoopTwin) -> None:
     await twin.ok(f"{PATH}?take=a", "POST")
     await twin.ok("/stm.cgi?upgrade=devstart3")
     await twin.ok(f"{PATH}?restore=a", "POST")
     await twin.ok("/outs.cgi?out0=1")
 
 
-async def test_a_snapshot_is_a_file_that_another_controller_loads() -> None:
+async def test_snapshot_is_a_file_that_another_controller_loads() -> None:
     async with await LoopTwin.start() as one, await LoopTwin.start() as other:
         await one.ok("/outs.cgi?out1=1")
         await one.ok("/api/sim/snapshots?take=on", "POST")
@@ -126,7 +126,7 @@ async def test_a_snapshot_is_a_file_that_another_controller_loads() -> None:
         assert "Allowed: on." in problem["detail"]
 
 
-async def test_a_file_that_is_no_snapshot_changes_nothing() -> None:
+async def test_file_that_is_no_snapshot_changes_nothing() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok("/outs.cgi?out1=1")
         whole = (await twin.ok("/api/sim/snapshot")).body

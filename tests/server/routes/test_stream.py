@@ -38,7 +38,7 @@ def content(message: bytes, kind: str) -> dict[str, Any]:
     return decoded
 
 
-async def test_a_stream_begins_with_the_full_state() -> None:
+async def test_stream_begins_with_the_full_state() -> None:
     twin = await LoopTwin.start()
     stream = await open_stream(twin)
     assert content(await anext(stream), "state") == await twin.state()
@@ -63,7 +63,7 @@ async def test_stream_reports_changed_settings_without_naming_them() -> None:
     assert content(await anext(stream), "settings") == {}
 
 
-async def test_a_stream_that_ends_leaves_no_watcher() -> None:
+async def test_stream_that_ends_leaves_no_watcher() -> None:
     twin = await LoopTwin.start()
     others = set(twin.controller.watchers)
     stream = await open_stream(twin)
@@ -89,7 +89,7 @@ async def follow(twin: LoopTwin, **headers: str) -> AsyncIterator[bytes]:
     return reply.chunks
 
 
-async def test_a_stream_ends_when_its_session_does() -> None:
+async def test_stream_ends_when_its_session_does() -> None:
     twin = await start_with_accounts()
     cookie, other = [cookie_of(await sign_in(twin, USER)) for _ in range(2)]
     stream, others = await follow(twin, cookie=cookie), await follow(twin, cookie=other)
@@ -99,7 +99,7 @@ async def test_a_stream_ends_when_its_session_does() -> None:
     assert content(await anext(others), "change")["OUT0"] == 1
 
 
-async def test_a_stream_ends_when_its_password_is_no_longer_right() -> None:
+async def test_stream_ends_when_its_password_is_no_longer_right() -> None:
     twin = await start_with_accounts()
     stream = await follow(twin, authorization=basic(*USER))
     fields = "*".join(base64(text) for text in (*ADMINISTRATOR, USER[0], "another long secret"))
@@ -180,7 +180,7 @@ async def islice_one(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 @for_each("turns", range(5))
-async def test_a_stream_ends_whose_client_leaves_at_the_moment_of_a_change(turns: int) -> None:
+async def test_stream_ends_whose_client_leaves_at_the_moment_of_a_change(turns: int) -> None:
     twin = await LoopTwin.start()
     stream = await open_stream(twin)
     await anext(stream)

@@ -94,7 +94,7 @@ async def test_future_events_follow_as_planned() -> None:
         assert len(lane(found, "OUT1")) == 1
 
 
-async def test_a_rule_that_moved_leaves_the_past_of_its_place_unknown() -> None:
+async def test_rule_that_moved_leaves_the_past_of_its_place_unknown() -> None:
     twin = await warm()
     await twin.ok("/inpa.cgi?eventdel=0")
     await twin.ok("/sim.cgi?advance=10")
@@ -134,7 +134,7 @@ async def record(twin: LoopTwin, path: Path) -> AsyncIterator[None]:
         ("from", None),
     ],
 )
-async def test_a_query_that_cannot_be_meant_is_refused(query: str, field: str | None) -> None:
+async def test_query_that_cannot_be_meant_is_refused(query: str, field: str | None) -> None:
     async with await LoopTwin.start() as twin:
         problem = await twin.refused(f"/api/timeline?{query}", 400)
         assert problem.get("field") == field

@@ -36,7 +36,7 @@ async def text(twin: LoopTwin, path: str) -> str:
     return (await twin.ok(path)).body.decode()
 
 
-async def test_an_uploaded_site_replaces_the_pages_until_the_next_one() -> None:
+async def test_uploaded_site_replaces_the_pages_until_the_next_one() -> None:
     twin = await LoopTwin.start()
     built_in = await text(twin, "/")
     await upload(twin, index__html="Cellar", style__css="p{}")
@@ -48,7 +48,7 @@ async def test_an_uploaded_site_replaces_the_pages_until_the_next_one() -> None:
     await twin.refused("/style.css", 404)
 
 
-async def test_a_site_survives_a_restart_of_the_process() -> None:
+async def test_site_survives_a_restart_of_the_process() -> None:
     store = MemoryStore()
     await upload(await LoopTwin.start(store=store), index__html="Cellar")
     assert await text(await LoopTwin.start(store=store), "/") == "Cellar"
@@ -77,7 +77,7 @@ async def test_uploads_that_cannot_be_read_for_a_moment_are_there_afterwards() -
     await twin.ok("/picture")
 
 
-async def test_a_site_cannot_hide_what_the_controller_answers_itself() -> None:
+async def test_site_cannot_hide_what_the_controller_answers_itself() -> None:
     twin = await LoopTwin.start()
     pages = {"json/status.json": b"{}", "health": b"fine", "index.html": b"x", "signin": b"evil"}
     await twin.ok("/post.cgi?wwwfileupload", "POST", pack_site(pages))
@@ -120,7 +120,7 @@ async def session_of(twin: LoopTwin, target: str = "/", **headers: str) -> str:
     return found[1]
 
 
-async def test_a_site_reads_and_switches_for_its_visitor_and_does_nothing_else() -> None:
+async def test_site_reads_and_switches_for_its_visitor_and_does_nothing_else() -> None:
     twin = await start_with_accounts()
     chief = {"authorization": basic(*ADMINISTRATOR)}
     site = pack_site({"index.html": b"Cellar", "a/b.html": b"<--#out0-->"})
@@ -166,7 +166,7 @@ async def test_a_site_reads_and_switches_for_its_visitor_and_does_nothing_else()
     assert (await twin.ask(f"{guest}/outs.cgi?out0=1")).status == 403
 
 
-async def test_the_address_of_a_site_is_worth_nothing_without_its_session() -> None:
+async def test_address_of_a_site_is_worth_nothing_without_its_session() -> None:
     twin = await start_with_accounts()
     chief = {"authorization": basic(*ADMINISTRATOR)}
     site = pack_site({"index.html": b"Cellar"})
@@ -184,7 +184,7 @@ async def test_the_address_of_a_site_is_worth_nothing_without_its_session() -> N
     assert (await twin.ask("/", accept=BROWSER, **chief)).body == b"Cellar"
 
 
-async def test_a_site_on_an_open_controller_has_a_key_that_foreign_pages_do_not_know() -> None:
+async def test_site_on_an_open_controller_has_a_key_that_foreign_pages_do_not_know() -> None:
     twin = await LoopTwin.start()
     await upload(twin, index__html="Cellar")
     base = await session_of(twin)
@@ -220,7 +220,7 @@ async def test_markers_never_show_what_only_the_administrator_may_read() -> None
     assert await text(twin, "/") == "<--#userpass--> <--#auth-->"
 
 
-async def test_a_name_full_of_tags_stays_text_in_pages_scripts_and_json() -> None:
+async def test_name_full_of_tags_stays_text_in_pages_scripts_and_json() -> None:
     twin = await LoopTwin.start()
     evil = "</a>'\"<b>`\\"
     quoted = "".join(f"%{ord(letter):02X}" for letter in evil)
@@ -237,14 +237,14 @@ async def test_a_name_full_of_tags_stays_text_in_pages_scripts_and_json() -> Non
     assert msgspec.json.decode((await twin.ok("/a.json")).body) == evil
 
 
-async def test_a_scanned_code_stays_text_in_a_template_of_a_script() -> None:
+async def test_scanned_code_stays_text_in_a_template_of_a_script() -> None:
     twin = await LoopTwin.start()
     await twin.ok(f"/sim.cgi?barcode={quote('${alert(1)}')}")
     await upload(twin, index__html="x", a__js="f(`<--#barcode-->`)")
     assert await text(twin, "/a.js") == "f(`\\u0024\\u007balert\\u00281\\u0029\\u007d`)"
 
 
-async def test_a_bad_site_is_refused_and_the_old_one_stays() -> None:
+async def test_bad_site_is_refused_and_the_old_one_stays() -> None:
     twin = await LoopTwin.start()
     await upload(twin, index__html="Cellar")
     reply = await twin.ask("/post.cgi?wwwfileupload", "POST", b"PK\x03\x04")
@@ -253,7 +253,7 @@ async def test_a_bad_site_is_refused_and_the_old_one_stays() -> None:
     assert await text(twin, "/") == "Cellar"
 
 
-async def test_a_picture_is_served_until_it_is_deleted() -> None:
+async def test_picture_is_served_until_it_is_deleted() -> None:
     twin = await LoopTwin.start()
     await twin.refused("/picture", 404)
     await twin.ok("/post.cgi?pictureupload", "POST", PNG)
@@ -264,7 +264,7 @@ async def test_a_picture_is_served_until_it_is_deleted() -> None:
     await twin.refused("/picture", 404)
 
 
-async def test_a_reset_keeps_what_was_uploaded() -> None:
+async def test_reset_keeps_what_was_uploaded() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/post.cgi?pictureupload", "POST", PNG)
     await twin.ok("/post.cgi?wwwfileupload", "POST", pack_site({"index.html": b"<p>Cellar"}))
@@ -280,7 +280,7 @@ async def test_pages_can_ask_where_the_picture_is() -> None:
     await twin.ok((await twin.json("/api/panel"))["picture"])
 
 
-async def test_a_bad_picture_is_refused_and_the_old_one_stays() -> None:
+async def test_bad_picture_is_refused_and_the_old_one_stays() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/post.cgi?pictureupload", "POST", PNG)
     before = (await twin.ok("/picture")).body

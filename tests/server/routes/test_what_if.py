@@ -46,7 +46,7 @@ async def test_what_if_shows_effects_without_causing_them(twin: LoopTwin) -> Non
     assert twin.controller.pending is before.settings
 
 
-async def test_the_readings_of_the_last_hours_come_again(twin: LoopTwin) -> None:
+async def test_readings_of_the_last_hours_come_again(twin: LoopTwin) -> None:
     for celsius in (25, 31, 25):
         await twin.ok(f"/sim.cgi?DS1={celsius}&advance=1800")
     found = await try_commands(twin, RULE, query="?for=90m")
@@ -86,7 +86,7 @@ async def test_impossible_trial_is_refused(
     assert sentence in msgspec.json.decode(reply.body)["detail"]
 
 
-async def test_a_body_of_a_command_stands_behind_a_space(twin: LoopTwin) -> None:
+async def test_body_of_a_command_stands_behind_a_space(twin: LoopTwin) -> None:
     found = await try_commands(
         twin, "/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&", query="?for=1d"
     )

@@ -88,7 +88,7 @@ async def test_every_version_reads_the_same_values() -> None:
             assert report == [f"INTEGER: {n}" for n in (1, 1, 1200, 215, -600, -725)]
 
 
-async def test_a_walk_visits_the_whole_tree_once_and_in_order() -> None:
+async def test_walk_visits_the_whole_tree_once_and_in_order() -> None:
     async with running(SETTINGS) as (_, agent, _):
         for name, program in (("v1", "snmpwalk"), ("v2c", "snmpbulkwalk"), ("v3", "snmpwalk")):
             code, output = await managers(agent.port)[name].ask(program, ENTERPRISE)
@@ -100,7 +100,7 @@ async def test_a_walk_visits_the_whole_tree_once_and_in_order() -> None:
             assert len(places) == 18 + 4 + 8 + 24 + 12 + 30
 
 
-async def test_the_system_group_says_what_it_is() -> None:
+async def test_system_group_says_what_it_is() -> None:
     async with running(SETTINGS) as (_, agent, _):
         _, output = await managers(agent.port)["v2c"].ask("snmpwalk", ".1.3.6.1.2.1.1")
         assert f"Leverframe {__version__}, networked relay controller, HW 3.9 SW 1.75" in output
@@ -134,7 +134,7 @@ async def test_hw_30_is_read_and_switched_by_the_older_tree() -> None:
 @pytest.mark.parametrize(
     ("name", "program"), [("v1", "snmpwalk"), ("v2c", "snmpwalk"), ("v2c", "snmpbulkwalk")]
 )
-async def test_a_walk_of_hw_30_visits_both_trees_once_and_in_order(name: str, program: str) -> None:
+async def test_walk_of_hw_30_visits_both_trees_once_and_in_order(name: str, program: str) -> None:
     profile = Profile("3.0", "1.43")
     async with running(SETTINGS, profile=profile) as (_, agent, _):
         code, output = await managers(agent.port)[name].ask(program, ENTERPRISE)
@@ -147,7 +147,7 @@ async def test_a_walk_of_hw_30_visits_both_trees_once_and_in_order(name: str, pr
         assert places == sorted(objects_of(profile))
 
 
-async def test_the_name_of_the_system_is_the_one_that_was_given() -> None:
+async def test_name_of_the_system_is_the_one_that_was_given() -> None:
     async with running(SETTINGS) as (controller, agent, _):
         await send_command(controller, "sname=Boiler room")
         _, output = await managers(agent.port)["v2c"].ask("snmpget", ".1.3.6.1.2.1.1.5.0")
@@ -175,7 +175,7 @@ async def test_outputs_are_set_by_those_who_may_write_all_or_nothing() -> None:
         assert noted[1]["changes"] == [{"path": "OUT0", "old": 1, "new": 0}]
 
 
-async def test_the_lock_of_the_outputs_holds_for_snmp() -> None:
+async def test_lock_of_the_outputs_holds_for_snmp() -> None:
     async with running(SETTINGS) as (controller, agent, _):
         await send_command(controller, "outblock=1")
         code, output = await managers(agent.port)["v2c writing"].set(("1.1.0", 1))
@@ -236,7 +236,7 @@ async def test_datagrams_of_strangers_hold_up_no_manager_and_write_no_trace(
     assert len(report) == len({text.partition("(")[0] for text in report}) <= 4
 
 
-async def test_once_answered_the_agent_has_followed_the_settings() -> None:
+async def test_agent_has_followed_the_settings_before_their_answer() -> None:
     async with running("snmp=0**") as (controller, agent, _):
         assert agent.port is None
         await send_command(controller, "snmp=1**")
@@ -249,7 +249,7 @@ async def test_once_answered_the_agent_has_followed_the_settings() -> None:
         assert agent.port is None
 
 
-async def test_the_agent_keeps_its_port_when_its_settings_change() -> None:
+async def test_agent_keeps_its_port_when_its_settings_change() -> None:
     port = free_port()
     async with running("snmp=1*first*", port) as (controller, agent, _):
         settings = controller.engine.settings
@@ -260,7 +260,7 @@ async def test_the_agent_keeps_its_port_when_its_settings_change() -> None:
             assert agent.port == port
 
 
-async def test_a_trap_carries_source_value_and_text(tmp_path: Path) -> None:
+async def test_trap_carries_source_value_and_text(tmp_path: Path) -> None:
     port = free_port()
     receiver = TrapReceiver(tmp_path, port)
     await receiver.start("authCommunity log pożar")
@@ -275,7 +275,7 @@ async def test_a_trap_carries_source_value_and_text(tmp_path: Path) -> None:
     await receiver.stop()
 
 
-async def test_a_trap_names_the_controller_that_sends_it(tmp_path: Path) -> None:
+async def test_trap_names_the_controller_that_sends_it(tmp_path: Path) -> None:
     port = free_port()
     receiver = TrapReceiver(tmp_path, port)
     await receiver.start("authCommunity log alarm")
@@ -291,7 +291,7 @@ async def test_a_trap_names_the_controller_that_sends_it(tmp_path: Path) -> None
     await receiver.stop()
 
 
-async def test_a_trap_for_every_edge_leaves_in_order_before_the_lane_lets_go(
+async def test_trap_for_every_edge_leaves_in_order_before_the_lane_lets_go(
     tmp_path: Path,
 ) -> None:
     port = free_port()
@@ -307,7 +307,7 @@ async def test_a_trap_for_every_edge_leaves_in_order_before_the_lane_lets_go(
     await receiver.stop()
 
 
-async def test_a_trap_without_a_community_is_authenticated_and_private(tmp_path: Path) -> None:
+async def test_trap_without_a_community_is_authenticated_and_private(tmp_path: Path) -> None:
     port = free_port()
     receiver = TrapReceiver(tmp_path, port)
     commands = f"snmpv3=keeper*auth-key-123*priv-key-123&snmptrap=1*127.0.0.1*{port}*"
@@ -322,7 +322,7 @@ async def test_a_trap_without_a_community_is_authenticated_and_private(tmp_path:
     await receiver.stop()
 
 
-async def test_a_trap_that_cannot_be_sent_waits_and_says_why() -> None:
+async def test_trap_that_cannot_be_sent_waits_and_says_why() -> None:
     async with running("snmptrap=1*no-such-host.invalid*162*alarm") as (controller, _, _):
         await send_command(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
         await send_command(controller, "vout0=1")

@@ -97,7 +97,7 @@ def identity(last: int) -> EngineIdentity:
     return EngineIdentity(engine_id(f"02:00:00:00:00:{last:02x}"), 1)
 
 
-def test_a_sender_speaks_for_each_controller_by_its_own_community() -> None:
+def test_sender_speaks_for_each_controller_by_its_own_community() -> None:
     sender = TrapSender()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
@@ -116,7 +116,7 @@ def test_a_sender_speaks_for_each_controller_by_its_own_community() -> None:
 
 
 @pytest.mark.thorough
-async def test_an_inform_has_the_keys_of_its_controller_also_where_users_have_one_name(
+async def test_inform_has_the_keys_of_its_controller_also_where_users_have_one_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leverframe.notify.snmp_sender.ANSWER_S", 0.5)

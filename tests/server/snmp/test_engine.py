@@ -104,6 +104,6 @@ def test_boots_grow_whatever_the_clock_shows_and_fit(stored: int | None, wall: f
     assert boots_after(MAX_BOOTS, wall) == MAX_BOOTS
 
 
-def test_the_time_of_an_engine_counts_from_its_start() -> None:
+def test_time_of_an_engine_counts_from_its_start() -> None:
     identity = EngineIdentity(b"x", 1, started=time.monotonic() - 90.5)
     assert 90 <= identity.time_s() <= 120

@@ -79,7 +79,7 @@ def test_too_large_datagram_is_dropped_from_any_sender() -> None:
     assert not library.get(community_message(V2C, b"watch", bytes(MAX_DATAGRAM_BYTES - 20)))
 
 
-def test_a_source_that_asks_too_much_is_not_heard_and_others_are() -> None:
+def test_source_that_asks_too_much_is_not_heard_and_others_are() -> None:
     library, request = Library(COMMUNITIES, takes_s=0.02), community_message(V2C, b"watch")
     heard = sum(library.get(request) for _ in range(1000))
     assert 200 <= heard < 300

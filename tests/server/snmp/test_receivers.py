@@ -45,7 +45,7 @@ def problem_of(controller: Controller, channel: str) -> str:
     return controller.outbox_report().channels[channel].problem or ""
 
 
-async def test_an_inform_is_sent_when_it_is_acknowledged(tmp_path: Path) -> None:
+async def test_inform_is_sent_when_it_is_acknowledged(tmp_path: Path) -> None:
     port = free_port()
     receiver = TrapReceiver(tmp_path, port)
     commands = f"snmptrap=1*127.0.0.1*{port}*alarm&snmpinform1=1"
@@ -64,7 +64,7 @@ async def test_an_inform_is_sent_when_it_is_acknowledged(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("privacy", PRIVACY)
-async def test_an_inform_of_version_3_is_acknowledged(tmp_path: Path, privacy: int) -> None:
+async def test_inform_of_version_3_is_acknowledged(tmp_path: Path, privacy: int) -> None:
     port = free_port()
     receiver = TrapReceiver(tmp_path, port)
     _, level, key = PRIVACY[privacy]

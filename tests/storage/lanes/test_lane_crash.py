@@ -52,7 +52,7 @@ async def assert_holds(path: Path, models: dict[int, Model]) -> None:
 
 @examples(40)
 @given(bursts=BURSTS, enough=st.sampled_from((1, 100, ENOUGH)))
-def test_a_crash_after_any_batch_loses_nothing_of_any_controller(
+def test_crash_after_any_batch_loses_nothing_of_any_controller(
     tmp_path_factory: pytest.TempPathFactory,
     bursts: list[list[tuple[int, Changes]]],
     enough: int,
@@ -80,7 +80,7 @@ def test_a_crash_after_any_batch_loses_nothing_of_any_controller(
         asyncio.run(live_and_crash())
 
 
-async def test_a_log_cut_anywhere_leaves_whole_batches_of_all_controllers(tmp_path: Path) -> None:
+async def test_log_cut_anywhere_leaves_whole_batches_of_all_controllers(tmp_path: Path) -> None:
     lane = open_lane(tmp_path / "fleet.db")
     states: list[dict[int, Any]] = [{}]
     for number in range(1, 6):
@@ -112,7 +112,7 @@ def one_row_each(number: int) -> dict[int, Rows]:
     return dict.fromkeys(range(1, 101), rows)
 
 
-def test_the_log_stays_small_though_rows_of_controllers_lie_apart(tmp_path: Path) -> None:
+def test_log_stays_small_though_rows_of_controllers_lie_apart(tmp_path: Path) -> None:
     path = tmp_path / "fleet.db"
     lane, sizes = open_lane(path), list[int]()
     for number in range(60):
@@ -123,7 +123,7 @@ def test_the_log_stays_small_though_rows_of_controllers_lie_apart(tmp_path: Path
     assert max(sizes) < 8 * 1024 * 1024
 
 
-def test_a_batch_changes_fewer_pages_than_it_has_controllers(tmp_path: Path) -> None:
+def test_batch_changes_fewer_pages_than_it_has_controllers(tmp_path: Path) -> None:
     path = tmp_path / "fleet.db"
     lane = open_lane(path)
     for number in range(30):

@@ -22,7 +22,7 @@ async def fill(folder: FleetFolder, value: int) -> None:
     await lane.close()
 
 
-async def test_a_damaged_file_is_replaced_by_its_snapshot(tmp_path: Path) -> None:
+async def test_damaged_file_is_replaced_by_its_snapshot(tmp_path: Path) -> None:
     with FleetFolder(tmp_path / "node") as folder:
         await fill(folder, 1)
         folder.store_path.write_bytes(b"rubbish" * 5000)
@@ -32,7 +32,7 @@ async def test_a_damaged_file_is_replaced_by_its_snapshot(tmp_path: Path) -> Non
         await opened.lane.close()
 
 
-async def test_a_sound_file_is_opened_as_it_is(tmp_path: Path) -> None:
+async def test_sound_file_is_opened_as_it_is(tmp_path: Path) -> None:
     with FleetFolder(tmp_path / "node") as folder:
         await fill(folder, 1)
         opened = open_lane(folder)
@@ -55,7 +55,7 @@ async def test_lane_file_of_first_format_keeps_all_its_content(tmp_path: Path) -
         await lane.close()
 
 
-async def test_a_batch_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
+async def test_batch_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
     with FleetFolder(tmp_path / "node") as folder:
         await fill(folder, 1)
         connection = sqlite3.connect(folder.store_path)
@@ -75,7 +75,7 @@ async def test_lane_damage_without_snapshot_is_reported(tmp_path: Path) -> None:
             open_lane(folder)
 
 
-async def test_a_file_that_others_write_to_while_it_is_in_use_is_noticed(tmp_path: Path) -> None:
+async def test_file_that_others_write_to_while_it_is_in_use_is_noticed(tmp_path: Path) -> None:
     with FleetFolder(tmp_path / "node") as folder:
         lane = open_lane(folder).lane
         await lane.store(1).commit(Changes({"a": 1}))

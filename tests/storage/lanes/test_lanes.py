@@ -120,7 +120,7 @@ async def test_commits_of_all_controllers_share_a_transaction(on_disk: SqliteLan
     assert on_disk.transactions == 1
 
 
-async def test_a_part_that_cannot_be_written_takes_along_only_its_own(
+async def test_part_that_cannot_be_written_takes_along_only_its_own(
     on_disk: SqliteLane, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     write = on_disk._file.write
@@ -302,7 +302,7 @@ async def test_web_hooks_of_an_earlier_program_are_sealed_at_the_next_start(
     await lane.close()
 
 
-async def test_a_closed_lane_says_so(tmp_path: Path) -> None:
+async def test_closed_lane_says_so(tmp_path: Path) -> None:
     lane = SqliteLane(tmp_path / "fleet.db", tmp_path / "key")
     store, writing = lane.store(1), lane.store(2).commit(Changes({"a": 1}))
     task = asyncio.create_task(writing)
@@ -323,7 +323,7 @@ async def test_cancelled_wait_does_not_undo_the_commit(on_disk: SqliteLane) -> N
     assert on_disk.store(1).load().settings == {"a": 1}
 
 
-async def test_a_forgetting_that_fails_says_why(
+async def test_forgetting_that_fails_says_why(
     on_disk: SqliteLane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(statements: Any, **how: Any) -> None:

@@ -32,7 +32,7 @@ def sessions(address: str) -> int:
     return int(row[0])
 
 
-async def test_a_lane_whose_life_is_over_when_it_is_opened_leaves_nothing_open(
+async def test_lane_whose_life_is_over_when_it_is_opened_leaves_nothing_open(
     address: str, tmp_path: Path
 ) -> None:
     with connect(address) as connection:
@@ -44,7 +44,7 @@ async def test_a_lane_whose_life_is_over_when_it_is_opened_leaves_nothing_open(
     await until(lambda: sessions(address) == 0)
 
 
-async def test_a_node_that_cannot_be_opened_leaves_nothing_open(
+async def test_node_that_cannot_be_opened_leaves_nothing_open(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(registry: ClusterRegistry) -> None:

@@ -119,7 +119,7 @@ def test_node_that_lost_a_controller_writes_nothing_of_its_history(
     there.close()
 
 
-def test_an_earlier_life_of_the_same_node_writes_nothing(
+def test_earlier_life_of_the_same_node_writes_nothing(
     database: HistoryDatabase, session: HistorySession
 ) -> None:
     former = Compactor(chunks_in(session), BOUNDS)
@@ -164,7 +164,7 @@ def test_pending_values_of_an_ended_life_are_not_written(
     assert database.count("chunk") == database.count(REASON_TEXTS) == 0
 
 
-def test_a_controller_is_taken_over_when_what_is_being_written_is_written(
+def test_controller_is_taken_over_when_what_is_being_written_is_written(
     database: HistoryDatabase, session: HistorySession
 ) -> None:
     chunks = chunks_in(session)
@@ -460,7 +460,7 @@ async def test_values_without_room_are_dropped_oldest_first_and_reported(
     await history.close()
 
 
-async def test_a_controller_that_stops_while_the_database_is_away_does_not_wait(
+async def test_controller_that_stops_while_the_database_is_away_does_not_wait(
     database: HistoryDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     history = database.history(BOUNDS)
@@ -537,11 +537,11 @@ async def test_query_is_refused_in_time_if_the_database_does_not_answer(
 # --- what it asks ---------------------------------------------------------------------------------
 
 
-def test_it_does_not_wait_for_the_disk_of_the_database(session: HistorySession) -> None:
+def test_history_does_not_wait_for_the_disk_of_the_database(session: HistorySession) -> None:
     assert session.execute("SHOW synchronous_commit").fetchone() == ("off",)
 
 
-async def test_a_fresh_controller_takes_four_statements_from_its_start_to_its_end(
+async def test_fresh_controller_takes_four_statements_from_its_start_to_its_end(
     database: HistoryDatabase, statements: list[str]
 ) -> None:
     history = database.history(BOUNDS)
@@ -600,7 +600,7 @@ def test_uncommitted_values_are_forgotten(session: HistorySession) -> None:
     )
 
 
-def test_a_controller_is_opened_and_written_with_few_statements(
+def test_controller_is_opened_and_written_with_few_statements(
     session: HistorySession, statements: list[str]
 ) -> None:
     labels = [f"m{n}" for n in range(1, 31)]
@@ -675,7 +675,7 @@ async def test_histories_of_controllers_that_are_gone_go_with_the_next_ones(
     await history.close()
 
 
-async def test_the_bytes_are_shared_with_the_controllers_of_all_nodes(
+async def test_bytes_are_shared_with_the_controllers_of_all_nodes(
     database: HistoryDatabase,
 ) -> None:
     claim = database.claim

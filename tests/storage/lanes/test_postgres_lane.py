@@ -173,7 +173,7 @@ async def cut_while_writing(lane: PostgresLane, proxy: DatabaseProxy) -> asyncio
     return writing
 
 
-async def test_a_batch_that_arrives_after_it_was_settled_changes_nothing(
+async def test_batch_that_arrives_after_it_was_settled_changes_nothing(
     lane_through_proxy: tuple[PostgresLane, DatabaseProxy, str],
 ) -> None:
     lane, proxy, _ = lane_through_proxy
@@ -218,7 +218,7 @@ async def test_fetched_messages_need_no_database_at_the_start_of_the_controller(
         assert lane.store(1).messages() == {1: {"text": "x"}}
 
 
-async def test_a_node_that_was_declared_dead_writes_nothing(
+async def test_node_that_was_declared_dead_writes_nothing(
     lane: PostgresLane, own_server: PostgresServer
 ) -> None:
     ended: list[Exception] = []
@@ -239,7 +239,7 @@ async def test_a_node_that_was_declared_dead_writes_nothing(
     await lane.store(1).commit(Changes({"a": 5}))
 
 
-async def test_a_database_that_went_back_in_time_is_noticed(lane: PostgresLane) -> None:
+async def test_database_that_went_back_in_time_is_noticed(lane: PostgresLane) -> None:
     for number in range(3):
         await lane.store(1).commit(Changes({"a": number}))
     with connect(lane._address) as connection:

@@ -127,7 +127,7 @@ async def test_starts_of_one_of_very_many_stay_in_the_little_room_it_has(
     assert [value for value in kept if not isnan(value)] == [*map(float, range(starts))]
 
 
-async def test_a_stop_opens_no_history_again(
+async def test_stop_opens_no_history_again(
     history: SharedHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A node may have ten thousand that are quiet; each would take milliseconds."""
@@ -145,7 +145,7 @@ async def test_a_stop_opens_no_history_again(
         await worker.close(START + 200)
 
 
-async def test_there_is_one_thread_for_all(history: SharedHistory) -> None:
+async def test_one_thread_serves_all_controllers(history: SharedHistory) -> None:
     before = set(threading.enumerate())
     workers = [history.worker(number) for number in range(1, 21)]
     for number, worker in enumerate(workers):
@@ -182,7 +182,7 @@ async def test_damaged_shared_file_is_set_aside_and_reported_once(
         await worker.close(START + 300)
 
 
-async def test_a_fault_is_logged_once_and_nothing_is_lost_by_it(
+async def test_fault_is_logged_once_and_nothing_is_lost_by_it(
     in_file: SharedHistory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object) -> None:

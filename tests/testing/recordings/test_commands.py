@@ -92,7 +92,7 @@ def against(port: int) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-def test_a_session_is_recorded_and_replayed(tmp_path: Path, run_command: Typed) -> None:
+def test_session_is_recorded_and_replayed(tmp_path: Path, run_command: Typed) -> None:
     path = tmp_path / "session.jsonl"
     with controller_process(tmp_path, "--virtual-time") as unit:
         with recording(unit.port, path, "--json") as recorder:
@@ -151,7 +151,7 @@ def test_varying_values_are_named_and_count_only_in_strict_mode(
 
 
 @pytest.mark.thorough
-def test_a_recorder_that_was_killed_leaves_a_recording_that_can_be_read(
+def test_recorder_that_was_killed_leaves_a_recording_that_can_be_read(
     tmp_path: Path, run_command: Typed
 ) -> None:
     path = tmp_path / "session.jsonl"
@@ -169,7 +169,7 @@ def test_a_recorder_that_was_killed_leaves_a_recording_that_can_be_read(
 
 
 @pytest.mark.thorough
-def test_a_client_that_had_signed_in_is_replayed_with_a_login(
+def test_client_that_had_signed_in_is_replayed_with_a_login(
     tmp_path: Path, run_command: Typed
 ) -> None:
     path = tmp_path / "session.jsonl"
@@ -246,7 +246,7 @@ def test_mistakes_are_reported_in_one_line(tmp_path: Path, run_command: Typed) -
 
 
 @pytest.mark.thorough
-def test_a_full_disk_ends_the_recording_and_says_so(tmp_path: Path) -> None:
+def test_full_disk_ends_the_recording_and_says_so(tmp_path: Path) -> None:
     with controller_process(tmp_path) as unit:
         out = tmp_path / "session.jsonl"
         command = [*PROGRAM, "record", against(unit.port), "--out", str(out)]

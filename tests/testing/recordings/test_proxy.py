@@ -35,7 +35,7 @@ async def get(url: str, **headers: str) -> httpx.Response:
         return await client.get(url, headers=named)
 
 
-async def test_a_client_gets_what_it_would_get_from_the_unit(tmp_path: Path) -> None:
+async def test_client_gets_what_it_would_get_from_the_unit(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         assert (await get(f"{url}/outs.cgi?out0=1")).status_code == 200
@@ -50,7 +50,7 @@ async def test_a_client_gets_what_it_would_get_from_the_unit(tmp_path: Path) -> 
     assert path.stat().st_mode & 0o077 == 0
 
 
-async def test_a_request_reaches_the_unit_as_it_was_written(tmp_path: Path) -> None:
+async def test_request_reaches_the_unit_as_it_was_written(tmp_path: Path) -> None:
     seen: list[Request] = []
 
     def unit(request: Request) -> Reply:
@@ -71,7 +71,7 @@ async def test_a_request_reaches_the_unit_as_it_was_written(tmp_path: Path) -> N
     assert [one.target for one in read_exchanges(tmp_path / "s")] == targets
 
 
-async def test_a_body_is_passed_on_with_its_headers(tmp_path: Path) -> None:
+async def test_body_is_passed_on_with_its_headers(tmp_path: Path) -> None:
     seen: list[Request] = []
 
     def unit(request: Request) -> Reply:
@@ -122,7 +122,7 @@ async def test_headers_of_any_bytes_are_passed_on(tmp_path: Path) -> None:
         assert seen[1].headers["user-agent"] == "Ogr\xf3d"
 
 
-async def test_a_client_that_reads_slowly_gets_all_of_a_large_answer(tmp_path: Path) -> None:
+async def test_client_that_reads_slowly_gets_all_of_a_large_answer(tmp_path: Path) -> None:
     large = bytes(range(256)) * 40_000
 
     def unit(_request: Request) -> Reply:
@@ -138,7 +138,7 @@ async def test_a_client_that_reads_slowly_gets_all_of_a_large_answer(tmp_path: P
         assert b"".join([part async for part in reply.aiter_bytes()]) == large
 
 
-async def test_a_client_that_does_not_read_on_is_cut(
+async def test_client_that_does_not_read_on_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proxy, "CLIENT_S", 0.1)
@@ -157,7 +157,7 @@ async def test_a_client_that_does_not_read_on_is_cut(
     assert read_exchanges(tmp_path / "s")[0].answer.body.left_out == "cut"
 
 
-async def test_a_place_that_the_unit_names_is_named_as_the_client_knows_it(tmp_path: Path) -> None:
+async def test_place_that_the_unit_names_is_named_as_the_client_knows_it(tmp_path: Path) -> None:
     def unit(request: Request) -> Reply:
         where = f"http://{request.headers['host']}/next?token=geheim"
         return Reply(302, "", b"", (("Location", where), ("Strict-Transport-Security", "x")))
@@ -186,7 +186,7 @@ async def test_head_and_answers_without_a_body_are_passed_on(tmp_path: Path) -> 
     assert [one.answer.status for one in read_exchanges(tmp_path / "s")] == [204, 200, 200]
 
 
-async def test_a_unit_that_is_off_is_a_clear_502(tmp_path: Path) -> None:
+async def test_unit_that_is_off_is_a_clear_502(tmp_path: Path) -> None:
     place = f"http://{HOST}:{free_port()}"
     async with recorder(place, tmp_path / "s") as url:
         reply = await get(f"{url}/json/all.json")
@@ -196,7 +196,7 @@ async def test_a_unit_that_is_off_is_a_clear_502(tmp_path: Path) -> None:
     assert (one.answer.status, one.answer.problem) == (0, reply.json()["detail"])
 
 
-async def test_a_unit_that_does_not_answer_is_a_clear_504(tmp_path: Path) -> None:
+async def test_unit_that_does_not_answer_is_a_clear_504(tmp_path: Path) -> None:
     release = asyncio.Event()
 
     async def late() -> Reply:
@@ -238,7 +238,7 @@ async def test_client_gets_an_answer_for_any_bytes_of_the_unit(
     assert len(read_exchanges(tmp_path / "s")) == 1
 
 
-async def test_a_large_answer_passes_and_is_not_written_down(tmp_path: Path) -> None:
+async def test_large_answer_passes_and_is_not_written_down(tmp_path: Path) -> None:
     large = b"x" * (4 * MAX_TEXT_BYTES)
 
     def unit(_request: Request) -> Reply:
@@ -251,7 +251,7 @@ async def test_a_large_answer_passes_and_is_not_written_down(tmp_path: Path) -> 
     assert (tmp_path / "s").stat().st_size < 2000
 
 
-async def test_a_large_answer_that_breaks_off_is_cut_for_the_client_too(tmp_path: Path) -> None:
+async def test_large_answer_that_breaks_off_is_cut_for_the_client_too(tmp_path: Path) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 100_000)
@@ -268,7 +268,7 @@ async def test_a_large_answer_that_breaks_off_is_cut_for_the_client_too(tmp_path
     assert one.answer.body.left_out == "cut"
 
 
-async def test_a_stream_arrives_as_it_comes_and_ends_with_its_client(tmp_path: Path) -> None:
+async def test_stream_arrives_as_it_comes_and_ends_with_its_client(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         watchers = unit.twin.controller.watchers
@@ -284,7 +284,7 @@ async def test_a_stream_arrives_as_it_comes_and_ends_with_its_client(tmp_path: P
     assert read_exchanges(path)[0].answer.body.left_out == "stream"
 
 
-async def test_an_answer_whose_client_has_left_lets_the_unit_go(tmp_path: Path) -> None:
+async def test_answer_whose_client_has_left_lets_the_unit_go(tmp_path: Path) -> None:
     asked, release, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def endless() -> AsyncIterator[bytes]:
@@ -312,7 +312,7 @@ async def test_an_answer_whose_client_has_left_lets_the_unit_go(tmp_path: Path) 
     assert read_exchanges(tmp_path / "s")[0].answer.body.left_out == "cut"
 
 
-async def test_a_page_with_a_name_of_its_own_does_not_reach_the_unit(tmp_path: Path) -> None:
+async def test_page_with_a_name_of_its_own_does_not_reach_the_unit(tmp_path: Path) -> None:
     async with twin_at_port() as unit, recorder(unit.url, tmp_path / "s") as url:
         for header in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
             assert (await get(f"{url}/outs.cgi?out0=1", **header)).status_code == 403
@@ -332,7 +332,7 @@ async def test_many_parallel_clients_are_all_recorded(tmp_path: Path) -> None:
     assert len(read_exchanges(path)) == 40
 
 
-async def test_a_unit_with_tls_is_asked_by_tls(tmp_path: Path) -> None:
+async def test_unit_with_tls_is_asked_by_tls(tmp_path: Path) -> None:
     async with recorder("https://127.0.0.1:1", tmp_path / "s") as url:
         assert (await get(f"{url}/")).status_code == 502
     with pytest.raises(BadAddress, match="cannot be used"):
@@ -352,7 +352,7 @@ async def test_a_unit_with_tls_is_asked_by_tls(tmp_path: Path) -> None:
         ("http://me:geheim@a", "must not contain user or password"),
     ],
 )
-def test_an_address_that_is_none_of_a_unit_is_refused(address: str, why: str) -> None:
+def test_address_that_is_none_of_a_unit_is_refused(address: str, why: str) -> None:
     with pytest.raises(BadAddress, match=why) as refusal:
         unit_at(address)
     assert "geheim" not in str(refusal.value)

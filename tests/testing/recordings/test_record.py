@@ -30,7 +30,7 @@ async def url_in(capsys: pytest.CaptureFixture[str]) -> str:
     return "".join(said).partition("Use ")[2].partition(" in your client")[0].rstrip("/")
 
 
-async def test_a_recording_ends_with_a_signal(
+async def test_recording_ends_with_a_signal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "s"
@@ -66,12 +66,12 @@ async def test_scripts_receive_the_address_and_the_counts(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may use every port")
-async def test_a_port_for_root_alone_is_refused_in_words(tmp_path: Path) -> None:
+async def test_port_for_root_alone_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(CannotListen, match="choose a port above 1023"):
         await record("http://127.0.0.1:9", tmp_path / "s", 1, None, as_json=False)
 
 
-async def test_a_recording_ends_where_it_cannot_be_written(
+async def test_recording_ends_where_it_cannot_be_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class FullDisk:

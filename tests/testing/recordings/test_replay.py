@@ -63,7 +63,7 @@ async def record_all(url: str, targets: list[str]) -> None:
 
 @given(st.lists(st.sampled_from([*COMMANDS, *READS, *BENCH]), min_size=1, max_size=12))
 @examples(30)
-def test_a_twin_in_the_same_state_answers_as_recorded(targets: list[str]) -> None:
+def test_twin_in_the_same_state_answers_as_recorded(targets: list[str]) -> None:
     async def differences() -> list[str]:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "session.jsonl"
@@ -169,7 +169,7 @@ async def test_requests_whose_secrets_were_masked_are_not_sent(tmp_path: Path) -
     assert not plain.not_sent
 
 
-async def test_a_stream_is_not_sent(tmp_path: Path) -> None:
+async def test_stream_is_not_sent(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with (
         twin_at_port() as unit,
@@ -229,7 +229,7 @@ async def test_virtual_time_moves_by_the_recorded_pauses(tmp_path: Path) -> None
     assert list_differences(outcomes) == []
 
 
-async def test_a_unit_whose_time_cannot_be_moved_ends_the_replay(tmp_path: Path) -> None:
+async def test_unit_whose_time_cannot_be_moved_ends_the_replay(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         await record_all(url, ["/outs.cgi", "/outs.cgi"])
@@ -242,7 +242,7 @@ async def test_a_unit_whose_time_cannot_be_moved_ends_the_replay(tmp_path: Path)
             await collect(Replayer(client, pace="virtual"), path)
 
 
-async def test_a_unit_that_is_off_cannot_move_its_time(tmp_path: Path) -> None:
+async def test_unit_that_is_off_cannot_move_its_time(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         await record_all(url, ["/outs.cgi", "/outs.cgi"])
@@ -264,7 +264,7 @@ async def test_a_unit_that_is_off_cannot_move_its_time(tmp_path: Path) -> None:
                 await collect(Replayer(client, pace="virtual"), path)
 
 
-async def test_where_a_unit_leads_to_is_compared_without_its_secrets(tmp_path: Path) -> None:
+async def test_target_of_a_unit_is_compared_without_its_secrets(tmp_path: Path) -> None:
     places = iter(["/a?token=first", "/a?token=second", "/b"])
 
     def unit(_request: Request) -> Reply:
@@ -279,7 +279,7 @@ async def test_where_a_unit_leads_to_is_compared_without_its_secrets(tmp_path: P
         ]
 
 
-async def test_an_answer_that_breaks_off_is_a_difference(tmp_path: Path) -> None:
+async def test_answer_that_breaks_off_is_a_difference(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         await record_all(url, ["/outs.cgi", "/outs.cgi"])
@@ -321,7 +321,7 @@ async def test_unit_that_is_off_ends_the_replay_immediately(tmp_path: Path) -> N
         await replay_against(path, place)
 
 
-async def test_a_unit_that_falls_silent_is_a_difference_and_then_the_end(tmp_path: Path) -> None:
+async def test_unit_that_falls_silent_is_a_difference_and_then_the_end(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         await record_all(url, ["/outs.cgi"] * 6)
