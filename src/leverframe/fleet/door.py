@@ -231,7 +231,7 @@ class Door:
             self._by_address[address] = entrance
         self._by_name[entrance.name] = entrance
         if self.directory is not None:
-            self.directory.wake()
+            self.directory.note_open(entrance.name)
 
     async def check_place(self, name: str, address: str | None, port: int | None) -> None:
         """Refuse an address or a port at which a controller could not be reached."""

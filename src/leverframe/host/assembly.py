@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, field
 
@@ -184,18 +184,21 @@ async def build(
     live: "LiveExport | None" = None,
     turns: LoopTurns | None = None,
     tenant: Callable[[], Hashable] = no_tenant,
+    identity: "Identity | None" = None,
 ) -> ControllerHost:
     """Build and start a controller on the board that the wiring describes.
 
     Controllers of one process share the same `node`, which stays open, and get the content of their
     stores, which is read for many of them together. A controller that ran on another node resumes
     from its live state instead of starting, where that fits; its clock then continues from there.
-    The `turns` are those at which it may be accessed beside other controllers.
+    The `turns` are those at which it may be accessed beside other controllers. An `identity` that
+    was stored for this start already is used as it is.
     """
     turns = turns or turns_alone()
     shared = node or NodeServices()
     stored = store.load() if stored is None else stored
-    host_label, made_mac, cookie_name, boots = await _identity(store, stored, clock.wall())
+    identity = identity or await next_identity(store, stored, clock.wall())
+    host_label, made_mac, cookie_name, boots = identity
     if stored.unsealed:
         # An earlier program stored the secret in plain text; writing it again encrypts it. If that
         # fails now, the next start finds it again.
@@ -328,8 +331,18 @@ def make_identity(randbytes: Callable[[int], bytes]) -> dict[str, str]:
     }
 
 
-async def _identity(store: Store, stored: Stored, wall: float) -> tuple[str, str, str, int]:
-    """Return name, MAC address, cookie and boot count; generate them at the first start."""
+class Identity(NamedTuple):
+    """Who a controller is, from one start to the next."""
+
+    name: str
+    mac: str
+    cookie: str
+    #: The number of starts.
+    boots: int
+
+
+async def next_identity(store: Store, stored: Stored, wall: float) -> Identity:
+    """Store another start, and return the identity; generate it at the first one."""
     kept = stored.kept
     first = make_identity(secrets.token_bytes)
     made: dict[str, Any] = {path: value for path, value in first.items() if path not in kept}
@@ -343,7 +356,7 @@ async def _identity(store: Store, stored: Stored, wall: float) -> tuple[str, str
         # the next boot count greater.
     kept |= made
     name, mac, cookie = (kept[path] for path in first)
-    return name, mac, cookie, kept["snmp.boots"]
+    return Identity(name, mac, cookie, kept["snmp.boots"])
 
 
 class UnknownBoard(ErrorForPeople):
