@@ -13,10 +13,11 @@ from leverframe.core.runtime.clock import Clock
 from leverframe.core.runtime.log_lines import LoggedName, finish_within
 from leverframe.fleet.member import Member
 from leverframe.fleet.member_start import FirstPasswords
-from leverframe.host.assembly import Identity, next_identity
+from leverframe.host.assembly import KnownIdentity, next_identity
 from leverframe.host.configuration import AskedVersion
 from leverframe.host.start_version import SettledVersion, settle_version
 from leverframe.storage.lanes.lane import Lane
+from leverframe.storage.sqlite_file import StoreDamaged
 from leverframe.storage.store import Stored, UnreadableRow
 
 Result = TypeVar("Result")
@@ -28,7 +29,7 @@ class ReadyMember(NamedTuple):
     member: Member
     profile: Profile
     stored: Stored
-    identity: Identity
+    identity: KnownIdentity
 
 
 class BatchStart:
@@ -78,7 +79,7 @@ class BatchStart:
             return
         try:
             self._stored |= await self._lane.fetch(numbers)
-        except (UnreadableRow, ValueError) as error:
+        except (UnreadableRow, StoreDamaged) as error:
             if len(numbers) == 1:
                 self.faults[numbers[0]] = error
                 return
@@ -116,6 +117,6 @@ class BatchStart:
         store = self._lane.store(member.number)
         return await self._first.ensure(member.name, store, self._stored[member.number])
 
-    async def _identify(self, member: Member) -> Identity:
+    async def _identify(self, member: Member) -> KnownIdentity:
         store, stored = self._lane.store(member.number), self._stored[member.number]
         return await next_identity(store, stored, self._clock.wall())

@@ -21,7 +21,7 @@ from leverframe.fleet.lifecycle import Running
 from leverframe.fleet.member import PLAIN, Member
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.host import logs
-from leverframe.host.assembly import ConfiguredIdentity, ControllerHost, Identity, build
+from leverframe.host.assembly import ConfiguredIdentity, ControllerHost, KnownIdentity, build
 from leverframe.host.configuration import Config, NodeConfig
 from leverframe.host.controller import Controller
 from leverframe.host.controller.findings import FindingSource
@@ -105,7 +105,7 @@ class MemberStarter(Struct, frozen=True):
         config: Config,
         stored: Stored,
         saved: SavedLive | None = None,
-        identity: Identity | None = None,
+        identity: KnownIdentity | None = None,
     ) -> Running:
         """Build a controller, register it at the door, and open its other ports."""
         record = member.record
@@ -173,7 +173,7 @@ class MemberStarter(Struct, frozen=True):
         stored: Stored,
         saved: SavedLive | None,
         turns: LoopTurns,
-        identity: Identity | None,
+        identity: KnownIdentity | None,
     ) -> ControllerHost:
         options, number, record = self.options, member.number, member.record
         tenant = tenant_of(member)

@@ -184,7 +184,7 @@ async def build(
     live: "LiveExport | None" = None,
     turns: LoopTurns | None = None,
     tenant: Callable[[], Hashable] = no_tenant,
-    identity: "Identity | None" = None,
+    identity: "KnownIdentity | None" = None,
 ) -> ControllerHost:
     """Build and start a controller on the board that the wiring describes.
 
@@ -331,7 +331,7 @@ def make_identity(randbytes: Callable[[int], bytes]) -> dict[str, str]:
     }
 
 
-class Identity(NamedTuple):
+class KnownIdentity(NamedTuple):
     """Who a controller is, from one start to the next."""
 
     name: str
@@ -341,7 +341,7 @@ class Identity(NamedTuple):
     boots: int
 
 
-async def next_identity(store: Store, stored: Stored, wall: float) -> Identity:
+async def next_identity(store: Store, stored: Stored, wall: float) -> KnownIdentity:
     """Store another start, and return the identity; generate it at the first one."""
     kept = stored.kept
     first = make_identity(secrets.token_bytes)
@@ -356,7 +356,7 @@ async def next_identity(store: Store, stored: Stored, wall: float) -> Identity:
         # the next boot count greater.
     kept |= made
     name, mac, cookie = (kept[path] for path in first)
-    return Identity(name, mac, cookie, kept["snmp.boots"])
+    return KnownIdentity(name, mac, cookie, kept["snmp.boots"])
 
 
 class UnknownBoard(ErrorForPeople):

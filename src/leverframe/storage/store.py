@@ -188,8 +188,9 @@ def _check_json(name: str, text: str | bytes | None) -> None:
 
 def messages_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[int, Any]:
     """Return messages by number, in the order of their numbers."""
-    values = values_from_texts(texts)
-    return {number: values[str(number)] for number in sorted(map(int, values))}
+    values = values_from_texts({f"message {number}": text for number, text in texts.items()})
+    numbers = sorted(int(number) for number, text in texts.items() if text is not None)
+    return {number: values[f"message {number}"] for number in numbers}
 
 
 def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:

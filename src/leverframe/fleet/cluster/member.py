@@ -413,13 +413,13 @@ class ClusterMember(AskingNode):
         await self._own.end_doubt()
         await self._own.drop_removed(self._placed)
         await self._give_back_unstarted()
-        if not await self._own.start(self._taken(), self._directory.awaited, self._is_outdated):
+        if not await self._own.start(self._list_own(), self._directory.awaited, self._is_outdated):
             return False
         await self._node.jobs_taken()
         await self._give_up(self._choose_leaving(self._own.present)[:GIVEN_UP_AT_A_TIME])
         return True
 
-    def _taken(self) -> list[Placed]:
+    def _list_own(self) -> list[Placed]:
         return [one for one in self._placed if one.node == self.identity.name]
 
     def _is_outdated(self) -> bool:
@@ -432,7 +432,7 @@ class ClusterMember(AskingNode):
 
     async def _give_back_unstarted(self) -> None:
         """Release what other nodes are to have before it is started here for nothing."""
-        unstarted = self._own.list_unstarted(self._taken())
+        unstarted = self._own.list_unstarted(self._list_own())
         if unstarted:
             own: list[Member | Placed] = [*self._own.present, *unstarted]
             leaving = self._choose_leaving(own)

@@ -180,8 +180,8 @@ class OwnControllers:
         self._thread = thread
         self._claim = claim
         self._figures = figures
-        #: Controllers that were stopped and could not be released: they continue here.
-        self._handed_over: dict[int, SavedLive] = {}
+        #: From which controllers resume that could not be released, or not be started yet.
+        self._live: dict[int, SavedLive] = {}
         self._stored_late: set[int] = set()
 
     @property
@@ -277,9 +277,8 @@ class OwnControllers:
             for one in batch:
                 del due[one]
             await self._registry.take(batch)
-            live = await self._registry.take_live(batch)
-            live |= {one: it for one, it in self._handed_over.items() if one in batch}
-            await self._start(batch, live)
+            self._live |= await self._registry.take_live(batch)
+            await self._start(batch, self._live)
             if due and is_outdated():
                 return False
         return True
@@ -288,6 +287,9 @@ class OwnControllers:
         """Start controllers; log each cause of a failure once."""
         known = self._node.roster.reasons_by_number(numbers)
         failed = await self._node.start_some(numbers, live=live)
+        for number in numbers:
+            if number not in failed:
+                self._live.pop(number, None)
         for number, reason in failed.items():
             if reason != known.get(number):
                 log.error("%s", reason)
@@ -302,9 +304,9 @@ class OwnControllers:
         self._registry.let_go(failed)
         # No older state may be saved after the one that the next node resumes from.
         async with self._saver.writing:
-            live = self._handed_over = await self._node.hand_over(running)
+            live = await self._node.hand_over(running)
+            self._live |= live
             await self._release(numbers, live)
-        self._handed_over = {}
         self._forget(numbers)
         return set(numbers)
 
@@ -317,6 +319,8 @@ class OwnControllers:
     def _forget(self, numbers: Sequence[int]) -> None:
         self._saver.forget(numbers)
         self._registry.let_go(numbers)
+        for number in numbers:
+            self._live.pop(number, None)
 
 
 class _Numbered(Protocol):
