@@ -282,6 +282,9 @@ class Door:
             self._by_port.pop(entrance.port, None)
         if entrance.listener is not None:
             await entrance.listener.close()
+        if self.directory is not None:
+            # Requests that waited for their turn must not reach what another node has by now.
+            entrance.handler, entrance.admission = MISDIRECTED.handler, MISDIRECTED.admission
         for connection in tuple(entrance.connections):
             connection.controller_left()
 
