@@ -263,7 +263,8 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     )
     trust = Trust(sending.ca_file)
     for slot in range(1, 5):
-        outbox.add(f"http{slot}", HttpCalls(slot, trust, sending.targets.channel("http")))
+        way_out = sending.targets.channel("http")
+        outbox.add(f"http{slot}", HttpCalls(slot, trust, way_out, why_held=sending.why_held))
     outbox.add("email", Mail(name, trust, sending.targets.channel("email")))
     controller.on_notify = outbox.notify
     controller.settings_watchers.append(outbox.settings_changed)
