@@ -454,6 +454,8 @@ class FleetNode:
         """Stop all controllers, each independently; then all that must be remembered is on disk."""
         for end in self.endings:
             end()
+        if self._history is not None:
+            self._history.hurry()
         await self._stop(tuple(self.members.values()))
         shared = [] if self._history is None else [self._history.close]
         await close_all([*shared, self.services.close, self.lane.close])

@@ -8,7 +8,7 @@ others: a node may have ten thousand that are quiet.
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,18 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from msgspec.structs import astuple, replace
 
-from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.shared_chunks import ChunksOfOne, SharedChunks
+from leverframe.core.engine.machine import Traced
+from leverframe.storage.history.compactor import Bounds, Compactor, NewEntries
+from leverframe.storage.history.last_moments import (
+    RunEnd,
+    last_moments,
+)
+from leverframe.storage.history.shared_chunks import ChunksOfOne, SharedChunks, record_gap
 from leverframe.storage.history.worker import (
     ALONE,
     GATHER_S,
     RETRY_S,
+    TROUBLES,
     BacklogLimits,
     Result,
     ThreadHistoryWorker,
@@ -69,6 +75,7 @@ class Turns:
         #: The number of awaited jobs of each controller, by tenant, in the order of turns.
         self._awaited: OrderedDict[Hashable, OrderedDict[Hashable, int]] = OrderedDict()
         self._in_a_row = 0
+        self.are_only_for_awaited = False
 
     def line(self, controller: Hashable, tenant: Tenant = no_tenant) -> "ControllerLine":
         """Return what takes the jobs of a controller, awaited or not."""
@@ -112,7 +119,7 @@ class Turns:
         return job
 
     def _next_controller(self) -> Hashable:
-        if self._awaited and self._in_a_row < MAX_IN_A_ROW:
+        if self._awaited and (self._in_a_row < MAX_IN_A_ROW or self.are_only_for_awaited):
             self._in_a_row += 1
             controllers = next(iter(self._awaited.values()))
             controller: Hashable = next(iter(controllers))
@@ -202,6 +209,7 @@ class SharedHistory:
         self._file: SharedChunks | None = None
         self._open: OrderedDict[WorkerOfOne, None] = OrderedDict()
         self._logged: set[str] = set()
+        self._ends: dict[int, RunEnd] = {}
 
     def worker(self, controller: int, tenant: Tenant = no_tenant) -> "WorkerOfOne":
         """Return the worker of a controller, which is closed with it."""
@@ -216,6 +224,15 @@ class SharedHistory:
         """Remove the histories of controllers whose workers are closed."""
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._executor, self._forget, list(controllers))
+
+    async def write_ends(self) -> None:
+        """Write the noted end of a run, with those of other controllers that have ended since."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._executor, self._write_ends)
+
+    def hurry(self) -> None:
+        """Do only what is awaited as long as there is any of it: the node stops."""
+        self._turns.are_only_for_awaited = True
 
     async def close(self) -> None:
         """Close the file, after the workers have been closed."""
@@ -255,9 +272,21 @@ class SharedHistory:
     def chunks_of(self, controller: int) -> ChunksOfOne:
         return self._chunks().of(controller, self.bounds().max_bytes)
 
-    def note_stop(self, controller: int, at: float) -> None:
-        """Note when a controller was stopped in order."""
-        self._chunks().note_stop(controller, at)
+    def note_end_of_run(self, controller: int, end: RunEnd) -> None:
+        """Note the end of a run, which is written with others."""
+        self._ends[controller] = end
+
+    def _write_ends(self) -> None:
+        ends, self._ends = self._ends, {}
+        if not ends:
+            return
+        try:
+            self._leave(ends)
+        except TROUBLES as error:
+            self.log(str(error))
+
+    def _leave(self, ends: Mapping[int, RunEnd]) -> None:
+        self._chunks().leave(ends)
 
     def note_use(self, worker: "WorkerOfOne") -> None:
         """Keep a worker's intervals in memory, and no longer those of who was quiet longest."""
@@ -320,6 +349,22 @@ class WorkerOfOne(ThreadHistoryWorker):
         self._shared = shared
         self._controller = controller
         self._was_opened = False
+        self._last_entries: list[NewEntries] = []
+        self._has_noted_end = False
+
+    def begin_close(self) -> None:
+        self._is_closed = True
+
+    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+        if not self._is_closed:
+            return await super().add_entries(new, is_awaited=is_awaited)
+        self._last_entries.append(new)
+        return 0
+
+    async def close(self, at: float) -> None:
+        await super().close(at)
+        if self._has_noted_end:
+            await self._shared.write_ends()
 
     def lay_down(self) -> None:
         """Free the memory; the file has all that is needed to resume."""
@@ -334,6 +379,20 @@ class WorkerOfOne(ThreadHistoryWorker):
         except TimeoutError:
             self._shared.give_up_waiting()
             raise StoreUnavailable("The history is not available now; try again later.") from None
+
+    def _add(self, samples: Sequence[Traced], loop: asyncio.AbstractEventLoop) -> None:
+        if not self._is_closed:
+            super()._add(samples, loop)
+            return
+        self._unwritten += samples
+        self._done += len(samples)
+
+    def _ask(self, work: Callable[[Compactor], Result]) -> Result:
+        if self._is_closed:
+            raise StoreUnavailable(
+                "The controller is stopping on this node; try again in a moment."
+            )
+        return super()._ask(work)
 
     def _room(self) -> BacklogLimits:
         return self._shared.room()
@@ -351,24 +410,23 @@ class WorkerOfOne(ThreadHistoryWorker):
         chunks = self._shared.chunks_of(self._controller)
         compactor = Compactor(chunks, self._shared.bounds())
         if not self._was_opened:
-            self._record_gap(compactor, chunks)
+            record_gap(compactor, chunks)
             self._was_opened = True
         return compactor
-
-    def _record_gap(self, compactor: Compactor, chunks: ChunksOfOne) -> None:
-        """Record that the controller was off, or killed, since something was recorded last."""
-        compactor.silence(chunks.stop_time())
 
     def _end(self, at: float) -> None:
         super()._end(at)
         self._shared.note_end(self)
 
     def _record_end(self, at: float) -> None:
-        if self._unwritten:
-            self._current_compactor().add(self._unwritten)
-        if self._was_opened:
-            # The next worker records the gap: opening thousands would delay the stop.
-            self._shared.note_stop(self._controller, at)
+        unrecorded = None
+        if self._unwritten or self._last_entries:
+            left = last_moments(at, self._unwritten, self._last_entries, continues=self._was_opened)
+            unrecorded = left.pack()
+        elif not self._was_opened:
+            return
+        self._shared.note_end_of_run(self._controller, RunEnd(at, unrecorded))
+        self._has_noted_end = True
 
     def _note_success(self, loop: asyncio.AbstractEventLoop) -> None:
         super()._note_success(loop)
