@@ -32,13 +32,14 @@ def test_silent_node_is_dead_after_a_lease_and_a_quarter() -> None:
     assert [at for at, dead in found.items() if dead][0] == 4.0
 
 
-def test_node_without_a_session_is_dead_after_two_looks() -> None:
+def test_node_without_a_session_is_dead_after_three_looks() -> None:
     watch = PeerWatch("a")
     for look in range(8):
         assert names(watch, look * BEAT_S, SeenNode("b", 1, look)) == []
     gone = SeenNode("b", 1, 7, has_session=False)
     assert names(watch, 4.0, gone) == []
-    assert names(watch, 4.5, gone) == ["b"]
+    assert names(watch, 4.5, gone) == []
+    assert names(watch, 5.0, gone) == ["b"]
 
 
 def test_node_that_only_lost_its_session_may_act_until_it_is_silent() -> None:

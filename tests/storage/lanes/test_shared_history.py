@@ -273,14 +273,13 @@ async def test_end_of_a_run_is_left_to_the_next_one_and_no_history_is_opened_for
     await once_more.close(START + 1000)
 
 
-async def test_history_given_out_has_the_last_moments(
-    in_file: SharedHistory, tmp_path: Path
-) -> None:
-    worker = in_file.worker(1)
+async def test_history_given_out_has_the_last_moments(tmp_path: Path) -> None:
+    history = SharedHistory(tmp_path / "history.db", BOUNDS)
+    worker = history.worker(1)
     worker.begin_close()
     worker.add(samples(0, 0, 50))
     await worker.close(START + 1000)
-    await in_file.close()
+    await history.close()
     shared_file = SharedChunks(tmp_path / "history.db", BOUNDS.max_bytes)
     ChunkStore(tmp_path / "own.db", BOUNDS.max_bytes).close()
     shared_file.give_out(1, tmp_path / "own.db")

@@ -32,8 +32,9 @@ BEAT_S = 0.5
 LEASES_OF_SILENCE = 1.25
 LOOKS_OF_SILENCE = 3
 #: A node without a session in the database is dead after this number of looks, at least a beat
-#: apart: looks that notifications trigger follow each other immediately.
-LOOKS_WITHOUT_SESSION = 2
+#: apart: looks that notifications trigger follow each other immediately. A supervisor restarts a
+#: killed node in the meantime, and then nothing moves.
+LOOKS_WITHOUT_SESSION = 3
 #: How long a node without a session is tried, in each look.
 CONNECT_WITHIN_S = 0.25
 

@@ -180,7 +180,7 @@ class ChunksOfOne(ChunkStore):
         found = self._connection.execute(query, self._which).fetchone()
         return None if found is None else found[0]
 
-    def unrecorded(self) -> list[bytes]:
+    def list_last_moments(self) -> list[bytes]:
         """Return what earlier runs have left to be recorded."""
         query = "SELECT data FROM last_moments WHERE controller = ? ORDER BY id"
         return [data for (data,) in self._connection.execute(query, self._which)]
@@ -199,7 +199,7 @@ class ChunksOfOne(ChunkStore):
 
 def record_gap(compactor: Compactor, chunks: ChunksOfOne) -> None:
     """Record the last moments of earlier runs, and that the controller was off since then."""
-    found, until = chunks.unrecorded(), chunks.end_of_record()
+    found, until = chunks.list_last_moments(), chunks.end_of_record()
     left = unpack_last_moments(found)
     continues = bool(left) and left[0].continues and (until is None or left[0].ended >= until)
     if not continues:

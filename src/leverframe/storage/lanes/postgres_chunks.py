@@ -182,7 +182,7 @@ class ChunksInDatabase(ChunksOfOne):
 
     # --- changes ----------------------------------------------------------------------------------
 
-    def unrecorded(self) -> list[bytes]:
+    def list_last_moments(self) -> list[bytes]:
         return self._unrecorded
 
     def let_go_left(self) -> None:
