@@ -129,7 +129,7 @@ async def _idle(count: int, seconds: float) -> Figure:
     progress()
     await node.close()
     return Figure(
-        f"{count} idle on real time",
+        f"{count} idle in real time",
         f"{percent:.2f} % of a core",
         "",
         f"under {GOAL_IDLE_PERCENT:g} %",
