@@ -60,7 +60,7 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-# --- on real time ---------------------------------------------------------------------------------
+# --- in real time ---------------------------------------------------------------------------------
 
 
 class MeasuredScheduler(Scheduler):
@@ -75,7 +75,7 @@ class MeasuredScheduler(Scheduler):
 
 
 async def _lateness(count: int, seconds: float, rounds: int) -> Figure:
-    """Let busy controllers live on real time, each with its readings."""
+    """Let busy controllers live in real time, each with its readings."""
     late_ms: list[float] = []
     MeasuredScheduler.late_ms = late_ms
     with tempfile.TemporaryDirectory() as folder:
@@ -125,7 +125,7 @@ async def _feed(subjects: Sequence[Subject], seconds: float) -> None:
         await asyncio.sleep(0.002)
 
 
-# --- on virtual time ------------------------------------------------------------------------------
+# --- in virtual time ------------------------------------------------------------------------------
 
 
 async def _busy_group(count: int) -> tuple[Node, list[Subject]]:

@@ -134,7 +134,7 @@ def measure_changes(kind: str, labels: list[str], count: int, rounds: int) -> Fi
 
 
 class Subject:
-    """A controller on virtual time that is set up by requests."""
+    """A controller in virtual time that is set up by requests."""
 
     def __init__(self, built: ControllerHost) -> None:
         self.controller = built.controller

@@ -131,7 +131,7 @@ async def _idle(count: int, seconds: float) -> Figure:
     progress()
     await node.close()
     return Figure(
-        f"{count} idle on real time",
+        f"{count} idle in real time",
         percent,
         "% of a core",
         goal=f"under {GOAL_IDLE_PERCENT:g} %",

@@ -1,6 +1,6 @@
 """One tenant of a node at the limits of what it may ask: how long another one's switch takes.
 
-A node on virtual time has two tenants. An administrator of the first sends one kind of request
+A node in virtual time has two tenants. An administrator of the first sends one kind of request
 after another on several connections without a pause, each as large as it may be: commands,
 templates, what-if, drift, time, lists, exports, roll-outs. At the same time a controller of the
 second is switched. The figures are the longest switch, and what the memory of the node has grown

@@ -101,7 +101,11 @@ class FleetView(Struct, frozen=True):
         ClusterReport | None, Meta(description="Nodes and database, if there are several nodes.")
     ] = None
     changes: Annotated[
-        int, Meta(description="A number that differs when `/api/fleet/changes` has something new.")
+        int,
+        Meta(
+            description="Revision number; it changes whenever `/api/fleet/changes` has "
+            "something new."
+        ),
     ] = 0
 
 

@@ -129,13 +129,13 @@ and gets its share of controllers.
     Task(
         "simulate",
         "fleet.scenario:simulate_fleet",
-        "run a fleet file with [[at]] tables on virtual time",
+        "run a fleet file with [[at]] tables in virtual time",
         (
             FOR_HOW_LONG,
             AS_JSON,
         ),
         """\
-Run a fleet file on virtual time. Its [[at]] tables describe the events: time, name or tag of the
+Run a fleet file in virtual time. Its [[at]] tables describe the events: time, name or tag of the
 controllers, sim, commands. No port is opened and nothing is stored. Two runs with the same events
 print the same digest at the end.
 """,
