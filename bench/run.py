@@ -90,7 +90,7 @@ def _measure(name: str, quick: bool) -> list[Figure]:
         figures: list[Figure] = importlib.import_module(f"bench.{name}").measure(quick)
     except Skipped:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # The others are worth measuring all the same.
         traceback.print_exc()
         return [Figure("-", more=f"failed: {error}", met=False)]
