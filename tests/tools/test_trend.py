@@ -142,6 +142,21 @@ def test_results_have_the_same_columns_as_the_stored_table() -> None:
     assert text.endswith("- engine, a day: /s 4,100 4,228; bare ms 0.0123\n")
 
 
+@pytest.mark.parametrize(("arguments", "count"), [([], 1), (["--quick"], 0)])
+def test_only_a_whole_run_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], count: int
+) -> None:
+    stored: list[Run] = []
+    monkeypatch.setattr(bench_run, "BENCHMARKS", {})
+    monkeypatch.setattr(bench_run, "listen", lambda span_s: Noise(0.1, 0.0, 0.0, 0.0))
+    monkeypatch.setattr(bench_run, "RESULTS", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(trend, "append", stored.append)
+    monkeypatch.setattr("sys.argv", ["bench", *arguments])
+    bench_run.main()
+    assert len(stored) == count
+    assert (tmp_path / "RESULTS.md").exists() is bool(count)
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
