@@ -138,7 +138,7 @@ def test_frozen_controller_is_not_fine_and_carries_out_nothing_when_it_wakes(
     tmp_path: Path, open_page: OpenPage
 ) -> None:
     with controller_process(tmp_path) as process:
-        page = open_page("status", of=process, allow=FAILURES)
+        page = open_page("status", of=process, allow=FAILURES, fresh=True)
         fine = page.locator(".glance .fine")
         expect(fine).to_be_visible()
         os.kill(process.pid, signal.SIGSTOP)

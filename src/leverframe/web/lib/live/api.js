@@ -70,8 +70,7 @@ export const send = (target, body, type = FORM) =>
     ...(body === undefined ? {} : { body, headers: { "Content-Type": type } }),
   });
 
-// An order to switch something now. A controller that wakes up later finds it expired, and nobody
-// waits for it any longer.
+// How long an order to switch something is valid: a controller that wakes up later ignores it.
 const ORDER_S = 3;
 // The controller's clock, less the time of this page, in seconds; null before the first heartbeat.
 /** @type {number | null} */

@@ -1,8 +1,8 @@
 // The live state: a stream of changes, reading it again and again where no stream can be had.
 //
-// `connection` is "connecting", "live", "late", "polling" or "lost"; listeners are called after every
-// change of it or of the state. It is late when a heartbeat is missing, and lost when then the
-// controller does not answer either.
+// `connection` is "connecting", "live", "late", "polling" or "lost"; listeners are called after
+// every change of it or of the state. It is late when a heartbeat is missing, and lost when then
+// the controller does not answer either.
 
 import { nothing } from "../../vendor/lit-html.js";
 import { useZone } from "../format/zone.js";
@@ -126,7 +126,7 @@ export class Live {
     stream.addEventListener("change", (message) =>
       this.#hear({ ...this.state, ...JSON.parse(message.data) }),
     );
-    stream.addEventListener("heartbeat", (message) => this.#hearHeartbeat(JSON.parse(message.data)));
+    stream.addEventListener("heartbeat", ({ data }) => this.#hearHeartbeat(JSON.parse(data)));
     stream.addEventListener("settings", () => this.#notifySettings());
     stream.onerror = () => this.#fallBack();
   }
