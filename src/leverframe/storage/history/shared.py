@@ -205,6 +205,8 @@ class SharedHistory:
         #: For what concerns all of them.
         self._executor = self._turns.line(None).awaited
         self._controllers = 0
+        self._will_write_ends = False
+        self._writing_ends: asyncio.Future[None]
         # Only the thread touches these.
         self._file: SharedChunks | None = None
         self._open: OrderedDict[WorkerOfOne, None] = OrderedDict()
@@ -227,8 +229,12 @@ class SharedHistory:
 
     async def write_ends(self) -> None:
         """Write the noted end of a run, with those of other controllers that have ended since."""
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._executor, self._write_ends)
+        if not self._will_write_ends:
+            # One that has not begun takes this end along: hundreds of runs end together.
+            self._will_write_ends = True
+            loop = asyncio.get_running_loop()
+            self._writing_ends = loop.run_in_executor(self._executor, self._write_ends)
+        await asyncio.shield(self._writing_ends)
 
     def hurry(self) -> None:
         """Do only what is awaited as long as there is any of it: the node stops."""
@@ -277,6 +283,8 @@ class SharedHistory:
         self._ends[controller] = end
 
     def _write_ends(self) -> None:
+        # Before they are taken: what ends after that asks again.
+        self._will_write_ends = False
         ends, self._ends = self._ends, {}
         if not ends:
             return
