@@ -53,9 +53,12 @@ class BatchStart:
         self.faults: dict[int, Exception] = dict(unreadable)
         self._stored: dict[int, Stored] = {}
 
+    async def read(self, members: Iterable[Member]) -> None:
+        """Read what is stored of controllers."""
+        await self._read([one.number for one in members if one.number not in self.faults])
+
     async def prepare(self, members: Sequence[Member]) -> list[ReadyMember]:
         """Return the controllers that can be built; the others are in `faults`."""
-        await self._read([one.number for one in members if one.number not in self.faults])
         settled = await self._for_each(members, self._settle)
         await self._read([number for number, version in settled.items() if version.is_new])
         if self._first is not None:

@@ -27,6 +27,7 @@ from leverframe.core.runtime.clock import Clock
 from leverframe.core.runtime.event_loop import End, close_all
 from leverframe.fleet.batch_start import BatchStart, ReadyMember
 from leverframe.fleet.door import Door
+from leverframe.fleet.lifecycle import Starting
 from leverframe.fleet.member import (
     PLAIN,
     Member,
@@ -182,22 +183,21 @@ class FleetNode:
             must_sign_in = self.options.must_sign_in
             passwords = first if must_sign_in else None
             batch = BatchStart(self.lane, self.clock, passwords, self.registry.unreadable)
-            for ready in await batch.prepare(members):
-                member = ready.member
-                # Another node may have it since it was read.
-                if not member.has_left:
+            await batch.read(members)
+            # Another node may have some since then.
+            members = [member for member in members if not member.has_left]
+            with self._note_failures(members):
+                for member in members:
                     member.start()
-                    with self._note_failure(member):
-                        await self._start_stored(ready, live.get(member.number))
+                for ready in await batch.prepare(members):
+                    with self._note_failures([ready.member]):
+                        await self._start_stored(ready, live.get(ready.member.number))
                     count_done()
-                await asyncio.sleep(0)
-            for member in members:
-                fault = batch.faults.get(member.number)
-                if fault is not None and not member.has_left:
-                    member.start()
-                    with self._note_failure(member):
-                        raise fault
-                    count_done()
+                    await asyncio.sleep(0)
+                for member in members:
+                    if (fault := batch.faults.get(member.number)) is not None:
+                        self._note_failed(member, fault)
+                        count_done()
             gc.freeze()
 
     def _expect_stored(self, numbers: Sequence[int]) -> list[Member]:
@@ -213,15 +213,20 @@ class FleetNode:
         ]
 
     @contextmanager
-    def _note_failure(self, member: Member) -> Iterator[None]:
-        """Note why the start of a controller fails; the others start."""
+    def _note_failures(self, members: Iterable[Member]) -> Iterator[None]:
+        """Note why controllers fail that are being started; others start in spite of a fault."""
         try:
             yield
         except BaseException as error:
-            said = self.in_file.get(member.name)
-            self.roster.note_failed(member, why_not_started(member.name, error, said))
+            for member in members:
+                if isinstance(member.state, Starting):
+                    self._note_failed(member, error)
             if not isinstance(error, Exception):
                 raise
+
+    def _note_failed(self, member: Member, error: BaseException) -> None:
+        said = self.in_file.get(member.name)
+        self.roster.note_failed(member, why_not_started(member.name, error, said))
 
     async def start_failed(
         self, numbers: Sequence[int], show_password: ShowPassword | None = None
