@@ -224,8 +224,7 @@ class Bus(Protocol):
     async def ask(
         self, line: SerialParameters, slave: int, request: Read | Write
     ) -> Answer | NoAnswer:
-        """Send a request to a slave and return its answer; raise OSError if the bus cannot be used.
-        """
+        """Send a request to a slave and return its answer; raise OSError if the bus fails."""
 
     def needs_s(self, line: SerialParameters, request: Read | Write) -> float:
         """Return how long request and answer take if the slave answers immediately."""
@@ -250,8 +249,7 @@ class _OneShot(Struct, eq=False):
 
 
 class BusWorker:
-    """The worker of one bus and its slots; it calls `report_slot` for each slot with new readings.
-    """
+    """The worker of one bus; it calls `report_slot` for each slot with new readings."""
 
     def __init__(
         self,

@@ -183,8 +183,7 @@ class TcpLine:
     async def ask(
         self, line: SerialParameters, slave: int, request: Read | Write
     ) -> Answer | NoAnswer:
-        """Send a request to a slave and return its answer; raise OSError if there is no connection.
-        """
+        """Send a request to a slave and return its answer; raise OSError without a connection."""
         if self.was_ended:
             # Many devices close an idle connection; that is no problem.
             await self.close()

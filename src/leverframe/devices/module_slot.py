@@ -203,8 +203,7 @@ class ModuleSlot(Struct):
         self.asked[block.read] = now
 
     def take(self, block: Block, answer: Answer, now: float) -> int:
-        """Process an answer; return the number of reads into which the block was split, usually 0.
-        """
+        """Process an answer; return the number of reads that replace the block, usually 0."""
         self.refusals.pop(block.read, None)
         self.silences.pop(block.read, None)
         self.unanswered, self.silent_since, self.bus_problem = 0, None, None

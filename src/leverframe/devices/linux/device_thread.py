@@ -27,8 +27,7 @@ Result = TypeVar("Result")
 
 
 class DeviceThread:
-    """The thread of a device; `note` gets each driven part and its problem, None if there is none.
-    """
+    """The thread of a device; `note` gets each driven part with its problem, or None."""
 
     def __init__(
         self,

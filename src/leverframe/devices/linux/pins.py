@@ -125,8 +125,7 @@ class InputPin:
         self._reopen()
 
     def reopen(self) -> None:
-        """Reopen the line after its chip was pulled or plugged in; until then its level is unknown.
-        """
+        """Reopen the line whose chip was pulled or plugged in; its level is unknown until then."""
         self._report(self.label, None)
         self._reopen()
 
