@@ -221,9 +221,9 @@ class Channel(Protocol):
 
 # Trusted authorities: the TLS context for all connections to servers.
 #
-# It contains the authorities of the system, or those that come with the program if the system has none, and those
-# in the file that was given when the program was started. The context is created once, when it is
-# first needed, because reading authorities takes tens of milliseconds.
+# The context contains the authorities of the system, or those that come with the program if the
+# system has none, and those in the file that was given when the program was started. The context is
+# created once, when it is first needed, because reading authorities takes tens of milliseconds.
 
 
 class Trust:
