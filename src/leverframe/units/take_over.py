@@ -368,7 +368,9 @@ def _leaf(settings: Settings, path: str) -> Any:
 
 
 def _merge(old: Settings, new: Settings, present: Settings) -> Settings:
-    """Merge: changed parts from the new settings, the remaining parts from the present ones."""
+    """Merge: take changed parts from the new settings, and the remaining parts from the present
+    ones.
+    """
     parts = {
         name: _part(getattr(old, name), getattr(new, name), getattr(present, name))
         for name in present.__struct_fields__
