@@ -309,7 +309,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         self.sense(dict.fromkeys(labels))
 
     def sim(self, *items: str) -> None:
-        """Change the board in the syntax of `/sim.cgi` at one instant: `sim("ping=router:none")`."""
+        """Change the board by items of `/sim.cgi`, at one instant: `sim("ping=router:none")`."""
         from leverframe.testing.misuse import check_texts
 
         check_texts("sim", items, "ping=router:none")

@@ -202,7 +202,7 @@ class TwinAccess:
         return msgspec.json.decode(self._operate(path))
 
     def _knows_path(self, path: str) -> bool:
-        """Return whether a path, or one below it, is an endpoint, a status file or an own answer."""
+        """Return whether a path, or one below it, is an endpoint, status file or own answer."""
         from leverframe.testing.misuse import is_below, own_paths
 
         if any(is_below(one, path) for one in own_paths()):

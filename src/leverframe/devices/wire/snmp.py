@@ -54,7 +54,7 @@ class Opening(NamedTuple):
 
     @property
     def is_discovery(self) -> bool:
-        """Return whether this is a discovery request of version 3, sent before a user's requests."""
+        """Return whether this is a discovery request of version 3, sent before user requests."""
         return self.version == V3 and not self.name and not self.is_secured
 
 
