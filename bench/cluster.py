@@ -1,5 +1,4 @@
-"""Nodes that share a PostgreSQL database: durable changes by HTTP, full batches, two nodes, a
-takeover.
+"""Nodes on a shared PostgreSQL: durable changes by HTTP, full batches, two nodes, a takeover.
 
 The database writes to disk before it answers. The node has a core of its own; the database and the
 clients share the other core. Each client has a connection to its own controller, and sets the name
@@ -166,9 +165,7 @@ def _median(rounds: Sequence[Changed], name: str) -> float:
 
 
 async def _change(nodes: Nodes, database: Database, seconds: float) -> Changed:
-    """Have every client change its controller at the node that owns it, as fast as the node
-    answers.
-    """
+    """Have every client change its controller at the owner, as fast as the owner answers."""
     waited: list[float] = []
     clients = _places(nodes).items()
     before = sum(ran_ns(node.pid) for node in nodes.values()), database.ran_ns()
@@ -290,9 +287,7 @@ def _many(server: PostgresServer, folder: Path, count: int) -> list[Figure]:
 
 
 async def _measure_take_over(node: Served, count: int, names: Sequence[str]) -> tuple[float, float]:
-    """Return when a node owns all controllers, and when all controllers that it took over have
-    answered.
-    """
+    """Return when a node owns all controllers, and when all that it took over have answered."""
     began = time.perf_counter()
     asking = asyncio.gather(*(_wait_for_answers(node, names[one::ASKING]) for one in range(ASKING)))
     await asyncio.to_thread(_wait_until, lambda: _count_owned(node) == count)

@@ -87,9 +87,7 @@ def _reaches(label: str, limit: float, values: dict[str, float]) -> bool:
 
 
 def reference_all(readings: list[dict[str, float]]) -> float:
-    """Process the same changes with only a dict and twenty comparisons; return the changes per
-    second.
-    """
+    """Process the changes with only a dict and twenty comparisons; return changes per second."""
     values: dict[str, float] = {}
     labels = list(dict.fromkeys(label for reading in readings for label in reading))
     checks: list[Callable[[dict[str, float]], bool]] = [
@@ -169,9 +167,7 @@ def rule_commands(source_codes: list[int]) -> str:
 
 
 async def make_busy(subject: Subject) -> None:
-    """Configure 20 rules, 6 periodic outputs, the regulator, 4 ramps of ten minutes, 10 schedule
-    entries.
-    """
+    """Set up 20 rules, 6 periodic outputs, the regulator, 4 ramps, 10 schedule entries."""
     await subject.ask(f"/inpa.cgi?{rule_commands([10, 11, 0])}")
     times = (f"atout={n}*{10 + n}&atout={n + 6}*{20 + n}&aout={n}1" for n in range(6))
     await subject.ask(f"/outs.cgi?{'&'.join(times)}&pwm0=1&pwm1=1&pwm2=1&pwm3=1")

@@ -1,5 +1,4 @@
-"""Many controllers in one process: the cost of another one, idle and used, and their rate of
-writes.
+"""Many controllers in one process: the cost of each, idle and used, and their rate of writes.
 
 Memory and processor time are those of this process. Pauses are those of a task on the same loop
 that wants to run every millisecond. The durable changes use the controllers' own path, without

@@ -89,8 +89,7 @@ class Arrivals:
 
 @dataclass
 class Lag:
-    """The delay of the event loop, measured every millisecond, and the part that the loop itself
-    causes.
+    """The delay of the event loop, measured every millisecond, and its own share of the delay.
 
     Other work on the machine delays every program; the loop's own processor time between two
     measurements does not depend on it.

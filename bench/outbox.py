@@ -1,5 +1,4 @@
-"""The outbox: the cost of a message for the engine, the time until it arrives, and the lag of the
-loop.
+"""The outbox: the engine's cost of a message, the time until it arrives, and the loop's lag.
 
 Everything runs in this process with a store on disk and an HTTP server on loopback. A message is on
 disk before it is sent, so "to the server" includes the disk. "Lag" is the delay of a timer of 1 ms

@@ -30,9 +30,7 @@ POLL_S = 0.002
 
 @contextmanager
 def controller(folder: Path, environment: dict[str, str]) -> Iterator[tuple[int, float, float]]:
-    """Run a controller; yield its process, the seconds to its first answer, and its processor
-    seconds.
-    """
+    """Run a controller; yield its process, and wall and processor seconds to its first answer."""
     port = free_port()
     command = [*CONTROLLER, "--port", str(port), "--data", str(folder)]
     began = time.perf_counter()

@@ -1,5 +1,4 @@
-"""One tenant of a node at the limits of its permitted requests: how long a switch of another tenant
-takes.
+"""One tenant at the limits of its permitted requests: the time of another tenant's switch.
 
 A node in virtual time has two tenants. An administrator of the first tenant sends one kind of
 request after another on several connections without a pause, each as large as permitted: commands,

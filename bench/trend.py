@@ -1,5 +1,4 @@
-"""All complete runs of the benchmarks: a line for each in `bench/history.jsonl`, to compare
-commits.
+"""All complete runs of the benchmarks, a line each in `bench/history.jsonl`, to compare commits.
 
 The file only grows. A line contains the medians of a run, and the time of the reference (a dict and
 twenty comparisons) around each part: times in units of it can be compared between machines. The

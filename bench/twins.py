@@ -1,5 +1,4 @@
-"""The cost of a twin in tests: its import, start, reset, fork, waiting, memory, and tests with
-twins.
+"""The cost of twins: import, start, reset, fork, waiting, memory, and tests with twins.
 
 Work within one process is reported as processor time, which other work on the machine does not
 lengthen, and as a ratio to a reference that is measured in alternation with it: the import to a

@@ -1,5 +1,4 @@
-"""Check that everything locked in requirements/ is pinned by hash, not withdrawn, and without
-published weaknesses.
+"""Check that all locked packages are pinned by hash, not withdrawn, and without known weaknesses.
 
 The files show the hashes. The rest comes from the package index that pip uses: its page for a
 release lists the weaknesses that were published for it, and says whether it was withdrawn. Some

@@ -52,9 +52,7 @@ TRIES_MORE = re.compile(r"\b(thorough|hypothesis|effort)\b")
 
 
 def files_that_try_more() -> list[str]:
-    """Return the test files of a thorough run; without a selection, each worker would import all
-    files.
-    """
+    """Return the files of tests for a thorough run: each worker reads all of them."""
     tests = sorted(Path("tests").rglob("test_*.py"))
     return [str(file) for file in tests if TRIES_MORE.search(file.read_text(encoding="utf-8"))]
 
@@ -155,9 +153,7 @@ def run_check(
     beside: bool = False,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
-    """Run a tool of this Python environment; the output of a check beside others is shown when it
-    ends.
-    """
+    """Run a tool of this Python environment; beside others, show its output at its end."""
     heading = f"\n--- {name}: {' '.join(command[:MAX_SHOWN])}"
     if not beside:
         print(heading, flush=True)

@@ -1,5 +1,4 @@
-"""Check whether enough of the program is tested, from the marks of the last `pytest -p
-tools.measure`.
+"""Check whether enough of the program is tested, by the last run of `pytest -p tools.measure`.
 
 Also write .coverage, so that `coverage report -m` shows what was missed. A goal applies to the
 lines and to the branches of a folder separately: many covered lines do not make up for a branch
@@ -38,9 +37,7 @@ class Judged(NamedTuple):
 
 
 def judge(path: str, marks: bytes) -> Judged:
-    """Count the covered lines and branches like coverage.py, which must parse the file: most of the
-    time.
-    """
+    """Count covered lines and branches like coverage.py; most of the time is parsing."""
     report = _report()
     reader = PythonFileReporter(path, report)
     steps = list(steps_of(path, marks, reader.parser)) if marks else []

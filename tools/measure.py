@@ -133,9 +133,7 @@ def _is_scope(owner: ast.AST) -> bool:
 
 
 def rewritten(path: str) -> tuple[list[list[Fact]], CodeType]:
-    """Return the meaning of a module's marks, and its code with marks; cached beside its compiled
-    form.
-    """
+    """Return the meaning of a module's marks, and its marked code; cache both on disk."""
     kept = Path(cache_from_source(path, optimization="measured"))
     made_from = [os.stat(file).st_mtime_ns for file in (path, __file__)]
     with suppress(OSError, EOFError, ValueError, TypeError):

@@ -61,8 +61,6 @@ class Turns:
 
 
 def _rank(name: str) -> int:
-    """Return the rank of the test's place among the longest, or their number if it is not one of
-    them.
-    """
+    """Return the rank of the test's place among the longest; their number if it is none of them."""
     ranks = (rank for rank, place in enumerate(LONGEST) if name.startswith(place))
     return next(ranks, len(LONGEST))

@@ -128,9 +128,7 @@ class Run:
                 self._forget(worker)
 
     def _bury(self, worker: Worker) -> bool:
-        """Report the test in which a worker died; return True if a new worker may have further
-        tests.
-        """
+        """Report the test in which a worker died; return True if a new worker is useful."""
         self._forget(worker)
         if not worker.given:
             return False

@@ -1,5 +1,4 @@
-"""The machine's disk: Debian with systemd, Debian's kernel, and Leverframe as installed by its
-guide.
+"""The machine's disk: Debian with systemd, Debian's kernel, and Leverframe as in its guide.
 
 Everything comes from Debian's mirror and from the package index. Slow intermediate results are kept
 in `build/kernel`, by their inputs.

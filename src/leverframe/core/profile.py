@@ -84,9 +84,7 @@ def existing(hw: str, sw: str) -> Profile:
 
 
 class VersionSpan(Struct, frozen=True):
-    """Hardware versions and a range of software versions, from `since` up to, but not including,
-    `until`.
-    """
+    """Hardware versions, and software versions from `since` up to, but excluding, `until`."""
 
     hw: tuple[str, ...] = HARDWARE
     since: str | None = None
@@ -131,9 +129,7 @@ def is_offered(spans: Spans, profile: Profile) -> bool:
 
 
 def withdrawn(spans: Spans, profile: Profile) -> bool:
-    """Return whether an earlier software version of this hardware had a feature that this one
-    lacks.
-    """
+    """Return whether this version lacks a feature that an earlier software version had."""
     return not is_offered(spans, profile) and any(
         profile.hw in span.hw and span.is_after(profile) for span in spans
     )

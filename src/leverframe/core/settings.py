@@ -181,9 +181,7 @@ class ModbusMapping(Node, frozen=True):
 
 
 class ModbusWrite(Node, frozen=True):
-    """The values that a rule writes to a module: one when its condition starts, another when it
-    stops.
-    """
+    """The values that a rule writes to a module when its condition starts and when it stops."""
 
     name: str = ""
     #: 1-3; 0 writes nothing.

@@ -1,6 +1,4 @@
-"""Access to the settings tree by path, comparison of trees, and the factory settings of each
-version.
-"""
+"""The settings tree: access by path, comparison, and the factory settings of each version."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -308,9 +306,7 @@ def _sharing(like: Any, value: Any) -> Any:
 
 
 def _overlay(tree: Any, path: str, value: Any) -> bool:
-    """Put a stored leaf into a tree of plain dicts and lists; return False if it has no place
-    there.
-    """
+    """Put a stored leaf into a tree of dicts and lists; return False if it has no place there."""
     *branches, last = path.split(".")
     name = ""
     for step in branches:

@@ -134,9 +134,7 @@ class PollPlan:
         self._share_clock = 0.0
 
     def next(self, now: float) -> Turn | None:
-        """Return the next request and its time: of the slaves that are due, the one furthest behind
-        its share.
-        """
+        """Return the next request: of the due slaves, the one furthest behind its share."""
         turns = [Turn(slave, *state.upcoming()) for slave, state in self._slaves.items()]
         due = [turn for turn in turns if turn.at <= now]
         if due:
@@ -413,9 +411,7 @@ class BusWorker:
         return answer, Spent(took_s, self._bus.needs_s(slot.module.line, request))
 
     def _bus_lost(self) -> None:
-        """Report the loss immediately: the next poll may be far off, and readings stay valid for a
-        while.
-        """
+        """Report the loss now: the next poll may be far off, and readings stay valid until then."""
         for slot in self._slots.values():
             slot.bus_problem = f"{self._bus.path} was lost; it is reopened when it is back."
             self._troubles.note(slot.trouble, slot.problem())

@@ -68,9 +68,7 @@ class SerialLine(asyncio.Protocol):
     async def ask(
         self, line: SerialParameters, slave: int, request: Read | Write
     ) -> Answer | NoAnswer:
-        """Send a request to a slave and return its answer; raise OSError if the port cannot be
-        used.
-        """
+        """Send a request to a slave and return its answer; raise OSError if the port fails."""
         await self._speak_as(line)
         await self._quiet(line)
         reader = AnswerReader(slave, request)

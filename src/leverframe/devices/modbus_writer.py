@@ -155,8 +155,9 @@ class ModbusWriter:
         self._in_trouble: dict[str, int] = {}
 
     def write(self, effect: WriteModbus) -> "asyncio.Future[None]":
-        """Write a value; return a future that ends with the write, or fails with `DeviceFailed` for
-        a command.
+        """Write a value; return a future that ends with the write.
+
+        If a command requested the write, a failure raises `DeviceFailed`.
         """
         loop = asyncio.get_running_loop()
         order = _Wanted(effect, loop.create_future())

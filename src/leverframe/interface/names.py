@@ -158,9 +158,7 @@ def _of_energy(index: int, settings: Settings) -> str:
 
 
 def _of_differential(index: int, settings: Settings) -> str:
-    """Return the unit of a differential if both operands have the same; older versions have fewer
-    differentials.
-    """
+    """Return the unit of a differential whose operands share it; older versions have fewer."""
     if index >= len(settings.differentials):
         return ""
     setting = settings.differentials[index]

@@ -88,8 +88,7 @@ class QueueReports(Protocol):
 
 
 def pause_after(failures: int, first_s: float, longest_s: float, chance: Random) -> float:
-    """Return the pause after a number of failures: doubled each time, and reduced at random by up
-    to half.
+    """Return the pause after a number of failures: doubled each time, minus a random part.
 
     The random part keeps a thousand controllers from contacting a recovered server in the same
     second; the caller passes the source, so that a run can be repeated.

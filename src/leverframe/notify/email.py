@@ -30,9 +30,7 @@ from leverframe.notify.channel import (
 
 class SmsSender(Protocol):
     async def send_sms(self, number: str, text: str) -> None:
-        """Send a message; if the network rejects it, raise an exception that says why in one
-        sentence.
-        """
+        """Send a message; if the network rejects it, raise an exception that says why."""
 
 
 class Sms:

@@ -1,5 +1,4 @@
-"""The HTTP request of a message: to the address that was checked, with a login if the server
-requests it.
+"""The HTTP request of a message: to the checked address, with a login if the server requests it.
 
 `http.py` loads this module only with the first request, in a thread. It handles servers and
 statuses, and knows neither slots nor settings.

@@ -133,9 +133,7 @@ class MqttLink:
             self._restart(settings)
 
     def set_power(self, on: bool) -> None:
-        """Drop the connection when the power goes off, without a farewell; reconnect when it is
-        back.
-        """
+        """Drop the connection without a farewell when the power goes off, and reconnect later."""
         self._has_power = on
         if self._connection is not None and not on:
             self._connection.cut()

@@ -133,9 +133,7 @@ class Outbox:
         self._held: list[Message] = []
 
     def add(self, name: str, channel: Channel) -> None:
-        """Send messages for this channel, or for this channel and slot (`http1`), through
-        `channel`.
-        """
+        """Use `channel` for the messages of this channel, or of this channel and slot (`http1`)."""
         self._channels[name] = channel
 
     def start(self) -> None:
@@ -409,9 +407,7 @@ class Outbox:
             self._write(dict.fromkeys(message.number for message in captured))
 
     def try_again(self, name: str) -> None:
-        """Retry the waiting messages of a channel immediately, because delivery may be possible
-        now.
-        """
+        """Retry the waiting messages of a channel immediately: delivery may be possible now."""
         queue = self._queues.get(name)
         if queue is not None:
             queue.try_again()

@@ -232,8 +232,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return self._do(controllers.export_controllers, _selection(names, tag))
 
     def export_to(self, folder: str | Path, *names: str, tag: Tags = ()) -> dict[str, Path]:
-        """Write `fleet.toml` and a settings file for each controller into a new folder; return the
-        files.
+        """Write `fleet.toml` and settings files into a new folder; return the files.
 
         `leverframe fleet run --config` reads the result.
         """
@@ -321,8 +320,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
     # --- time -------------------------------------------------------------------------------------
 
     def advance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
-        """Let time pass for all controllers together; everything that becomes due happens before
-        this returns.
+        """Let time pass for all controllers; everything that is due happens before this returns.
 
         The duration is `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
         """
@@ -341,8 +339,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         self._advance({**_selection(names, tag), "to": _moment_text(moment)})
 
     def step(self, *names: str, tag: Tags = ()) -> float:
-        """Let time pass until something is due; return the seconds that passed, 0 if nothing is
-        due.
+        """Let time pass until something is due; return the seconds, 0 if nothing is due.
 
         Example: `while not fleet["gh-2"].state["OUT0"]: fleet.step()`.
         """

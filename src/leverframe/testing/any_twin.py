@@ -145,8 +145,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return TwinAddress(host, port)
 
     def snapshot(self) -> TwinSnapshot:
-        """Return everything from which the twin can resume: settings, state, timers, plants, clock,
-        messages.
+        """Return everything to resume from: settings, state, timers, plants, clock, messages.
 
         `snapshot().save("warm.snapshot")` saves it for other runs, which use
         `Twin.load("warm.snapshot")`.
@@ -387,9 +386,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return True
 
     def _step(self, limit_s: float) -> float:
-        """Let time pass until something is due, but at most `limit_s`; return the seconds that
-        passed.
-        """
+        """Let time pass until something is due, at most `limit_s`; return the passed seconds."""
         passed_s = self._transport.step(limit_s)
         self.clock.was_moved()
         return passed_s

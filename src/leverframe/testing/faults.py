@@ -142,9 +142,7 @@ def raw(key: str, value: str) -> Fault:
 
 
 def reboot(takes: Time = 5, loses: str = "nothing") -> Fault:
-    """Switch off for a time, then start; `loses="settings"` resets all settings except the
-    accounts.
-    """
+    """Switch off for a time, then start; `loses="settings"` resets all but the accounts."""
     return _fault("reboot", takes=takes, loses=loses)
 
 

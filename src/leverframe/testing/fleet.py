@@ -207,9 +207,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     def snapshot(
         self, label: str | None = None, *names: str, tag: Tags = ()
     ) -> list[TwinSnapshot] | BulkReport:
-        """Return a snapshot of every twin; with a label, the node keeps a snapshot of the selected
-        twins.
-        """
+        """Return a snapshot of every twin; with a label, the node keeps one of selected twins."""
         if label is not None:
             return super().snapshot(label, *names, tag=tag)
         return [twin.snapshot() for twin in self._twins]

@@ -31,9 +31,7 @@ class BadCall(ErrorForPeople, ValueError):
 
 
 def unknown(what: str, mistaken: object, allowed: Collection[str]) -> BadCall:
-    """Return the error for a word that is not allowed; it lists the allowed words, most similar
-    first.
-    """
+    """Return the error for a word that is not allowed, with the allowed ones, similar first."""
     # Imported here: a test without mistakes needs no suggestions.
     from difflib import SequenceMatcher, get_close_matches
 

@@ -320,9 +320,7 @@ def unmet(
     query: Query,
     times: int | None,
 ) -> str:
-    """Explain why an assertion about requests fails, and list the actual requests, most similar
-    first.
-    """
+    """Explain why an assertion about requests fails; list the actual ones, similar first."""
     wanted = path if query is None else f"{path} with the query {query!r}"
     expected = "at least once" if times is None else _times(times)
     lines = [f"{method or 'Any method'} {wanted}: expected {expected}, was {_times(len(found))}."]

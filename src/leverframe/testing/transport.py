@@ -67,8 +67,7 @@ class TwinSnapshot:
         self._encode = encode
 
     def save(self, path: str | Path) -> None:
-        """Write the snapshot to a file that only its owner can read, because it contains all
-        secrets of the twin.
+        """Write the snapshot to a file that only its owner can read: it contains all secrets.
 
         `Twin.load(path)` creates a twin from it. It cannot be saved if faults were set when it was
         taken.
@@ -138,9 +137,7 @@ class Transport(ABC):
         """Set a fault and return its number."""
 
     def step(self, limit_s: float) -> float:
-        """Let time pass until something is due, but at most `limit_s`; return the seconds that
-        passed.
-        """
+        """Let time pass until something is due, at most `limit_s`; return the passed seconds."""
         due_in_s = self.json("/api/sim")["due_in"]
         passed_s = limit_s if due_in_s is None else min(max(due_in_s, 0.0), limit_s)
         self.operate(f"/sim.cgi?advance={passed_s!r}")

@@ -92,8 +92,7 @@ class Twin(AnyTwin):
         return cls._load("Twin.load", path, parameters)
 
     def fork(self) -> "Twin":
-        """Return another twin, on its own ports, that continues from here and is closed with this
-        one.
+        """Return another twin on its own ports that continues from here, closed with this one.
 
         The fork does not connect to the broker, where it would have the same name and disconnect
         this twin.

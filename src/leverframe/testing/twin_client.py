@@ -1,6 +1,4 @@
-"""A client of a twin: requests over the network, refusals as errors, and the transport for twins
-that are reached only by HTTP.
-"""
+"""A client of a twin: requests, refusals as errors, and the transport of twins behind HTTP."""
 
 import string
 import time

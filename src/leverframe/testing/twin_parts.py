@@ -192,8 +192,7 @@ class FaultyTwin(TwinAccess):
         after: Duration | None = None,
         for_: Duration | None = None,
     ) -> TwinFault:
-        """Answer a path with this reply from now on: `with twin.reply("/own.json", json={"a": 1}):
-        ...`.
+        """Answer a path with a reply: `with twin.reply("/own.json", json={"a": 1}): ...`.
 
         It also replaces the answer of an existing path, which then has no other effect. The newest
         reply takes precedence; a path that ends in `/` includes all paths below it. Other faults

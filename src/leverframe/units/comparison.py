@@ -327,9 +327,7 @@ class DriftedSetting(Struct, frozen=True):
     file: str
 
     def __str__(self) -> str:
-        """Describe the difference in the terms of the file, without a full stop and
-        language-independent.
-        """
+        """Describe it in the terms of the file, without a full stop, independent of language."""
         return f"{key_of(self.path)} is {self.unit}, not {self.file}"
 
 

@@ -81,9 +81,7 @@ class Applier:
         self._checked_at = client.unanswered
 
     async def run(self) -> None:
-        """Carry out the steps that are not known to be done; raise `ApplyStopped` if that is
-        unsafe.
-        """
+        """Carry out the steps that are not known to be done; raise `ApplyStopped` if unsafe."""
         plan, journal = self._plan, self._journal
         first = journal.confirmed
         uncertain = journal.is_uncertain
@@ -134,9 +132,7 @@ class Applier:
         )
 
     def _follow_accounts_of(self, steps: Sequence[UnitStep]) -> None:
-        """Sign in with the account as changed by the completed steps, unless the client already
-        does.
-        """
+        """Sign in with the account as the completed steps have changed it."""
         for step in steps:
             follow_accounts(self._client, step, self._plan)
 
@@ -277,9 +273,7 @@ class Applier:
         return f"{request.method} {request.target}"
 
     async def _look(self, step: UnitStep) -> Seen:
-        """Compare the settings that a step changes with their old and new values, as far as
-        readable.
-        """
+        """Compare the readable settings that a step changes with their old and new values."""
         compared = await self._read_changes(step)
         if not compared:
             return "nothing"

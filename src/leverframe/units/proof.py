@@ -231,9 +231,7 @@ def _before(pulled: PulledUnit) -> dict[str, object]:
 
 
 async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> PulledUnit:
-    """Carry out a plan on a twin and read the twin; raise `BadPlan` if the settings are not
-    reached.
-    """
+    """Carry out a plan on a twin and read the twin; raise `BadPlan` if settings are not reached."""
     touches_accounts = any(
         change.path.startswith(_ACCESS) for step in made.steps for change in step.changes
     )

@@ -179,9 +179,7 @@ def pull_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledUni
 
 
 def _take_out_secrets(document: dict[str, Any]) -> list[str]:
-    """Clear masked values in a document and return their paths; a recording masks more than a unit
-    does.
-    """
+    """Clear masked values in a document; return their paths. A recording masks more than a unit."""
     found: list[str] = []
     for pattern in sorted(CONFIDENTIAL):
         for path, node, name in _at(document, pattern.split(".")):

@@ -160,9 +160,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def cannot_be_undone(self) -> tuple[UnreadableSetting, ...]:
-        """Return the settings that the plan overwrites or removes unread, so that no rollback
-        restores them.
-        """
+        """Return the settings that the plan overwrites or removes unread, beyond any rollback."""
         return tuple(one for one in self.unreadable if one.was_there and one.fate != "kept")
 
     @property
@@ -248,9 +246,7 @@ def read_plans(path: Path) -> tuple[UnitPlan, ...]:
 
 
 def as_stored(value: Any) -> Any:
-    """Convert a value to the form in which a plan file stores it, to compare it with a unit's
-    value.
-    """
+    """Convert a value to its form in a plan file, to compare it with a value of a unit."""
     return [as_stored(one) for one in value] if isinstance(value, tuple | list) else value
 
 

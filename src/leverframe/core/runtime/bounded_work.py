@@ -104,9 +104,7 @@ async def run_bounded(
 async def _run_in_thread(
     function: Callable[..., bytes], values: tuple[Any, ...], fed: AsyncIterator[Any] | None
 ) -> bytes:
-    """Run the function in a thread, without limits, on copies. Windows cannot limit processes, but
-    only twins run there.
-    """
+    """Run the function in a thread, without limits: for Windows, where only twins run."""
     function, values = pickle.loads(pickle_value((function, values)))  # noqa: S301 - our own bytes
     pieces = () if fed is None else (_iterate(fed, asyncio.get_running_loop()),)
     try:
@@ -272,9 +270,7 @@ class WorkPlaces:
 
     @asynccontextmanager
     async def place(self, owner: Hashable, tenant: Hashable = None) -> AsyncIterator[None]:
-        """Hold a place for the work of an owner, such as a controller; raise NoPlace if none
-        becomes free.
-        """
+        """Hold a place for the work of an owner, such as a controller; raise NoPlace."""
         await self.take(owner, tenant)
         try:
             yield

@@ -94,9 +94,7 @@ class SystemClock:
 
 
 class VirtualClock:
-    """A clock that stands still until it is advanced; it starts at a fixed date, so that runs are
-    repeatable.
-    """
+    """A clock that stands still until it is advanced, from a fixed date on for repeatable runs."""
 
     is_virtual = True
     ahead_s = 0.0

@@ -1,6 +1,4 @@
-"""Log lines: the controller of each line, and at most one warning per minute of each source and
-kind.
-"""
+"""Log lines: their controllers, and at most one warning per minute of each source and kind."""
 
 import logging
 import time

@@ -1,6 +1,4 @@
-"""Outgoing connections: checks of their targets, and recognition of connections to this process
-itself.
-"""
+"""Outgoing connections: checks of targets, and recognition of connections to this process."""
 
 import asyncio
 import errno
@@ -208,9 +206,7 @@ class OutgoingChannel(Struct, frozen=True):
     async def resolve(
         self, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM
     ) -> list[str]:
-        """Resolve a host to addresses in the order to try; raise `ForbiddenTarget` if one is
-        forbidden.
-        """
+        """Resolve a host to addresses in the order to try; raise `ForbiddenTarget`."""
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=kind)
         except UnicodeError:

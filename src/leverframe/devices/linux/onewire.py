@@ -203,9 +203,7 @@ class OneWireBus:
 
 
 def _fails_with_wrong_checksums(folder: Path) -> bool:
-    """Return whether a wrong checksum caused the failure; since Linux 5.8, `w1_slave` is empty
-    then.
-    """
+    """Return whether the checksum failed; since Linux 5.8, any failure empties `w1_slave`."""
     try:
         return read_text(folder / "resolution") == str(-errno.EIO)
     except Unusable:

@@ -104,9 +104,7 @@ class PwmPin:
         return f"channel {self._channel} of {channels}"
 
     def _list_files(self) -> list[Path]:
-        """List the files that the first `drive` writes; an unused channel has no files of its own
-        yet.
-        """
+        """List the files that the first `drive` writes; an unused channel has no own files yet."""
         if not self._folder.is_dir():
             return [self._chip / "export"]
         return self._channel_files()
@@ -208,9 +206,7 @@ def _measure(folder: Path, channel: AdcChannel) -> float:
 
 
 def _read_attribute(own: Path, attribute: str, default: float) -> float:
-    """Read an attribute of the channel (in_voltage0_scale) or shared by its kind
-    (in_voltage_scale).
-    """
+    """Read an attribute of the channel (in_voltage0_scale) or of its kind (in_voltage_scale)."""
     kind = own.name.rstrip("0123456789")
     for name in (own.name, kind):
         path = own.with_name(f"{name}_{attribute}")

@@ -477,9 +477,7 @@ class Fault(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Write the fault as `/sim.cgi?fault=` accepts it; `*` and `%` in values are
-        percent-encoded.
-        """
+        """Write the fault as for `/sim.cgi?fault=`, with `*` and `%` in values percent-encoded."""
         fields = (f"{name}:{_encode(value)}" for name, value in self.given.items())
         return "*".join((self.kind, *fields))
 
@@ -490,9 +488,7 @@ class Fault(Struct, frozen=True):
         return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
     def within(self, **scope: Any) -> "Fault":
-        """Return the same fault limited by fields of its scope: path, times, after, for, chance,
-        seed.
-        """
+        """Return the same fault with fields of its scope: path, times, after, for, chance, seed."""
         given = {name.rstrip("_"): value for name, value in scope.items() if value is not None}
         return fault_from_fields(self.kind, {**self.given, **given})
 

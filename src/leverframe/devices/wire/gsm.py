@@ -78,9 +78,7 @@ class AtDialogue:
         return command.encode("ascii", "replace") + b"\r"
 
     def text(self, text: str) -> bytes:
-        """Encode the text that follows the modem's prompt; the command keeps waiting for its
-        answer.
-        """
+        """Encode the text that follows the modem's prompt; the command keeps waiting."""
         return text.encode("ascii", "replace") + _SEND
 
     def forget(self) -> None:

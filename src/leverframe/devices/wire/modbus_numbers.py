@@ -90,9 +90,7 @@ def is_coil(effect: WriteModbus) -> bool:
 
 
 def encode_written(effect: WriteModbus) -> bytes:
-    """Return the data that a read returns after the write; raise `ValueError` if the type cannot
-    represent the value.
-    """
+    """Encode what a read returns after the write; raise `ValueError` if the type cannot hold it."""
     if is_coil(effect):
         return bytes((1 if effect.value else 0,))
     return data_of(effect.value, effect.type, effect.endian)

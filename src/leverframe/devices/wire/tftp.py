@@ -93,9 +93,7 @@ class Receiver:
         return self._last
 
     def shut(self) -> None:
-        """Accept no further file and drop an incomplete one; only repeat a last answer that was
-        lost.
-        """
+        """Accept no further file and drop an incomplete one; repeat only a lost last answer."""
         self._is_shut = True
         self._data = bytearray()
 

@@ -172,8 +172,7 @@ def example_body_texts(row: Row, profile: Profile) -> dict[str, str]:
 
 
 def fill(params: Mapping[str, Param], chosen: Mapping[str, str], profile: Profile) -> Filled:
-    """Fill every field with its chosen text if this version accepts that, otherwise with a typical
-    one.
+    """Fill every field with its chosen text if the version accepts it, else with a typical one.
 
     A trailing field that this version does not have gets no text, but its default value.
     """
@@ -233,9 +232,7 @@ def typical(param: Param, profile: Profile, seen: Mapping[str, Any]) -> str:
 
 
 def _typical_number(lo: int, hi: int) -> int:
-    """Return the second number of a short range, the middle of a medium one, or a minute in a long
-    one.
-    """
+    """Return the second number of a short range, the middle of a medium one, or a minute."""
     if hi - lo < 50:
         return min(lo + 1, hi)
     return (lo + hi) // 2 if hi - lo < 256 else min(max(lo, 60), hi)

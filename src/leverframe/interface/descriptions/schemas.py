@@ -266,9 +266,7 @@ def _structs_without_defaults(types: Iterable[Any]) -> set[str]:
 
 
 def _require_defaults(schema: Json) -> None:
-    """Mark fields that are always sent as required: msgspec treats a field with a default as
-    optional.
-    """
+    """Mark all fields that are always sent as required, even if they have a default."""
     fields: dict[str, Json] = schema.get("properties", {})
     required = {*schema.get("required", ()), *(n for n, x in fields.items() if "default" in x)}
     schema["required"] = [name for name in fields if name in required]

@@ -94,9 +94,7 @@ Fields = Callable[[Settings], Iterable[Mapping[str, Any]]]
 
 
 def _each(count: int, **fields: Callable[[Settings, int], Any]) -> Fields:
-    """Return the inverse of a command whose field A is a place from which the other fields are
-    read.
-    """
+    """Return the inverse of a command whose field A is the place of the other fields."""
 
     def values(wanted: Settings) -> Iterator[Mapping[str, Any]]:
         for place in range(count):

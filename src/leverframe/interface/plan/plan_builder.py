@@ -1,6 +1,4 @@
-"""A plan being built: requests that are created from rows and tried, and the settings after each
-step.
-"""
+"""A plan being built: requests created from rows and tried, and the settings after each step."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -295,9 +295,7 @@ def _take_what_helps(making: PlanBuilder, rows: Sequence[Row]) -> None:
 
 
 def _urgency(offer: HelpfulRequest) -> tuple[int, int, int]:
-    """Sort requests that stop a movement first and those that start one last, then by gain and
-    reach.
-    """
+    """Sort by movement (requests that stop one first, that start one last), gain and reach."""
     moves = {bool(new) for path, _, new in offer.effect.leaves if path in _BEGINS}
     when = 0 if False in moves else 2 if True in moves else 1
     return when, -offer.gain, len(offer.effect.given)

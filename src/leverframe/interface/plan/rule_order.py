@@ -48,9 +48,7 @@ def event_fields(rule: Rule | None) -> Rule | None:
 
 
 def effect_of(rule: Rule) -> Rule:
-    """Return the effect of a rule, independent of its place and of the place of the rule that it
-    depends on.
-    """
+    """Return the effect of a rule, whatever its place and the place of the rule it depends on."""
     return replace(rule, enabled=False, depends=0, name="")
 
 
@@ -227,9 +225,7 @@ class _RuleOrder:
     # --- what goes --------------------------------------------------------------------------------
 
     def delete_surplus(self) -> None:
-        """Delete surplus rules one after the other, so that as many others as possible stay in
-        place.
-        """
+        """Delete surplus rules one after the other, so that most others stay in place."""
         while len(self._rules) > len(self._aims):
             kept = {
                 place: self._in_place_without(place)
@@ -330,9 +326,7 @@ class _RuleOrder:
         return next(astray, found[0])
 
     def write_places(self) -> None:
-        """Write the rules that differ; a rule that must stay on is overwritten only when its copy
-        is on.
-        """
+        """Write the rules that differ; overwrite one that must stay on only when its copy is on."""
         written: set[int] = set()
         copied: set[int] = set()
         while waiting := {p: aim for p, aim in self._waiting() if p not in written}:

@@ -199,9 +199,7 @@ def _may_hold_secret(item: str) -> bool:
 
 
 def _is_open_command(name: str) -> bool:
-    """Return whether a name belongs to a command without a secret, such as `em1` in contrast to
-    `em4`.
-    """
+    """Return whether a name is that of a command without a secret, such as `em1` but not `em4`."""
     rows = [row for row in _SINGLE_ROWS if row.form.items[0].match_name(name) is not None]
     return bool(rows) and not any(row.secret for row in rows)
 

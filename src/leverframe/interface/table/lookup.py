@@ -150,8 +150,7 @@ MAX_QUERY_BYTES = 8 << 10
 
 
 def items_of(query: str) -> list[str]:
-    """Split a raw query into its commands without decoding them; refuse a request beyond the
-    limits.
+    """Split a raw query into its undecoded commands; refuse a request beyond the limits.
 
     Every reader of commands uses this function, so that the limits apply to all protocols.
     """
@@ -235,8 +234,7 @@ def _find_one(
 
 
 def _best_refusal(refused: list[tuple[Row, Refusal]], text: str, profile: Profile) -> Refusal:
-    """Choose the refusal of the form that was meant, among forms of one name: separators show
-    which.
+    """Choose the refusal of the form that was meant, among forms of one name, by the separators.
 
     A wrong value is more informative than a form that does not fit; if no form fits, all are named.
     """

@@ -123,9 +123,7 @@ def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
 
 
 def _fields(rule: Rule, profile: Profile) -> dict[str, Any]:
-    """Return the fields from which `set_rule` creates the rule; older dialects put the value into
-    the action.
-    """
+    """Return the fields of a rule for `set_rule`; older dialects have the value in the action."""
     fields = {letter: getattr(rule, name) for letter, name in SETTINGS.items()}
     if codes.RULE_ACTIONS.number(rule.action, profile) is None:
         fields["G"] = f"{rule.action}={rule.value}"

@@ -106,9 +106,7 @@ class Stage(Struct, eq=False):
         self.actions.append(Switch(label, value))
 
     def check_unlocked(self, label: str) -> None:
-        """Refuse a change from outside that could move an output or its pin while the outputs are
-        locked.
-        """
+        """Refuse a change from outside that could move an output while the outputs are locked."""
         if self.settings.output_flags.lock:
             raise _refuse_locked(label)
 

@@ -82,9 +82,7 @@ def _homepage(ui: Ui, target: Profile) -> int:
 
 
 def _bit_2(ui: Ui, target: Profile) -> int:
-    """Return the bit: first the homepage, in later versions whether only names set by the user are
-    shown.
-    """
+    """Return the bit: the homepage, in later versions whether only users' names are shown."""
     if is_offered(pages.NAMES_ONLY, target):
         return int(ui.names_only)
     # 0 for a page that the bit cannot express; the command does the same.
@@ -174,9 +172,7 @@ def _instead(path: str, value: Any, default: Any, target: Profile) -> Any:
 def _off_without_memory(
     source: Settings, settings: Settings, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Clear "on after start" if a remembered state decided so far, because alone it would switch
-    on.
-    """
+    """Clear "on after start" if a remembered state decided so far: alone it would switch on."""
     for index, (old, new) in enumerate(zip(source.outputs, settings.outputs, strict=True)):
         if new.on_after_start and old.remember and not new.remember:
             path = f"outputs.{index}.on_after_start"

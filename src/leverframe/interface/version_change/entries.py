@@ -108,9 +108,7 @@ def _carry_text(
 
 
 def _fits(path: str, text: str, target: Profile) -> bool:
-    """Return whether a text is allowed at a path; lists of texts have the same length in all
-    versions.
-    """
+    """Return whether a path can hold a text; lists of texts have one length in all versions."""
     count = 4 if path.endswith(("texts", "lines")) else 0
     whole: Any = (text, *("",) * (count - 1)) if count else text
     return is_allowed(path, whole, None, target)

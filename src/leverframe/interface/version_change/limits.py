@@ -127,9 +127,7 @@ def versions_with(path: str) -> Spans:
 
 
 def has_setting(path: str, profile: Profile) -> bool:
-    """Return whether a version has a command for a setting; otherwise the setting keeps its
-    default.
-    """
+    """Return whether a version has a command for a setting, which otherwise keeps its default."""
     # Some lists have commands for single items.
     return bool(types_at(path, profile) or types_at(f"{path}.0", profile))
 
