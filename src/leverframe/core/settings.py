@@ -70,7 +70,7 @@ class AnalogInput(Node, frozen=True):
     name: str = ""
     sensor: str = "off"
     gain: int = 1
-    #: Millivolts added after multiplying.
+    #: Millivolts added after the multiplication.
     calibration: int = 0
     multiplier: float = 1.0
 
@@ -298,9 +298,9 @@ class WatchdogEntry(Node, frozen=True):
     failures: int = 3
     timeout: int = 2
     interval: int = 60
-    #: Seconds without pings after the output was power-cycled.
+    #: Seconds without pings after a restart of the device.
     wait: int = 120
-    #: Seconds for which the output stays switched to restart the device.
+    #: Seconds for which a restart keeps the output switched.
     length: int = 10
     #: Restarts before the entry gives up; 0 means never.
     limit: int = 0

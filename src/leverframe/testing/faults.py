@@ -192,7 +192,7 @@ def drifting(label: str, per_hour: float = 1.0, every: Time = 1) -> Fault:
 
 
 def spikes(label: str, by: float = 50.0, share: float = 0.05, every: Time = 1) -> Fault:
-    """Make a share of the samples far off."""
+    """Give a share of the samples large errors."""
     return _fault("sensor_spikes", label=label, by=by, share=share, every=every)
 
 

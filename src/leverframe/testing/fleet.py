@@ -26,7 +26,7 @@ from leverframe.testing.twin import Twin
 
 
 class BadFleet(ErrorForPeople, ValueError):
-    """A fleet is not possible; the message says why in one sentence."""
+    """The fleet is not possible; the message says why in one sentence."""
 
 
 class Fleet(AnyFleet[Twin], Sequence[Twin]):

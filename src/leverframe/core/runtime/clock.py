@@ -19,7 +19,7 @@ class Clock(Protocol):
 
     #: Whether time stands still until `move_to` advances it; otherwise it runs in real time.
     is_virtual: bool
-    #: The difference of its wall time to the machine's.
+    #: How far its wall time is ahead of the machine's.
     ahead_s: float
 
     def read(self) -> Moment:
