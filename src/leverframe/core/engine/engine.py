@@ -131,6 +131,7 @@ class Engine:
 
     __slots__ = (
         "actuator",
+        "_derived_from",
         "_features",
         "_listened_to",
         "differentials",
@@ -190,8 +191,10 @@ class Engine:
             "watchdog": self.watchdog,
             "http period": HttpPeriod(machine),
         }
-        #: Labels that something is derived from or that a rule looks at.
-        self._listened_to: frozenset[str] = frozenset()
+        #: Labels that something is derived from.
+        self._derived_from: frozenset[str] = frozenset()
+        #: The same and those that a rule looks at.
+        self._listened_to = self._derived_from
 
     @property
     def settings(self) -> Settings:
@@ -339,11 +342,8 @@ class Engine:
             if self._listened_to.isdisjoint(changed):
                 # As nearly always when an output is switched: 6 us less.
                 return
-            self.inputs.derive(changed)
-            self.energy.derive(changed)
-            self._add_changed(changed)
-            self.differentials.derive(changed)
-            self._add_changed(changed)
+            if not self._derived_from.isdisjoint(changed):
+                self._derive(changed)
             self.rules.evaluate(changed)
         unsettled = machine.changed & self._listened_to
         machine.changed = set()
@@ -352,6 +352,14 @@ class Engine:
             labels = ", ".join(sorted(unsettled))
             figures = {"steps": MAX_STEPS, "labels": labels}
             machine.log(_BY_RULE_LOOP, Fact("rules_stopped", figures=figures))
+
+    def _derive(self, changed: set[str]) -> None:
+        """Compute the readings that follow from others, and add what changed."""
+        self.inputs.derive(changed)
+        self.energy.derive(changed)
+        self._add_changed(changed)
+        self.differentials.derive(changed)
+        self._add_changed(changed)
 
     def _leave_to_rest(self, changed: set[str]) -> None:
         """Take out what rests, and add what has rested."""
@@ -389,8 +397,9 @@ class Engine:
 
     def _note_listeners(self) -> None:
         """Note which labels are derived from or looked at by rules."""
-        listeners = (self.inputs, self.energy, self.differentials, self.rules)
-        self._listened_to = frozenset().union(*(part.listens_to() for part in listeners))
+        deriving = (self.inputs, self.energy, self.differentials)
+        self._derived_from = frozenset().union(*(part.listens_to() for part in deriving))
+        self._listened_to = self._derived_from.union(self.rules.listens_to())
 
     def _act(self, action: Action, cause: Cause) -> None:
         machine = self.machine

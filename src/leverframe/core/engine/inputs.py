@@ -25,8 +25,8 @@ from leverframe.core.labels import (
     LIGHTING_LIMITS,
     LIMITS,
     ONEWIRE,
+    THERMOMETER_C,
     round_result,
-    valid_reading,
     within,
 )
 from leverframe.core.settings import NO_ONEWIRE_ID, Settings
@@ -66,7 +66,7 @@ class OneWire:
                 self._show(index)
 
     def take_label(self, label: str, value: Any) -> None:
-        raw = valid_reading(label, value)
+        raw = within(THERMOMETER_C, value)
         if raw != self._by_label[label]:
             self._by_label[label] = raw
             self._show(_INDEX[label])
@@ -76,7 +76,7 @@ class OneWire:
         sensor_id = text.upper()
         if not _ID.fullmatch(sensor_id):
             return
-        raw = valid_reading(ONEWIRE[0], value)
+        raw = within(THERMOMETER_C, value)
         if raw == self._by_id.get(sensor_id):
             return
         if raw is None:
@@ -127,10 +127,11 @@ class OneWire:
             self._show(index)
 
     def _show(self, index: int) -> None:
-        label = ONEWIRE[index]
-        raw = self.raw(label)
-        offset = self._machine.settings.onewire[index].offset
-        self._machine.put(label, None if raw is None else round_result(raw + offset))
+        label, setting = ONEWIRE[index], self._machine.settings.onewire[index]
+        raw = self._by_label[label]
+        if raw is None:
+            raw = self._by_id.get(setting.id)
+        self._machine.put(label, None if raw is None else round_result(raw + setting.offset))
 
 
 # DIFF1-DIFF6: two readings joined by an operator.
@@ -340,7 +341,7 @@ class Inputs:
         return self._onewire.next_id()
 
     def _take_number(self, label: str, value: Any) -> None:
-        raw = valid_reading(label, value)
+        raw = within(LIMITS[label], value)
         if raw != self._raw[label]:
             self._raw[label] = raw
             self._show(label)
@@ -378,10 +379,6 @@ class Inputs:
             value = convert(self, value)
         self._machine.put(label, value)
 
-    def analog(self, index: int, volts: float) -> float | None:
-        """Convert the voltage of an analog input by its setting."""
-        return analog_value(self._machine.settings.analog_inputs[index], volts)
-
     def _humidity(self, humidity_pct: float) -> float:
         return min(max(humidity_pct, 0.0), 100.0)
 
@@ -391,7 +388,8 @@ class Inputs:
 
 
 def _analog(index: int) -> Callable[[Inputs, float], float | None]:
-    return lambda inputs, volts: inputs.analog(index, volts)
+    """Return the conversion of the voltage at an analog input by its setting."""
+    return lambda inputs, volts: analog_value(inputs._machine.settings.analog_inputs[index], volts)
 
 
 #: One table for all controllers: labels whose reading differs from what was sensed.
