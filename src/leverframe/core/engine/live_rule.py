@@ -54,6 +54,7 @@ class Condition:
         "_digital",
         "_ranges",
         "_result",
+        "compare",
         "hysteresis",
         "label",
         "reference",
@@ -66,6 +67,7 @@ class Condition:
         self._digital = label in DIGITAL
         self.reference = digital_level(compare, reference) if self._digital else reference
         self._at_least = compare == ">="
+        self.compare = "=" if self._digital else compare if self._at_least else "<"
         self.hysteresis = 0.0 if self._digital else hysteresis
         self._below = round(reference - hysteresis, _DIGITS)
         self._above = round(reference + hysteresis, _DIGITS)
@@ -94,12 +96,6 @@ class Condition:
         self.steady_from, self.steady_below = _NO_RANGE
 
     @property
-    def compare(self) -> str:
-        if self._digital:
-            return "="
-        return ">=" if self._at_least else "<"
-
-    @property
     def threshold(self) -> float:
         """The number for the next comparison; hysteresis moves it while the result is true."""
         if self._digital or not self.result:
@@ -108,14 +104,14 @@ class Condition:
 
     def describe_outcome(self, value: Value, after: int) -> Decided:
         """Return the last judgement in numbers; `after` is the entry that gave the value."""
-        threshold = self.reference
+        threshold, result = self.reference, self._result
         if value is not None and not self._digital:
             # With hysteresis there are two thresholds: the one that explains the result.
             moved = self._below if self._at_least else self._above
-            first, other = (threshold, moved) if self.result else (moved, threshold)
-            wanted = self._at_least is bool(self.result)
+            first, other = (threshold, moved) if result else (moved, threshold)
+            wanted = self._at_least is bool(result)
             threshold = first if (value >= first) is wanted else other
-        return Decided(self.label, value, self.compare, threshold, self.result, after)
+        return Decided(self.label, value, self.compare, threshold, result, after)
 
     def judge(self, value: Value) -> bool | None:
         """Judge a new value and return the result; None if the value is absent."""

@@ -22,6 +22,7 @@ met.
 
 from collections import deque
 from collections.abc import Collection, Iterable
+from math import nan
 from operator import attrgetter
 
 from msgspec import Struct
@@ -184,20 +185,18 @@ class Rules:
 
     def evaluate(self, changed: set[str]) -> None:
         """Judge the rules that look at changed labels, and restore what permanent rules keep."""
-        values, by_source = self._machine.values, self._by_source
-        # What rests has changed without being judged: judge all that may depend on it.
-        all_steady = not self._machine.resting
+        machine = self._machine
+        values, by_source = machine.values, self._by_source
         moved: list[LiveRule] = []
         for label in changed:
             if label not in by_source:
                 continue
             value = values[label]
+            if value is None or machine.resting:
+                # In no range, so all are judged: what rests has changed without being judged.
+                value = nan
             for condition, live in by_source[label]:
-                if (
-                    all_steady
-                    and value is not None
-                    and condition.steady_from <= value < condition.steady_below
-                ):
+                if condition.steady_from <= value < condition.steady_below:
                     continue
                 if live.judge(values):
                     moved.append(live)
@@ -327,10 +326,9 @@ class Rules:
     def _trace(self, lives: Iterable[LiveRule]) -> None:
         machine = self._machine
         if machine.samples is not None:
-            wall = machine.at.wall
-            machine.samples += [
-                (wall, RULE_TRACES[live.number - 1], int(live.met)) for live in lives
-            ]
+            for live in lives:
+                trace = RULE_TRACES[live.number - 1]
+                machine.samples.append((machine.at.wall, trace, int(live.met)))
 
     def _trace_moved(self, former: RulePlaces) -> None:
         """Record at which places other rules stand now, because rules were moved or deleted."""
