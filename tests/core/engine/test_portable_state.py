@@ -98,7 +98,8 @@ PARTS: dict[type, tuple[type, set[str]]] = {
     ),
     LiveRule: (
         portable_state.LiveRuleState,
-        {"dependents", "first", "needed", "number", "rule", "second", "switches"},
+        {"combine", "dependents", "first", "needed", "number", "rule", "second", "switches"}
+        | {"target"},
     ),
     _Plan: (portable_state.PlanState, {"cause", "entry"}),
     _Guard: (portable_state.GuardState, {"entry", "index", "key"}),
