@@ -262,6 +262,13 @@ class Engine:
         self._live_until(at)
         return self._finish()
 
+    def skip_quiet(self, until: float) -> float | None:
+        """Pass the next deadlines up to a moment, as far as serving them would change nothing.
+
+        Return the last of them, which the caller makes the present one; None if there is none.
+        """
+        return self.pid.skip_samples(until)
+
     def ping_answered(self, entry: int, milliseconds: float | None, at: Moment) -> list[Effect]:
         """Take the outcome of a `PingHost` effect; None is no answer in time."""
         self._live_until(at)
