@@ -340,9 +340,9 @@ class Engine:
     def _settle(self) -> None:
         machine = self.machine
         for _ in range(MAX_STEPS):
-            if not machine.changed:
-                return
             changed = machine.changed
+            if not changed:
+                return
             machine.changed = set()
             if machine.resting:
                 self._leave_to_rest(changed)
