@@ -259,12 +259,12 @@ class LiveRule:
         if self.second is None or combine is None:
             return (self.first,)
         both = (self.first, self.second)
-        alone = tuple(
+        alone = [
             one
             for one in both
             if values.get(one.label) is not None and combine(one.result, None) is not None
-        )
-        return alone or both
+        ]
+        return tuple(alone) or both
 
     def judge(self, values: dict[str, Value]) -> bool:
         """Judge the conditions and return True if the combined result changed.
@@ -450,14 +450,18 @@ class RuleMemory:
     def keep(self, lives: list[LiveRule]) -> None:
         """Store what rules have set now, where that differs from what is stored."""
         for live in lives:
-            self._store(live.number - 1, self._state_to_restore(live))
+            held = self._state_to_restore(live)
+            if held != self._stored[live.number - 1]:
+                self._store(live.number - 1, held)
 
     def keep_all(self, lives: list[LiveRule]) -> None:
         held: list[int | None] = [None] * MAX_RULES
         for live in lives:
             held[live.number - 1] = self._state_to_restore(live)
-        if held != self._stored:
-            for place, state in enumerate(held):
+        if held == self._stored:
+            return
+        for place, state in enumerate(held):
+            if state != self._stored[place]:
                 self._store(place, state)
 
     def _state_to_restore(self, live: LiveRule) -> int | None:
@@ -465,9 +469,8 @@ class RuleMemory:
         return live.held if (live.met or live.pending) and self._remembers(live) else None
 
     def _store(self, place: int, held: int | None) -> None:
-        if held != self._stored[place]:
-            self._stored[place] = held
-            self._machine.emit(Persist(_NAMES[place], held))
+        self._stored[place] = held
+        self._machine.emit(Persist(_NAMES[place], held))
 
     def _remembers(self, live: LiveRule) -> bool:
         index = _OUTPUT_INDEX.get(live.rule.action)

@@ -342,14 +342,14 @@ class Rules:
 
     def _cause_of(self, live: LiveRule) -> Cause:
         """Return the rule as a cause, with the numbers that decided."""
-        machine = self._machine
-        values, entry_of = machine.values, machine.entry_of
+        values, entry_of = self._machine.values, self._machine.entry_of
         decided: tuple[Decided, ...] = ()
         after = 0
         for condition in live.deciding(values):
             entry = entry_of(condition.label)
             decided += (condition.describe_outcome(values.get(condition.label), entry),)
-            after = max(after, entry)
+            if entry > after:
+                after = entry
         rule = live.cause
         # By position: `replace` takes 1.2 us more.
         return Cause(
