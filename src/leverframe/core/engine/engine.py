@@ -23,7 +23,8 @@ Deadlines before the moment of a call are served first, each at its own moment, 
 drifts because calls come a little late. After a longer absence (`MAX_LATE_S`) they are served late:
 what was missed in between is not made up for in a burst, or relays would chatter and pings would
 time out that were never sent. A simulated clock that jumps has to jump from `next_deadline` to
-`next_deadline`. A deadline that a feature sets in the past is due immediately.
+`next_deadline`, except for those that `skip_quiet` passes. A deadline that a feature sets in the
+past is due immediately.
 """
 
 from collections.abc import Iterable, Mapping

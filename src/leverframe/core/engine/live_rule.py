@@ -80,8 +80,8 @@ class Condition:
                 if self._at_least
                 else ((reference, inf), (-inf, self._above))
             )
-        #: The range of the last judgement. Whoever has a value within it need not judge it: most
-        #: readings cross no threshold, which makes changes 1.1 us of 10 faster.
+        #: The range of the last judgement. A value within it need not be judged: most readings
+        #: cross no threshold, and analog changes with twenty rules take 9.4 us instead of 13.6 us.
         self.steady_from, self.steady_below = _NO_RANGE
         self.result = None
 

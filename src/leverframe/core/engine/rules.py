@@ -351,7 +351,7 @@ class Rules:
             if entry > after:
                 after = entry
         rule = live.cause
-        # By position: `replace` takes 1.2 us more.
+        # By position: `replace` takes 0.2 us more, of 9 us for a reading that turns a rule.
         return Cause(
             rule.kind, rule.detail, "", "", rule.number, rule.name, decided, rule.seconds, after
         )

@@ -121,7 +121,7 @@ class Scheduler:
         """
         clock, end = self._clock, target + INSTANT_S
         while True:
-            # Saves a third of the day of a busy controller, whose regulator is mostly at a limit.
+            # An eighth of the day of a busy controller: its regulator is mostly at a limit.
             deadline = self._skip_quiet(min(end, clock.now() + SKIPPED_S))
             if deadline is None or deadline > end:
                 break
