@@ -195,14 +195,12 @@ async def measure_busy_day() -> Figure:
         await subject.controller.advance(HOUR_S)
     took_s, ran_s = time.perf_counter() - began, time.process_time() - ran
     rounds_s.append(reference_round_s())
-    round_s = statistics.mean(rounds_s)
-    rounds = ran_s / round_s
+    rounds = ran_s / statistics.mean(rounds_s)
     return Figure(
         "a day of a busy controller",
         took_s,
         "s",
-        times_real_time(24 * HOUR_S, took_s),
-        Reference(REFERENCE, round_s * 1e6, "us", rounds, "rounds of processor time"),
+        f"{times_real_time(24 * HOUR_S, took_s)}, {rounds:,.0f} rounds of the reference",
         goal=f"< {GOAL_DAY_ROUNDS:,} rounds",
         met=rounds < GOAL_DAY_ROUNDS,
     )
