@@ -117,7 +117,7 @@ class Controller(Hooks):
             # Virtual time goes from one deadline to the next, and these are the engine's.
             self.timed.append(self.findings)
         self.live_parts.append(self.findings)
-        self.time = Scheduler(clock, self.next_deadline, self.tick, self.skip_quiet)
+        self.time = Scheduler(clock, self.next_deadline, self.tick, self._skip_quiet)
         #: The monotonic second at which the bootloader gives up, while it waits; never without
         #: power. No way in does anything while this is not None.
         self.bootloader_until: float | None = None
@@ -544,7 +544,7 @@ class Controller(Hooks):
                 first = due
         return first
 
-    def skip_quiet(self, until: float) -> float | None:
+    def _skip_quiet(self, until: float) -> float | None:
         """Pass the deadlines of the engine up to a moment of virtual time that change nothing.
 
         Return the next deadline after them.
