@@ -13,8 +13,8 @@ from typing import TextIO
 class ErrorForPeople(Exception):
     """An error whose text says what is wrong, what is allowed, and what to do."""
 
-    #: The field of the error if its text begins with `Field NAME: `. The command line shows the
-    #: option with that name instead.
+    #: The field of the error if its text begins with `Field NAME: `. The command line
+    #: replaces this name by its own spelling.
     field: str | None = None
 
 
