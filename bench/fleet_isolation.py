@@ -58,8 +58,7 @@ ENDLESS_RULES = "&".join(
     for n in range(20)
 )
 SET_OFF = "/outs.cgi?" + "&".join(f"vout{n}=1" for n in range(8))
-#: The load of the busy controllers: four meters of a load that is on, with twenty pulses per
-#: second.
+#: The load of the busy controllers: four meters of a running load, at twenty pulses per second.
 METERS = "/sim.cgi?" + "&".join(
     f"plant=meter*switch:PWM0*reading:INPD{n}*watts:7200*pulses:10000" for n in range(1, 5)
 )

@@ -20,8 +20,7 @@ from bench.modbus_tcp import Load
 MODBUS_CONNECTIONS = 10
 MANAGERS = 16
 STREAMS = 64
-#: Local addresses that send requests in turn, because a limit for one address is not a limit for
-#: all.
+#: Local addresses that send requests in turn, because limits apply to each address.
 SOURCES = tuple(f"127.0.0.{number}" for number in range(1, 5))
 ASKED_AGAIN_S = 0.1
 #: The community in the datagram below.

@@ -14,8 +14,7 @@ from typing import NamedTuple
 SERVER_CORE, LOAD_CORE = 1, 0
 HOST = "127.0.0.1"
 PATIENCE_S = 60
-#: A node that has just created thousands of controllers writes the first values of each when it
-#: stops.
+#: When a node stops, it writes the first values of thousands of new controllers.
 STOP_PATIENCE_S = 300
 ADDRESS = re.compile(r"http://[\w.]+:\d+(?=/)")
 CONTROLLER = (sys.executable, "-m", "leverframe", "run", "--no-mdns", "--no-discovery")

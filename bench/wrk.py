@@ -35,8 +35,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Goal:
-    #: The goal for the ratio to the reference, on a Python without and with profile-guided
-    #: optimisation.
+    #: The goal for the ratio to the reference, on a Python without and with optimisation.
     min_ratio: float | None = None
     min_ratio_optimised: float | None = None
     max_p99_ms: float | None = None

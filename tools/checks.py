@@ -24,8 +24,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 CORES = 2
-#: More than the number of cores: tests with browsers and other processes wait a third of their
-#: time.
+#: More than cores: tests with browsers and other processes wait a third of their time.
 WORKERS = 4
 #: More again: the thorough forms wait for half of their time.
 THOROUGH_WORKERS = 6

@@ -41,8 +41,7 @@ COPIED = ("src", "tests", "docs", "examples", "pyproject.toml")
 #: Relative to the copy, in which the tests run.
 SOURCE = Path("src", "leverframe")
 WANTED_PERCENT = 80
-#: Limits of processor time, so that a busy machine kills no mutant, and of wall time, for a mutant
-#: that waits.
+#: Limits of processor time, so that a busy machine kills no mutant, and of waiting.
 CPU_LIMIT_S, WALL_LIMIT_S = 90, 600
 MEMORY_LIMIT = 2 << 30
 QUICKLY = (

@@ -7,8 +7,7 @@ from itertools import groupby
 #: The places of the tests that take, and wait, longest: they begin first.
 LONGEST = (
     *("tests/units/test_inventory_story.py", "tests/docs/test_site.py", "tests/soak"),
-    # Browser tests with single tests of 20 s: at the end of a run, such a test would leave a core
-    # idle.
+    # Browser tests of up to 20 s each: at the end of a run, one of them would leave a core idle.
     *("tests/web/test_setting_pages.py", "tests/web/test_fleet_page.py"),
     *("tests/web/test_findings_on_status.py", "tests/web/test_tasks.py"),
     "tests/testing/test_installed_wheels.py",

@@ -71,8 +71,7 @@ def _boot(machine: Machine, kernel: Path, image: Path, limit_s: float) -> int:
     """Run the machine until it ends or its time is over; print the output of the tests."""
     accelerators = ("-accel", "kvm") if os.access("/dev/kvm", os.W_OK) else ("-accel", "tcg")
     words = f"console={machine.console} quiet loglevel=3 systemd.show_status=no panic=-1"
-    # With these protections, each system call would discard the code that the emulation has
-    # translated.
+    # With these protections, each system call would discard the emulation's translated code.
     words += " nokaslr kpti=off mitigations=off"
     words += " systemd.unit=leverframe-tests.service"
     command = [*machine.command, *accelerators, "-smp", "2", "-m", MEMORY, "-nographic"]

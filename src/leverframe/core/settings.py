@@ -309,8 +309,7 @@ class WatchdogEntry(Node, frozen=True):
 
 
 class HttpClient(Node, frozen=True):
-    #: The address that is requested when the action activates or deactivates; reading codes are
-    #: replaced.
+    #: The URL to request when the action activates or deactivates; reading codes are replaced.
     url: str = ""
     #: Send a POST request with the body instead of GET.
     post: bool = False

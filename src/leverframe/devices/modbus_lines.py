@@ -115,8 +115,7 @@ class SerialLine(asyncio.Protocol):
         await asyncio.shield(self._opening)
 
     async def _open(self, line: SerialParameters) -> None:
-        # Imported here: the import takes a tenth of a second, and most controllers have no serial
-        # bus.
+        # Imported here: it takes a tenth of a second, and most controllers have no serial bus.
         import serialx
 
         self._lost = None
@@ -163,7 +162,7 @@ class SerialLine(asyncio.Protocol):
 # answer is not mistaken for the answer to another request, and reopened for the next request.
 
 CONNECT_S = 2.0
-#: The time limit of an answer; before a gateway reports that a slave is silent, it waits itself.
+#: The time limit of an answer; a gateway first waits for its slave before it reports silence.
 TCP_ANSWER_S = 1.5
 #: The approximate delay of the network alone; needed to compare slaves behind a gateway.
 NETWORK_S = 0.01
@@ -235,8 +234,7 @@ class TcpLine:
 def _reason(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    # The event loop's own message repeats the address. Failures to resolve a name have no errno of
-    # the system.
+    # The event loop's own message repeats the address. Failed name lookups have no errno.
     if error.errno is not None and error.errno in errno.errorcode:
         return os.strerror(error.errno)
     return str(error.strerror or error)

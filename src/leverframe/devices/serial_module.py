@@ -149,8 +149,7 @@ class SerialPortService:
         try:
             await session.run(reader, writer)
         except OSError:
-            # The port worked before it failed: report that it was lost, not that it cannot be
-            # opened.
+            # The port worked before it failed: report the loss, not a failure to open it.
             return
         finally:
             writer.transport.abort()

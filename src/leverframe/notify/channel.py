@@ -260,8 +260,7 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
     try:
         context.load_verify_locations(ca_file)
     except OSError as error:
-        # The file existed at startup, but a certificate may have been renewed or a disk lost since
-        # then.
+        # The file existed at startup; since then it may have been replaced, or its disk lost.
         raise CannotSend(
             f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); "
             "repair it, or set another ca_file in the configuration."

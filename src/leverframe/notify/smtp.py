@@ -126,8 +126,7 @@ class _Dialogue:
             raise aiosmtplib.SMTPDataError(start.code, start.message)
         with in_doubt:
             answer = await self._answer_to(_LEADING_DOT.sub(b"..", raw) + b".\r\n")
-            # The answer to QUIT does not matter, but a cancellation here leaves the delivery
-            # uncertain.
+            # The answer to QUIT does not matter, but cancelling here leaves the delivery uncertain.
             with contextlib.suppress(OSError, aiosmtplib.SMTPException):
                 await self._smtp.quit(timeout=self._deadlines.quit_s)
         if answer.code != TAKEN:
@@ -142,8 +141,7 @@ class _Dialogue:
             greeting = self._smtp.connect(sock=connected, timeout=limits.greeting_s)
             await self._within(limits.greeting_s, "greet", greeting)
         except asyncio.CancelledError:
-            # If this is cancelled before the library uses the socket, the socket is still ours to
-            # close.
+            # If cancelled before the library uses the socket, it is still ours to close.
             if self._smtp.transport is None:
                 connected.close()
             raise

@@ -272,8 +272,7 @@ def _place_files(parameters: dict[str, Any], request: pytest.FixtureRequest) -> 
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Iterator[None]:
-    # By the fixture's own name: which test first uses a shared fixture depends on the selection of
-    # tests.
+    # By the fixture's own name: which test uses a shared fixture first depends on the selection.
     variant = getattr(request, "param_index", 0)
     with seeds_from(f"{request.node.nodeid} {fixturedef.argname} {variant}"):
         return (yield)

@@ -229,8 +229,7 @@ class BulkTurns:
     def _note_begin(self) -> None:
         if self._began is None:
             self._began = self._clock()
-            # A part that waits for an answer or the disk no longer blocks the loop when the round
-            # ends.
+            # A part that waits for an answer or the disk yields the loop by the end of the round.
             asyncio.get_running_loop().call_soon(self._note_end)
 
     def _note_end(self) -> None:

@@ -29,8 +29,7 @@ class LogThrottle:
     ) -> None:
         self._logger = logger
         self._now = monotonic
-        #: By source and kind: when the next line is due, and the number of lines omitted since the
-        #: last.
+        #: By source and kind: when the next line is due, and the number of lines omitted since.
         self._sources: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
         self._lines: dict[str, deque[float]] = {}
 

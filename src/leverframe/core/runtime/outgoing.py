@@ -172,8 +172,7 @@ class Extent(Enum):
     ANYWHERE = "anywhere"
 
 
-#: Every channel whose target the settings determine, with its extent for a controller alone on its
-#: machine.
+#: Every channel with a target from the settings, and its extent for a controller alone.
 CHANNELS = {
     "http": Extent.NETWORK,
     "release": Extent.NETWORK,

@@ -54,8 +54,7 @@ def picture_of(lines: Sequence[str] | None) -> "Image":
     picture = Image.new("1", (WIDTH, HEIGHT))
     drawing, font = ImageDraw.Draw(picture), ImageFont.load_default_imagefont()
     for number, line in enumerate(lines or ()):
-        # Some letters start one dot to the left of their cell; in the first cell that dot would be
-        # cut off.
+        # Some letters start one dot left of their cell; in the first cell it would be cut off.
         place = (BEFORE_LETTERS - LETTER_WIDTH, number * LINE_HEIGHT + ABOVE_LETTERS)
         drawing.text(place, f" {drawable(line)[:LETTERS_IN_A_LINE]}", fill=1, font=font)
     return picture

@@ -15,9 +15,9 @@ from leverframe.devices.wiring import Pin
 
 # GPIO lines: the interface that the board needs.
 #
-# The rest of the code knows only `Lines`; `kernel_drivers.py` implements it by the kernel, and
-# tests can substitute it. Each line is opened separately: a line that is in use or missing does not
-# affect the others. Methods raise `Unusable` with a sentence; all but `fileno` and `edges` may
+# The rest of the code knows only `Lines`; `kernel_drivers.py` implements it by the kernel, and a
+# substitute can replace it. Each line is opened separately: a line that is in use or missing does
+# not affect the others. Methods raise `Unusable` with a sentence; all but `fileno` and `edges` may
 # block.
 
 

@@ -71,8 +71,7 @@ class FreeText(Struct, frozen=True):
         return text
 
 
-#: Characters of queries and patterns: only the path of a request is compared, so they would never
-#: match.
+#: Characters that never match, because only the path of a request is compared.
 NOT_IN_PATHS = frozenset("?*# ")
 
 

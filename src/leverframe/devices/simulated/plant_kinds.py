@@ -273,8 +273,7 @@ class Tank:
     def tick(self, now: float) -> dict[str, float]:
         self._live(now)
         if self._trip_due is not None and self._trip_due <= now:
-            # The level equals the mark except for rounding, so trust the deadline, not a
-            # comparison.
+            # The level equals the mark except for rounding: trust the deadline, do not compare.
             self._closed = not self._closed
         return self._look(now)
 

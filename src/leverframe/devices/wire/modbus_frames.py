@@ -86,8 +86,7 @@ class AnswerReader:
         self._data_head = bytes((slave,)) + request.answer_head()
         self._data_frame_bytes = answer_frame_bytes(request)
         self._exception_head = bytes((slave, request.function | EXCEPTION_BIT))
-        #: The answer to the write of a single value equals the request, so an echo cannot be
-        #: recognised.
+        #: The answer to a write of one value equals the request, so an echo is indistinguishable.
         self._has_echo = self.request[:-_CHECKSUM_BYTES] != self._data_head
         self._pending = bytearray()
 
@@ -127,8 +126,7 @@ class AnswerReader:
         return None
 
 
-# Modbus TCP as a master sees it: a request with its number, and its answer among the received
-# bytes.
+# Modbus TCP as a master sees it: a request with its number, and finding its answer.
 
 #: The number of transaction numbers; after the last one they start again.
 TRANSACTIONS = 0x10000

@@ -22,8 +22,7 @@ from leverframe.devices.wire.modbus import (
 )
 from leverframe.devices.wire.modbus_numbers import number_in, register_count
 
-#: A reading becomes absent when it is older than this and older than three rounds of its module's
-#: pauses.
+#: A reading becomes absent when older than this and than three rounds of its module's pauses.
 STALE_S = 15.0
 
 

@@ -32,8 +32,7 @@ _FORMATS = {
     "float64": Struct(">d"),
 }
 _FLOATS = ("float", "float64")
-#: Every decimal number of six digits survives as a four-byte float; nine digits distinguish all
-#: such floats.
+#: Any number of six decimal digits survives as four-byte float; nine distinguish all floats.
 MIN_DIGITS, MAX_DIGITS = 6, 9
 
 

@@ -58,8 +58,7 @@ class RuleWriter:
     def __init__(self, making: PlanBuilder, *, with_own: bool) -> None:
         self._making = making
         self.with_own = with_own
-        #: For every place, the place of its unread values before the plan; None if it has no unread
-        #: values.
+        #: For every place, the original place of its unread values; None if it has none.
         self._origin: list[int | None] = list(range(len(self.rules)))
 
     @property

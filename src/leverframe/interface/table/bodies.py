@@ -177,8 +177,7 @@ class ListBody(Struct, frozen=True):
         name, _, value = text.partition("=")
         texts = self.item.match_name(name)
         if texts is None:
-            # If the list contains passwords, this may be the end of a password that was not
-            # encoded.
+            # If the list contains passwords, this may be the unencoded end of one.
             raise Malformed(
                 f"{text[:60]!r} is not an item of this list.",
                 command=text[:120],

@@ -13,8 +13,7 @@ from leverframe.interface.table.stage import Stage
 
 PWM_INDEX = Int(0, 3)
 COEFFICIENT = Int(-INT32 - 1, INT32)
-#: "Up to SW 1.49d" includes 1.49d, so the wide range begins with the next letter; HW 3.0 never had
-#: it.
+#: "Up to SW 1.49d" includes it, so the wide range begins with 1.49e; HW 3.0 never had it.
 FREQUENCY = Changed(((codes.span("1.49e"), Int(1, 1_000_000)), (ALWAYS, Int(50, 100_000))))
 
 

@@ -71,8 +71,7 @@ class Item:
         if not self.name.holes:
             return {} if name == self.name.literals[0] else None
         if self._name_pattern is None:
-            # Compiled at first use: compiling the patterns of all names would slow down every
-            # start.
+            # Compiled at first use: the patterns of all names would slow down every start.
             self._name_pattern = _name_pattern(self.name)
         found = self._name_pattern.fullmatch(name)
         return dict(zip(self.name.holes, found.groups(), strict=True)) if found else None

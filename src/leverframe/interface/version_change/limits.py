@@ -37,8 +37,7 @@ class Limit(Struct, frozen=True):
     """The type that a row defines for the settings at some places."""
 
     row: Row
-    #: The parts of the path: names, indexes, `*` for any index, `{A}` for an index that a field
-    #: allows.
+    #: The parts of the path: names, indexes, `*` for any index, `{A}` for one that a field allows.
     steps: tuple[str, ...]
     param: Param
 
