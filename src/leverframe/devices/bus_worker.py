@@ -411,7 +411,7 @@ class BusWorker:
         return answer, Spent(took_s, self._bus.needs_s(slot.module.line, request))
 
     def _bus_lost(self) -> None:
-        """Report the loss now: the next poll may be far off, and readings stay valid until then."""
+        """Report the loss now: the next poll may be far off, and readings remain valid a while."""
         for slot in self._slots.values():
             slot.bus_problem = f"{self._bus.path} was lost; it is reopened when it is back."
             self._troubles.note(slot.trouble, slot.problem())

@@ -72,7 +72,7 @@ def find_freed_labels(
 NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
 #: The exceptions of a slave that may lack some of the registers, or rejects so large a block.
 ONLY_ONE_BY_ONE = (ILLEGAL_ADDRESS, ILLEGAL_VALUE)
-#: The longest interval between two polls that keeps old readings valid for longer.
+#: Poll intervals beyond this do not keep readings valid any longer.
 MAX_INTERVAL_S = 60.0
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
 

@@ -371,7 +371,7 @@ def _mask_member(value: Any, path: str) -> Any:
     if isinstance(value, str) and value and is_secret:
         return MASK
     if path.startswith("sms.received.") and name == "text":
-        # The text begins with the code of a web hook.
+        # A received SMS begins with the code for commands, which is a secret.
         return MASK
     return _mask_value(value, path)
 

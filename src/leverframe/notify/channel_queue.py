@@ -88,7 +88,7 @@ class QueueReports(Protocol):
 
 
 def pause_after(failures: int, first_s: float, longest_s: float, chance: Random) -> float:
-    """Return the pause after a number of failures: doubled each time, minus a random part.
+    """Return the pause after a number of failures: doubled each time, less up to a half.
 
     The random part keeps a thousand controllers from contacting a recovered server in the same
     second; the caller passes the source, so that a run can be repeated.

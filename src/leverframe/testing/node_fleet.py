@@ -59,7 +59,7 @@ class NodeTwin(AnyTwin):
 
     @property
     def recipe(self) -> str:
-        """A call for the same controller, with the seed of its faults; its node has its past."""
+        """A call for the same controller, with the seed of its faults, but not its past."""
         return f"twin = Fleet.connect({self.door!r})[{self.name!r}]; twin.seed = {self.seed}"
 
     def start(self) -> Self:

@@ -187,7 +187,7 @@ def set_rules(making: PlanBuilder, *, with_own: bool) -> None:
         order.move_to_places()
     order.write_places()
     order.delete_copies()
-    # A deletion removes dependences on rules that moved or are gone, so write again.
+    # A deletion can clear what other rules depend on, so write these again.
     order.write_places()
 
 
