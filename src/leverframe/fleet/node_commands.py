@@ -361,7 +361,7 @@ async def _change_in_database(
         try:
             async with short_life(table, folder) as life:
                 name = _account_at(life.lane, life.registry, account)
-            # Prompt before the lease begins: it would not last until the user has typed.
+            # Prompt outside of `short_life`: its lease could expire while the user types.
             password = passwd.new_password(name, generate=generate)
             async with short_life(table, folder) as life:
                 await _set_at_node(life.lane, life.registry, name, password)

@@ -88,7 +88,8 @@ class OwnNames:
     def check_page(self, request: Request, needs_source: bool) -> None:
         """Refuse a request that a foreign page made a browser send.
 
-        With `needs_source`, as for sessions, refuse also a request that does not name its page.
+        With `needs_source`, for requests that use a session, also refuse a request that does not
+        name its page.
         """
         headers = request.headers
         if _NAMES_OF_PAGES.isdisjoint(headers):

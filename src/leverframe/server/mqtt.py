@@ -119,8 +119,8 @@ async def _final(waiting: WaitingAnswer) -> str:
 #     <prefix>/cmdr       the answer to each: 1, or why it was refused
 #     <prefix>/notify     what rules say by the action MQTT (through the outbox)
 #
-# The broker decides who may publish on `cmd`; commands have the rights of a control user:
-# outputs, PWM outputs and event variables, not settings. The lock of the outputs holds.
+# The broker decides who may publish on `cmd`; commands have the rights of a control user: outputs,
+# PWM outputs and event variables, not settings. The lock of the outputs applies.
 
 log = logging.getLogger(__name__)
 

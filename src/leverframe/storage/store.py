@@ -64,7 +64,7 @@ class Stored(msgspec.Struct):
 class StoreUnavailable(ErrorForPeople):
     """Nothing can be written now; the message is a sentence for users."""
 
-    #: Whether it is unknown if the write has been stored.
+    #: It is unknown whether the write was stored.
     is_in_doubt = False
     #: Another node has taken over, and nothing was written.
     is_taken_over = False

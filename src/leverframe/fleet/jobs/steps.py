@@ -114,8 +114,8 @@ class MemberSteps:
         hashes: dict[str, str] = {}
         also = {**self._find_forgotten_rows(controller), step.row: {"status": DONE}}
         while True:
-            # Wait here for this controller's turn: many steps may run together, and a template is
-            # slow to apply.
+            # Let other requests have their turn: steps may repeat often, and a template is slow to
+            # apply.
             await wait_for_turn()
             # The controller may have left during the waiting and hashing.
             check_that_all_are_here([member])

@@ -32,7 +32,7 @@ PAGE = "system?open=certificate"
 
 
 class CertificateReport(Struct, frozen=True):
-    """The certificate in use; empty where the controller itself does not speak TLS."""
+    """The certificate in use; empty if the controller itself does not use TLS."""
 
     ends: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     names: Annotated[list[str], Meta(description="The hosts that it is valid for.")] = []

@@ -352,7 +352,8 @@ class RequestParser:
         if len(path) > self._limits.path_bytes or len(query) > self._limits.query_bytes:
             raise self._target_too_long()
         self._is_last = not self._http.should_keep_alive()
-        # Without a `Connection` header, and with a `Host` header, HTTP/1.0 makes no difference.
+        # The version matters only if the connection ends here, or if a header (or its lack) decides
+        # that.
         is_http10 = (self._is_last or self._names_connection) and self._is_http10()
         return Request(method, path, query if mark else None, headers, b"", self._client, is_http10)
 
