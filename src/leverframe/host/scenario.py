@@ -104,7 +104,7 @@ def request_parts(order: Order) -> tuple[str, str, bytes]:
 
 
 class _Reader:
-    """A checker of values that reports the place of a wrong value."""
+    """Checks values and reports the place of a wrong value."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path

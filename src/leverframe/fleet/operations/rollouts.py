@@ -137,7 +137,7 @@ def _job(context: FleetContext) -> FleetJob:
 async def _plan_everywhere(
     context: FleetContext, operation: Operation[RolloutPlanned]
 ) -> RolloutPlanned:
-    """Try it on the controllers of every node, and plan it for all of them."""
+    """Try a roll-out on the controllers of every node, and plan it for all of them."""
     work = await _work_of(context)
     targets = await find_chosen(context)
     trying = replace(context, given={**context.given, "dry_run": True})
@@ -173,7 +173,7 @@ async def plan_rollout(context: FleetContext) -> RolloutPlanned:
 async def _plan_for(
     context: FleetContext, targets: Sequence[JobTarget], work: JobWork, tried: BulkReport
 ) -> RolloutPlanned:
-    """Plan a roll-out for controllers of any node that have tried it."""
+    """Plan a roll-out for controllers of any node on which it was already tried."""
     how = _policy(context)
     plan = plan_of("rollout", targets, work, context.requester, how)
     job = None
@@ -191,7 +191,7 @@ def _perform(work: JobWork, controller: Controller, stage: Stage) -> None:
 
 
 async def _work_of(context: FleetContext) -> JobWork:
-    """Read the task: a command, or the body."""
+    """Read the work of a roll-out: a command in the query, or the body."""
     given, body = context.given, context.request.body
     if "command" in given:
         if body:
@@ -220,7 +220,7 @@ async def template_of(context: FleetContext) -> BackupFile:
         content_of(template, None)
     except BackupRefused as error:
         raise BadValue(str(error), field="template") from None
-    # Parts of a backup other than settings are not kept with a job.
+    # The other parts of a backup are not stored with a job.
     return BackupFile(template.hw, template.sw, template.settings, edition=template.edition)
 
 
@@ -286,9 +286,9 @@ async def remove_rollout(context: FleetContext) -> JobReport:
     return report_for(context, job)
 
 
-# Drift of controllers from a template, and the changes of controllers with their authors.
+# The drift of controllers from a template, and the changes of controllers with their authors.
 
-#: Number of different settings that are listed per controller.
+#: Maximum number of different settings that are listed per controller.
 MAX_NAMED = 50
 MAX_CHANGES = 1000
 USUAL_CHANGES = 200
@@ -361,7 +361,10 @@ def _drift(member: Member, template: BackupFile) -> MemberDrift:
 
 
 def _merge_changes(context: FleetContext, found: Parts) -> list[FleetChange]:
-    """List changes of all nodes but silent ones; an unreadable node must not hide the others."""
+    """List the changes of all nodes except silent ones.
+
+    An unreadable history, unlike a silent node, is an error.
+    """
     reports = values_of(part for part in found.parts if not isinstance(part.refusal, SilentNode))
     newest = sorted((one for some in reports for one in some), key=_newness)
     return newest[: context.given.get("count", USUAL_CHANGES)]
@@ -386,7 +389,9 @@ async def list_changes(context: FleetContext) -> list[FleetChange]:
 
 
 def _newness(change: FleetChange) -> tuple[float, int]:
-    """Put the newest first; of one moment, which virtual time has many of, the last one."""
+    """Return a sort key: newest first, and within one moment, as often in virtual time, the last
+    first.
+    """
     return -change.entry.time, -change.entry.number
 
 

@@ -120,7 +120,7 @@ async def add_tenant(context: FleetContext) -> TenantAdded:
     closes = _closes_open(context)
     record = TenantRecord(name, context.given.get("max", USUAL_MAX))
     if name not in context.node.registry.tenants:
-        # A tenant of this name may have been removed by a node that was killed on the way.
+        # A node that was killed may have removed a tenant of this name without removing its jobs.
         await context.jobs.forget_tenant(name)
     async with context.node.changing:
         await context.node.registry.put_tenant(record)
@@ -164,9 +164,10 @@ async def give_controllers(context: FleetContext) -> BulkReport:
 
 
 def _closes_open(context: FleetContext) -> bool:
-    """Return whether this is the first account or tenant, which closes open controllers.
+    """Return whether this is the first account or tenant, after which open controllers must be
+    closed.
 
-    It is refused while controllers still start: those that come later would stay open.
+    Refuse the request while controllers are still starting: those that start later would stay open.
     """
     is_first = not context.accounts.protects_controllers and not is_left_open(context)
     if is_first:
@@ -177,7 +178,7 @@ def _closes_open(context: FleetContext) -> bool:
 async def _close_all(context: FleetContext) -> list[MemberResult]:
     """Close all open controllers of the fleet; return the results."""
     report = await protect_controllers.answer(replace(context, given={}))
-    # Controllers that were closed before have no detail.
+    # Controllers that required sign-in already have no detail.
     return [one for one in report.results if one.detail is not None]
 
 
@@ -233,7 +234,7 @@ async def add_account(context: FleetContext) -> AccountMade:
         if len(registry.accounts) >= MAX_ACCOUNTS:
             raise Conflict(f"A fleet has at most {MAX_ACCOUNTS} accounts.")
         account = FleetAccount(name, hashed, given.get("role", "user"), tenant)
-        # From now on all users sign in: the creator of the account must be able to.
+        # From now on all users must sign in, so the creator of the account must be able to.
         first = await context.accounts.first_administrator()
         await registry.put_account(account)
     _note(context, "created account", name)

@@ -40,7 +40,7 @@ def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str,
 
 
 def _invalid(path: Path, text: str, error: str) -> str:
-    """Move the line, which the parser names last, to the place where all messages have it."""
+    """Move the line number, which the parser puts last, to where all messages have it."""
     found = re.fullmatch(r"(.*) \(at line (\d+), (column \d+)\)", error, re.DOTALL)
     if found is None:
         line = 1 + text.rstrip("\n").count("\n")

@@ -47,7 +47,7 @@ def check_data(data_folder: Path) -> int:
 
 
 def _secure(store_path: Path) -> str | None:
-    """Return the changes that were lost since the last use: SQLite would drop them silently."""
+    """Return which changes were lost since the last use; SQLite would drop them silently."""
     with sentences(store_path):
         return secure(store_path)
 
@@ -93,7 +93,7 @@ async def _save_readable(store_path: Path) -> str:
     try:
         check(store_path)
     except StoreDamaged:
-        # The readable part contradicts itself: start from scratch.
+        # The recovered part is inconsistent: start from scratch.
         set_aside(store_path)
         return f"Nothing in the store could be recovered; it was moved to {aside}."
     return (
