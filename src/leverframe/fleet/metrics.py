@@ -272,7 +272,7 @@ def cluster_families(
             "Controllers that this node has released in an orderly way.",
             figures.releases,
         ),
-        "fenced": ("How often this node was declared dead itself.", figures.fenced),
+        "fenced": ("Number of times this node itself was declared dead.", figures.fenced),
     }
     for name, (text, count) in counters.items():
         yield Family(f"leverframe_cluster_{name}_total", COUNTER, text, [(NO_LABELS, count)])

@@ -94,7 +94,7 @@ class FleetView(Struct, frozen=True):
     node: NodeReport
     counts: dict[Health, int]
     matching: Annotated[int, Meta(description="Number of matching controllers.")]
-    order: Annotated[list[str], Meta(description="The names of those in view.")]
+    order: Annotated[list[str], Meta(description="Names of the controllers in view.")]
     rows: list[FleetRow]
     rollouts: Annotated[list[JobReport], Meta(description="Newest first.")] = []
     cluster: Annotated[

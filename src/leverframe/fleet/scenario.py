@@ -187,7 +187,9 @@ def _mistakes(node: FleetNode, happening: FleetHappening) -> Iterator[str]:
 
 def _check_sim(text: str, member: Member) -> None:
     if any(isinstance(step, Advance) for step in _bench(member).steps(text)):
-        raise Malformed("advance and until do not work in scenarios: the run moves the time.")
+        raise Malformed(
+            "advance and until are not allowed in scenarios: use the time of [[at]] instead."
+        )
 
 
 def _check_command(text: str, profiles: set[Profile]) -> None:

@@ -170,7 +170,7 @@ class ActionAudit:
         except ErrorForPeople as error:
             # Tried again with the next entry.
             self._on_disk = None
-            log.warning("the audit trail could not be thinned: %s", error)
+            log.warning("the audit trail could not be pruned: %s", error)
 
     async def _thin_rows(self) -> int:
         """Thin what is on disk now, and return the number of entries that are left of it."""

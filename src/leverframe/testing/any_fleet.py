@@ -325,7 +325,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         self._advance({**_selection(names, tag), "for": f"{seconds_of(duration):.9f}"})
 
     async def aadvance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
-        """Do the same as `advance`, beside the event loop of the test."""
+        """Do the same as `advance` without blocking the event loop of the test."""
         await asyncio.to_thread(lambda: self.advance(duration, *names, tag=tag))
 
     def advance_to(self, moment: WhenText, *names: str, tag: Tags = ()) -> None:

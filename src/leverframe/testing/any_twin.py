@@ -279,7 +279,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         )
 
     async def astate(self) -> dict[str, Any]:
-        """Return the same as `state`, beside the event loop of the test."""
+        """Return the same as `state` without blocking the event loop of the test."""
         return await asyncio.to_thread(lambda: self.state)
 
     # --- the world --------------------------------------------------------------------------------

@@ -248,7 +248,9 @@ def reply(
     """
     if not isinstance(body, str | bytes):
         raise BadFault(
-            f"body: {body!r} is no body; json= makes one of it.", "a text or bytes", "body"
+            f"body: {body!r} is neither text nor bytes; json= sends it as JSON.",
+            "a text or bytes",
+            "body",
         )
     if not isinstance(headers, Mapping | None):
         raise BadFault(f"headers: {headers!r} is not possible.", "texts by name", "headers")
@@ -277,7 +279,7 @@ def _as_json(value: Any) -> str:
     try:
         return json_text.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise BadFault(f"json: {error}.", "what JSON can hold", "json") from None
+        raise BadFault(f"json: {error}.", "a value that JSON can represent", "json") from None
 
 
 def down(server: str) -> Fault:

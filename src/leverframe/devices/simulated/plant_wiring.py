@@ -197,7 +197,7 @@ KINDS: dict[str, Kind] = {
             "time_constant": Field(
                 Duration(1.0, 30 * DAY_S), "time for 63 % of the change", REQUIRED
             ),
-            "start": Field(_DEGREES, "initial temperature; default: as outside"),
+            "start": Field(_DEGREES, "initial temperature; default: the outside temperature"),
             "sample": _SAMPLE,
         },
         "a heated (or with negative power, cooled) room",
@@ -214,10 +214,12 @@ KINDS: dict[str, Kind] = {
                 "change of the level by the pump; a negative value empties the tank",
                 REQUIRED,
             ),
-            "drain": Field(_RATE, "steady loss; negative is a steady inflow", 0.0),
+            "drain": Field(_RATE, "constant loss; a negative value is a constant inflow", 0.0),
             "start": Field(_MILLIMETRES, "initial level", 0.0),
             "switch_at": Field(_MILLIMETRES, "level of the switch; default: the top"),
-            "volts": Field(Number(0.0, 60.0, "V"), "of the level sensor when full", 3.3),
+            "volts": Field(
+                Number(0.0, 60.0, "V"), "voltage of the level sensor when the tank is full", 3.3
+            ),
             "sample": _SAMPLE,
         },
         "a tank or sump with level sensor, level switch, or both",
@@ -227,12 +229,14 @@ KINDS: dict[str, Kind] = {
         {
             "switch": Field(_PIN, "output that feeds the load", REQUIRED),
             "reading": Field(
-                OneOf((*ANALOG_INPUTS, *MAPPED)), "reading that measures it", REQUIRED
+                OneOf((*ANALOG_INPUTS, *MAPPED)), "reading that measures the load", REQUIRED
             ),
             "on": Field(
                 Number(-1e9, 1e9, "in the unit of the reading"), "reading with power", REQUIRED
             ),
-            "off": Field(Number(-1e9, 1e9, "in the unit of the reading"), "reading without", 0.0),
+            "off": Field(
+                Number(-1e9, 1e9, "in the unit of the reading"), "reading without power", 0.0
+            ),
         },
         "a load whose current or power is measured",
     ),
@@ -299,7 +303,9 @@ def _check_together(kind: str, values: Mapping[str, Any]) -> None:
 def _check_tank(values: Mapping[str, Any]) -> None:
     if values["reading"] is None and values["switch"] is None:
         raise BadPlant(
-            "No reading or switch belongs to this tank.", "a reading, a switch, or both", "reading"
+            "This tank has neither a reading nor a switch.",
+            "a reading, a switch, or both",
+            "reading",
         )
     for name in ("start", "switch_at"):
         if values[name] is not None and values[name] > values["height"]:

@@ -210,7 +210,8 @@ class OwnControllers:
             return
         members = [one for one in self.running if one.number in late]
         log.warning(
-            "restarting %d controllers: changes that were in doubt are stored", len(members)
+            "restarting %d controllers: changes that were in doubt turned out to be stored",
+            len(members),
         )
         await self._node.drop(members)
         self._lane.clear(late)

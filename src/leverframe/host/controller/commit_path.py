@@ -265,7 +265,7 @@ class CommitPath:
         leaves, blobs, actions = stage.leaves(), stage.blobs, stage.actions
         description = ChangeDescription.of(leaves, blobs)
         if stage.forgotten:
-            description.note = f"; forgotten with its server: {', '.join(stage.forgotten)}"
+            description.note = f"; deleted because its server changed: {', '.join(stage.forgotten)}"
         persisted = self._persistent.missing()
         # Changes that only set are handed over together, each one with actions for itself.
         on_committed = partial(self._on_committed) if actions else self._on_committed

@@ -274,7 +274,7 @@ class Faults:
 
     def of_mqtt(self) -> ActiveFault | None:
         """Return what happens to bytes on their way to the broker."""
-        return self._newest_acting(catalogue.MQTT, "what goes to the broker")
+        return self._newest_acting(catalogue.MQTT, "data for the broker")
 
     def _newest_acting(self, where: str, on: str) -> ActiveFault | None:
         for active in reversed(self._on(where)):
@@ -343,7 +343,7 @@ class Faults:
         return result
 
     def _add_edges(self, active: ActiveFault, label: str, level: int) -> None:
-        """Add further edges after a change; the last one arrives at its level."""
+        """Add extra edges after a change; the last one arrives at its level."""
         now, count = self._unit.read().now, 2 * ((int(active["edges"]) + 1) // 2)
         active.edges += [
             (now + active["apart"] * step, label, level ^ (step % 2))

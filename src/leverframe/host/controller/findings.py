@@ -151,7 +151,7 @@ class FindingReport(Struct, frozen=True, forbid_unknown_fields=True):
         str | None, Meta(description="The label of the thing concerned, if it has one.")
     ]
     figures: Annotated[
-        dict[str, int | float | str], Meta(description="The other values of the sentence.")
+        dict[str, int | float | str], Meta(description="Further values that the sentence contains.")
     ]
     page: Annotated[
         str, Meta(description="The page where it can be fixed, as in the address after `#/`.")

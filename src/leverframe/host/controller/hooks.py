@@ -207,7 +207,7 @@ class Hooks:
             try:
                 watcher()
             except Exception:
-                log.exception("a part could not follow the state")
+                log.exception("a part failed to apply a state change")
 
     def take_writes(self, write: WriteToModules) -> None:
         """Set what carries out writes to modules, also those that rules wanted at the start."""
@@ -238,7 +238,7 @@ class Hooks:
 
 def _log_fault(part: asyncio.Task[None]) -> None:
     if not part.cancelled() and (fault := part.exception()) is not None:
-        log.error("a part could not follow the settings", exc_info=fault)
+        log.error("a part failed to apply changed settings", exc_info=fault)
 
 
 def _nothing() -> None:

@@ -86,7 +86,7 @@ VARIABLES = ("bit", "byte", "word", "dword", "string")
 
 
 def _name_key(name: str, label: str) -> Keys:
-    return key(name, lambda view: label, f"name of {label}, which is impossible changed", TEXT)
+    return key(name, lambda view: label, f"name of {label}, which cannot be changed", TEXT)
 
 
 SENSOR_NAMES = joint_settings(

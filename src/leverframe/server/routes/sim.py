@@ -299,7 +299,7 @@ class SimCommands:
         off_s = time_unreachable_s(fault)
         if off_s is not None and off_s > MAX_UNREACHABLE_S:
             raise Conflict(
-                "This fault could not be ended over HTTP.",
+                "This fault would also block the request that ends it.",
                 allowed=f"for:TIME, or takes:TIME, up to {MAX_UNREACHABLE_S:.0f} s",
             )
         faults.add(fault)
