@@ -884,7 +884,7 @@ def test_cause_of_a_value_is_explained_in_sentences(twin: Twin) -> None:
         "Rule 1, DS1 >= 30 OR DS2 >= 40, then OUT2 on: Its conditions hold: DS1 is 31 °C (at least"
         " 30 °C: yes), DS2 is 3 °C (at least 40 °C: no)."
     )
-    assert "Its return time switches it off in 1m." in twin.explain("OUT0")
+    assert "It switches off in 1m." in twin.explain("OUT0")
     twin.unplug("DS1")
     assert twin.explain("DS1").startswith("DS1 is absent since 2026-01-05 00:00:00.")
     with pytest.raises(UnknownLabel, match="There is no 'OUT9'; there are VCC"):
@@ -896,7 +896,7 @@ def test_pulses_of_rules_are_explained(twin: Twin) -> None:
     twin.sense(DS1=31)
     assert twin.explain("OUT3").splitlines() == [
         "OUT3 is 1.",
-        "It returns in 10s.",
+        "It switches off in 10s.",
         "2026-01-05 00:00:00, rule 1: OUT3 on",
         "Rule 1, DS1 >= 30, then OUT3 on for 10 s: Its conditions hold: DS1 is 31 °C"
         " (at least 30 °C: yes).",

@@ -128,7 +128,7 @@ def lane_families(figures: LaneFigures) -> Iterable[Family]:
     yield Family(
         "leverframe_lane_changes_total",
         COUNTER,
-        "Changes of controllers by result: durable, refused, or in doubt when they were answered.",
+        "Changes of controllers by result when answered: durable, refused or in doubt.",
         [({"outcome": name}, getattr(figures, name)) for name in outcomes],
     )
     yield Family(

@@ -253,7 +253,7 @@ def reply(
             "body",
         )
     if not isinstance(headers, Mapping | None):
-        raise BadFault(f"headers: {headers!r} is not possible.", "texts by name", "headers")
+        raise BadFault(f"headers: {headers!r} is not valid.", "texts by name", "headers")
     if json is not None and body:
         raise BadFault("reply has a body and json.", "one of body and json", "json")
     if json is not None:

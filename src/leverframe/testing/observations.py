@@ -49,7 +49,7 @@ def _sentences(
     else:
         yield f"{label} is {value:g}."
     if (returns := state["returns_in"].get(label)) is not None:
-        yield f"Its return time switches it off in {text_from_seconds(returns)}."
+        yield f"It switches off in {text_from_seconds(returns)}."
     about = [entry for entry in journal if label in entry["text"].replace(":", " ").split()]
     for entry in about[-MAX_ENTRIES:]:
         yield f"{_time(entry['time'], zone)}, {_cause(entry)}: {entry['text']}"

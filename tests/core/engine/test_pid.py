@@ -331,7 +331,7 @@ def test_regulator_counts_as_who_moves_an_output_that_a_hand_switched_on() -> No
     bench.switch_on("PWM2")
     assert mover(bench) == "PID regulator"
     journal = bench.engine.machine.journal.entries()
-    assert [entry.text for entry in journal[-2:]] == ["PWM2 on", "PWM2 regulated"]
+    assert [entry.text for entry in journal[-2:]] == ["PWM2 on", "PWM2 is regulated"]
     assert journal[-1].cause.after == journal[-2].number
     bench.wait(5)
     assert bench.engine.machine.journal.count == journal[-1].number

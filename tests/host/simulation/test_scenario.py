@@ -131,7 +131,7 @@ def test_body_stands_behind_a_space(folder: Path) -> None:
         ('[[plants]]\nkind = "sun"', "line 2: There is no plant 'sun'. Allowed: room, tank"),
         (
             '[[plants]]\nkind = "load"\nswitch = "OUT0"\nreading = "DS1"\non = 1',
-            "line 4: reading: 'DS1' is not possible. Allowed: INPA1, INPA2",
+            "line 4: reading: 'DS1' is not valid. Allowed: INPA1, INPA2",
         ),
         (
             '[[plants]]\nkind = "load"\nswitch = "OUT0"\nreading = "m1"',

@@ -42,7 +42,7 @@ _OF_ENGINE = {
     "watchdog_gives_up": "gives up on {host} after {restarts} restarts",
     "pid_on": "PID regulator on",
     "pid_off": "PID regulator off",
-    "pid_regulates": "{which} regulated",
+    "pid_regulates": "{which} is regulated",
     "pid_holds": "{source} is absent: {which} keeps its duty",
     "pid_goes_on": "{which} is regulated again",
     "energy_set": "{which} was set to {value:g}",

@@ -67,7 +67,7 @@ class FreeText(Struct, frozen=True):
     def take(self, value: Any) -> str:
         text = str(value)
         if not self.min_letters <= len(text) <= self.max_letters or not text.isprintable():
-            raise BadField(f"{text[:40]!r} is not possible.", self.allowed)
+            raise BadField(f"{text[:40]!r} is not valid.", self.allowed)
         return text
 
 
@@ -112,7 +112,7 @@ class BodyText(Struct, frozen=True):
                 raise ValueError
             return b64decode(text, validate=True) if self.is_base64 else text.encode()
         except (NotBase64, ValueError):
-            raise BadField(f"{text[:40]!r} is not possible.", self.allowed) from None
+            raise BadField(f"{text[:40]!r} is not valid.", self.allowed) from None
 
 
 #: Headers that follow from the answer itself.
@@ -133,7 +133,7 @@ class HeaderLines(Struct, frozen=True):
         is_name = re.fullmatch(r"[A-Za-z0-9!#$&'+.^_`|~-]{1,100}", name) is not None
         is_sent = text.isascii() and text.isprintable() and len(text) <= 1000
         if not (colon and is_name and is_sent) or name.lower() in _OWN_HEADERS:
-            raise BadField(f"{line[:40]!r} is not possible.", self.allowed)
+            raise BadField(f"{line[:40]!r} is not valid.", self.allowed)
         return name, text
 
 

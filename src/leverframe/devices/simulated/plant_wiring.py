@@ -43,7 +43,7 @@ class Number(Struct, frozen=True):
             number = math.nan
         # What is not a number fails the comparison, too.
         if not self.low <= number <= self.high:
-            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not valid.", self.allowed)
         return number
 
     @property
@@ -61,7 +61,7 @@ class Duration(Struct, frozen=True):
         except BadDuration as error:
             raise BadField(str(error), self.allowed) from None
         if not self.low <= seconds <= self.high:
-            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not valid.", self.allowed)
         return seconds
 
     @property
@@ -74,7 +74,7 @@ class OneOf(Struct, frozen=True):
 
     def take(self, value: Any) -> str:
         if value not in self.labels:
-            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not valid.", self.allowed)
         return str(value)
 
     @property
@@ -207,11 +207,13 @@ KINDS: dict[str, Kind] = {
         {
             "pump": Field(_PIN, "output that pumps", REQUIRED),
             "reading": Field(OneOf(("DISTANCE", *ANALOG_INPUTS)), "level sensor"),
-            "switch": Field(OneOf(DIGITAL_INPUTS), "level switch, 0 when the level reaches it"),
+            "switch": Field(
+                OneOf(DIGITAL_INPUTS), "level switch; its input reads 0 when the level reaches it"
+            ),
             "height": Field(Number(1.0, 20_000.0, "mm"), "level of the full tank", REQUIRED),
             "fill": Field(
                 _RATE,
-                "change of the level by the pump; a negative value empties the tank",
+                "change of the level per second by the pump; a negative value empties the tank",
                 REQUIRED,
             ),
             "drain": Field(_RATE, "constant loss; a negative value is a constant inflow", 0.0),

@@ -232,7 +232,7 @@ class SimCommands:
 
     def _clear(self, name: str, text: str) -> Callable[[], None]:
         if text != CLEAR:
-            raise BadValue(f"{text!r} is not possible.", value=text, allowed=CLEAR)
+            raise BadValue(f"{text!r} is not valid.", value=text, allowed=CLEAR)
         controller = self._controller
         if name == "outbox":
             return lambda: controller.forget_captured()
@@ -345,7 +345,7 @@ class SimCommands:
         milliseconds = None if answer == NONE else _number(answer)
         if milliseconds is not None and not 0 <= milliseconds <= MAX_MILLISECONDS:
             raise BadValue(
-                f"{answer} ms is not possible.",
+                f"{answer} ms is not a ping time.",
                 value=answer,
                 allowed=f"0 to {MAX_MILLISECONDS:g}, or none",
             )
@@ -364,7 +364,7 @@ def _may_hold_secret(item: str) -> bool:
 
 def _one_of(text: str, allowed: tuple[str, ...]) -> str | None:
     if text not in allowed:
-        raise BadValue(f"{text!r} is not possible.", value=text, allowed=", ".join(allowed))
+        raise BadValue(f"{text!r} is not valid.", value=text, allowed=", ".join(allowed))
     return None if text == NONE else text
 
 
