@@ -1,9 +1,9 @@
-"""JSON and XML of strangers, read within limits of size, depth and number.
+"""Untrusted JSON and XML, read within limits of size, depth and number of elements.
 
-A document of a few megabytes can cost a hundred times its size as objects: empty elements in each
-other, empty lists side by side. So both kinds are counted while they are read, or before, and a
-document beyond a limit is refused before it has grown. Document types of XML, by which an entity
-can grow without end, are refused altogether.
+A document of a few megabytes can cost a hundred times its size as objects: nested empty elements,
+or empty lists side by side. So elements and values are counted while or before they are read, and a
+document that exceeds a limit is refused before it takes memory. Document types of XML, by which an
+entity can grow without end, are refused altogether.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""The work on one bus: the modules on it are asked all the time, one request after the other.
+"""The polling of the modules on one bus: continuous, one request at a time.
 
-A single request (`BusWorker.request`: a read or a write) goes before the next poll. Nothing that
-happens on the bus ends the work: a module that is silent, or whose port cannot be used, is asked
-less often.
+A single request (`BusWorker.request`: a read or a write) is sent before the next poll. No failure
+on the bus ends the polling: a module that is silent, or whose port cannot be used, is polled less
+often.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""The Modbus master: asks the modules in slots 1-3 for their readings, all the time.
+"""The Modbus master: polls the modules in slots 1-3 continuously.
 
-It follows the settings; the work on the serial bus, and on each device or gateway that is asked by
-Modbus TCP, is a `BusWorker`'s. What is read becomes the readings m1-m30 by the mapping, and goes to
-the status files by slot. A reading that could not be read for a while is absent; what a module
+It follows the settings. One `BusWorker` polls the serial bus, and another one each device or
+gateway on Modbus TCP. The mapping turns what is read into the readings m1-m30; the status files
+show it by slot. A reading that could not be read for a while is absent; a reading that the module
 refuses is absent immediately.
 """
 

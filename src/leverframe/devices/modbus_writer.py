@@ -1,10 +1,10 @@
 """Writing to the modules in the Modbus slots: carried out, read back, and reported.
 
 Writes to one place are made one after the other, at most one in `PACE_S`, and of those that wait
-only the newest counts: a rule that flutters cannot flood a bus or wear a device out. A rejected
-write of a rule is retried a few times; a command gets the error after two attempts. What is wrong
-stands under `troubles` until a later write to the same place succeeds or the slot has another
-module, and the journal has every outcome.
+only the newest counts: a rule that switches rapidly can neither flood a bus nor wear a device out.
+A rejected write of a rule is retried a few times; a command gets the error after two attempts. A
+problem is listed in `troubles` until a later write to the same place succeeds or the slot has
+another module, and the journal has every outcome.
 """
 
 import asyncio

@@ -1,11 +1,11 @@
 """Pings for the watchdog: ICMP echo requests to real hosts.
 
 Every ping is a task of its own, one at a time for each watchdog entry: a new one ends the one
-before, so that a late answer is never taken for the answer to a later ping. Names are looked up in
-threads for that alone, because a name server that does not answer blocks for long.
+before, so that a late answer is never taken for the answer to a later ping. Names are resolved in
+dedicated threads, because a name server that does not answer blocks for long.
 
 A raw socket is tried first, then the kernel's ping socket, which needs no rights where
-`net.ipv4.ping_group_range` allows it. Whatever goes wrong is no answer, and is logged once.
+`net.ipv4.ping_group_range` allows it. Any failure counts as no answer and is logged once.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The sensors on the serial port: ask, listen, decode, and notice when nothing comes any more.
+"""The sensors on the serial port: query, listen, decode, and detect silence.
 
 A sensor is a row in `SENSORS`. Its readings are absent as soon as they are stale; then the start
 command is sent again, because a sensor that lost its power has stopped.

@@ -1,7 +1,7 @@
 """Which label is connected to which piece of hardware: the `[board]` table of the configuration.
 
-Labels that are not wired stay absent, and what the controller drives there goes nowhere. Paths are
-checked when the board is opened, not here: a device that is missing today may come tomorrow.
+Labels that are not wired stay absent, and driving them has no effect. Paths are checked when the
+board is opened, not here: a device that is missing today may come tomorrow.
 """
 
 import re

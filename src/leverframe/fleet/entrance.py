@@ -1,4 +1,6 @@
-"""What is behind the front door of a node: a controller, those yet to start, or a refusal."""
+"""Where the front door of a node leads: to a running controller, one that is starting, or a
+refusal.
+"""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Recordings as files, and their answers given to requests that a version does not know."""
+"""Recordings as files, and recorded answers to requests that a version does not know."""
 
 import os
 from collections import Counter

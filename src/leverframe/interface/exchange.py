@@ -1,7 +1,7 @@
 """One exchange, a request and its answer, and a recording: a line about it, and one per exchange.
 
-Each line is JSON and stands for itself, so that what was recorded can be read after the recorder
-was killed; a last line that was cut is left out.
+Each line is complete JSON, so a recording can be read even if the recorder was killed; an
+incomplete last line is ignored.
 """
 
 import re

@@ -4,8 +4,8 @@ The first message is tried until it is sent, refused for good or expired; only t
 has its turn. The task lives while something waits, so an idle queue costs nothing. A message is
 tried only when it is on disk, or when the disk has refused it: then trying it is all that is left.
 
-Where the channel says so, a message whose attempt takes long steps aside: it continues in a task of
-its own with pauses of its own, and the queue continues with the next.
+If the channel permits it, a message whose attempt takes long no longer blocks the queue: it
+continues in its own task with its own pauses, and the queue continues with the next message.
 
 Attempts are counted in memory only. After a restart waiting messages are retried; a message whose
 delivery was not yet recorded on disk is delivered twice, but never lost.

@@ -1,9 +1,9 @@
-"""A mail handed to its server.
+"""The delivery of one mail to its server.
 
 With TLS switched on, port 465 is TLS from the first byte and every other port must offer STARTTLS;
 the certificate is checked. With TLS switched off nothing is encrypted, as the setting says.
 
-Every header is made by the standard library's writer, of texts without control characters.
+The standard library writes every header, from texts without control characters.
 
 Each phase has the deadline that RFC 5321 (4.5.3.2) gives it: a server that looks for viruses, or
 slows strangers down, may take minutes. Once the final dot is sent, only the server knows whether it

@@ -1,4 +1,4 @@
-"""Taking new firmware: TFTP, open only while the bootloader waits.
+"""Receiving new firmware: TFTP, open only while the bootloader waits.
 
 An image that the owner has signed for this hardware is installed: its version, and its site if it
 has one, are on disk before the client gets its last answer, in one step. Anything else is refused

@@ -1,8 +1,8 @@
 """mDNS: the controller announces itself as `_http._tcp` and `_leverframe._tcp` in its network.
 
-Announcing takes seconds, because a name is first asked for, so it runs beside everything else. If
-the name is already in use, the library appends a number. Nothing depends on it: a network that does
-not allow multicast is a line in the log. Controllers of one process share the library's sockets.
+Announcing takes seconds, because the name is probed first, so it runs in the background. If the
+name is already in use, the library appends a number. Nothing depends on it: a network without
+multicast causes only a line in the log. Controllers of one process share the library's sockets.
 """
 
 import asyncio

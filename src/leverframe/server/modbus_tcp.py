@@ -1,11 +1,10 @@
 """The Modbus TCP server: connections, their limits, and following the setting that switches it.
 
 A connection's requests are answered one after the other, in their order, at the turns that the
-controller has beside others. Bytes that are no Modbus
-end the connection, because behind them no frame can be found any more; so do a frame that is not
-finished in time and long silence, sooner before the first request than after it. A client that does
-not read its replies is not read from. Each address has a share of the connections, so that some
-remain for other addresses.
+controller has beside others. Bytes that are not Modbus end the connection, because no frame can be
+found after them. So do an incomplete frame after a time limit and long silence, with a shorter
+limit before the first request. While a client does not read its replies, its requests are not read.
+Each address has a share of the connections, so that some remain for other addresses.
 """
 
 import asyncio

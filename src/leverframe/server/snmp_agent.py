@@ -1,4 +1,4 @@
-"""When the engine of all SNMP agents lives: from the first agent that wants it to the last."""
+"""The lifetime of the engine that all SNMP agents share: from the first agent to the last."""
 
 import asyncio
 import logging

@@ -1,15 +1,15 @@
-"""Encryption of what is confidential in the store, with a key that lies in a file of its own.
+"""Encryption of confidential values in the store, with a key in a file of its own.
 
-A copy of the store, a snapshot or a disk handed on gives no password of a mail account and no
-address of a web hook away. Sealed are secrets, the addresses and bodies of HTTP1-HTTP4, messages of
-the outbox, and the settings of an earlier version. The key file is made when the first of these is
+A copy of the store, a snapshot or a discarded disk reveals no password of a mail account and no
+address of a web hook. Sealed are secrets, the addresses and bodies of HTTP1-HTTP4, messages of the
+outbox, and the settings of an earlier version. The key file is made when the first of these is
 stored and is for its owner alone. Where it is the key of many controllers, each has its own, made
 from it. Password hashes are not sealed: nothing can be read from them, and signing in must keep
-working when a key is lost. What the key does not open counts as not set; the log and `/health` say
-so. It stays in the store: with the right key it is there again.
+working when a key is lost. Values that the key does not decrypt count as not set; the log and
+`/health` say so. They stay in the store and are available again with the right key.
 
-Stores of earlier programs hold some of it openly. That is read as it is, and sealed at the next
-start of the controller.
+Stores of earlier programs contain some of these values in plain text. They are read as they are,
+and sealed at the next start of the controller.
 """
 
 import asyncio

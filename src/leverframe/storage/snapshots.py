@@ -2,8 +2,8 @@
 
 A snapshot is made by SQLite itself while the store is in use, checked, and only then put in its
 place. The newest is number 1; a few older ones are kept, since damage may be noticed late. A
-damaged store is never thrown away: it is set aside in a folder of its own, for users who look for
-more in it than the last snapshot has.
+damaged store is never thrown away: it is set aside in a folder of its own, so that users can
+recover more from it than the last snapshot contains.
 """
 
 import asyncio

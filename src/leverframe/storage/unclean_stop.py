@@ -1,9 +1,10 @@
-"""The look at a store's files before SQLite opens them: is everything there that was acknowledged?
+"""Check a store's files before SQLite opens them: is everything there that was acknowledged?
 
 SQLite recovers what it can of a log and drops the rest silently. So the log is compared with its
 index and the pages with their sums first. What is wrong is reported, and the damaged files are
 copied to a folder `damaged-N`, with the report. It is shown under `/health` until that folder is
-removed, so that no restart hides it. Then the files are made such that a second look finds nothing.
+removed, so that no restart hides it. Then the files are repaired so that a second check finds
+nothing.
 
 A stop that was merely unclean, as by `kill -9` or a power cut, leaves nothing to report.
 """

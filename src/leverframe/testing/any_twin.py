@@ -1,7 +1,7 @@
 """What every twin can do, in this process or another one.
 
-Whatever the test does to a twin goes past its port: it needs no account, meets no fault, and is no
-request of a client. `get` alone is a client, by the network.
+Calls of a test bypass the port of the twin: they need no account, no fault affects them, and they
+are not recorded as requests of clients. Only `get` acts as a client, over the network.
 
 Importing this loads neither the controller nor a client: methods import what they alone need.
 """

@@ -3,9 +3,9 @@
     with twin.fault(faults.slow("5s"), path="/json/all.json", times=2):
         ...
 
-Durations are seconds, texts such as `90s`, or `timedelta`. A fault that cannot be is a `BadFault`
-with what is allowed. How long an answer takes is real time, in which the client lives; everything
-else goes by the controller's clock.
+Durations are seconds, texts such as `90s`, or `timedelta`. An impossible fault raises `BadFault`,
+which says what is allowed. Delays of answers are in real time, because the client is; everything
+else follows the controller's clock.
 """
 
 import json as json_text

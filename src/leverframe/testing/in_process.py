@@ -1,7 +1,7 @@
 """A controller in the process of the test, on real sockets and virtual time.
 
-All of them live on one event loop in a thread of its own (`LoopThread`). What one remembers is
-in memory, and nothing leaves it: messages are kept in its outbox.
+All of them run on one event loop in a thread of its own (`LoopThread`). Their state is kept in
+memory, and nothing leaves them: messages stay in the outbox.
 """
 
 from contextlib import AsyncExitStack

@@ -1,7 +1,7 @@
-"""What a twin begins with: the parameters of a test, or a saved snapshot.
+"""The initial state of a twin: the parameters of a test, or a saved snapshot.
 
 Settings are given by path, or are those of a backup, a unit file, a recording, or of a unit. A unit
-is read as `leverframe unit pull` reads it: politely, and never written to.
+is read as `leverframe unit pull` reads it: at a limited rate, and never written to.
 """
 
 from collections.abc import Mapping, Sequence

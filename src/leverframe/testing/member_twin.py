@@ -1,7 +1,8 @@
 """A twin that is a controller of a node, behind the one door of all twins of a fleet.
 
-It has an address of 127.0.0.0/8 of its own. Where that cannot be, and for what a node does not have
-for one controller alone (TLS, a recording, a name that all share), it is a twin like any other.
+It has an address of 127.0.0.0/8 of its own. If that is impossible, or if the test needs what a node
+cannot provide for a single controller (TLS, a recording, a name that all share), it is an ordinary
+twin.
 """
 
 import asyncio

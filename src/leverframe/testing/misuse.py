@@ -1,6 +1,6 @@
-"""Calls that cannot be meant: each becomes an error that says what is allowed.
+"""Detection of calls that cannot be intended: each raises an error that says what is allowed.
 
-A test that asks for a misspelt path or label would otherwise pass, because nothing happens there.
+A test with a misspelt path or label would otherwise pass, because nothing happens there.
 """
 
 import inspect

@@ -1,6 +1,4 @@
-"""What goes into the engine besides settings, and what comes out: actions and effects, as plain
-data.
-"""
+"""Inputs of the engine besides settings, and its outputs: actions and effects, as plain data."""
 
 from msgspec import Struct
 

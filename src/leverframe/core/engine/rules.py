@@ -5,13 +5,13 @@ then the actions, in entry order. What the actions change is judged in the next 
 
 A rule is *met* when its combined condition holds and the rule it depends on agrees. Becoming met
 activates it after the on delay, no longer being met deactivates it after the off delay; changing
-back before that drops the delay, and then nothing happens at all.
+back before that cancels the delay, and nothing happens.
 
-Several rules on one target: while one of them is met that acts both ways, it decides, and another
-one that ends changes nothing against it; only when none is met, the one that ended last
-decides. `LiveRule.decides` says which rules count.
+If several rules have the same target, a rule that is met and acts both ways decides, and the end of
+another rule does not override it. If none is met, the rule that ended last decides.
+`LiveRule.decides` says which rules count.
 
-After a start, a rule resumes that had switched an output that remembers its state (see
+After a start, a rule resumes if it had switched an output that remembers its state (see
 `live_rule.py`). If it is no longer met, it ends as it would have; if its sources do not come back
 within `CONFIRMED_WITHIN_S` and its end switches off, it ends then.
 

@@ -6,8 +6,8 @@ display a second digit gives the minimum width, so that columns stay where they 
 three digits from HW 3.5+ SW 1.49 on and two before and on HW 3.0, the same numbers in both. The
 marker is `%`, on the display `!`, and in HTTP addresses optionally `%%`.
 
-What is no code, or has a number that no label has, stays as it is; on the display `!` then becomes
-the `%` that it stands for.
+Text that is not a code, or whose number belongs to no label, is not changed; on the display its `!`
+is shown as the `%` that it stands for.
 
 # Gap: the document shows codes only for T1 (14); the table and the meaning of the digits are ours.
 """

@@ -1,9 +1,9 @@
 """What-if: two futures of one engine, with and without a change, and what differs between them.
 
-Both begin as copies of the same engine and simulate the same readings: those that were recorded,
-shifted into the future, or what plants make of the outputs. Pings are answered, messages are
-counted and not sent, and a restart is a restart. Recorded readings come as they were shown: a
-change of how a sensor is converted has no effect on them.
+Both begin as copies of the same engine and simulate the same readings: recorded ones, shifted into
+the future, or those that plants derive from the outputs. Pings are answered, messages are counted
+and not sent, and a restart is a restart. Recorded readings are replayed as they were shown, so a
+change of a sensor's conversion does not affect them.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """The sources of moments: the machine's clock, or one that a test moves.
 
 A clock gives `Moment`s and can be set; it is the only place that reads the time. The virtual one
-stands still until it is moved, so that a year passes as fast as the engine can live it.
+stands still until it is moved, so that a year passes as fast as the engine can simulate it.
 """
 
 import time

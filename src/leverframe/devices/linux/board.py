@@ -1,8 +1,8 @@
 """A board made of a Linux machine: GPIO lines, PWM, converters, the 1-Wire bus, the I2C bus.
 
 The configuration (`wiring.py`) assigns labels to them. Nothing here blocks the event loop: each
-chip and each bus has a thread of its own, so that one that is dead holds up no other. What is
-missing or fails is reported, retried, and absent until then.
+chip and each bus has a thread of its own, so that one that is dead holds up no other. A device that
+is missing or fails is reported and retried, and its readings are absent until it works.
 """
 
 import asyncio

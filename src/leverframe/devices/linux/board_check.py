@@ -1,8 +1,8 @@
-"""The checks of `leverframe board check`: what the service will do is tried, nothing is driven.
+"""The checks of `leverframe board check`: try what the service will do, but drive nothing.
 
 Inputs and serial ports are opened as the service will open them, the files of PWM channels as if to
-be written; converters, sensors and buses are read. Lines of outputs are only asked for: to open one
-would drive it, and to let it go might switch it off.
+be written; converters, sensors and buses are read. Output lines are only queried: opening one would
+drive it, and releasing it might switch it off.
 """
 
 import fcntl

@@ -1,8 +1,8 @@
-"""Drivers of the I2C sensors: how each is found, set up and asked.
+"""Drivers of the I2C sensors: how each is detected, set up and read.
 
-What its bytes mean is said in `wire/`. A part that does not answer raises `OSError`, and is set up
-again at the next try, because it may have been unplugged in the meantime. A measurement that is not
-there yet is None; an answer whose checksum is wrong raises `DamagedAnswer`.
+`wire/` decodes its bytes. A part that does not answer raises `OSError`, and is set up again at the
+next try, because it may have been unplugged in the meantime. A measurement that is not there yet is
+None; an answer whose checksum is wrong raises `DamagedAnswer`.
 """
 
 import errno

@@ -1,7 +1,7 @@
 """The sensors on the I2C bus, as chosen by the settings.
 
-The primary sensor gives T1, H1 and, if it has it, P1; SPS30 gives the particulates. Which primary
-sensor answers is reported as `i2c`, chosen or not, so that it can be detected by command.
+The primary sensor measures T1, H1 and, on some models, P1; SPS30 measures the particulates. Which
+primary sensor answers is reported as `i2c`, chosen or not, so that it can be detected by command.
 
 The speed of the bus belongs to the kernel, which takes it from the device tree when it starts. The
 settings are compared with it, and a faster bus is reported.

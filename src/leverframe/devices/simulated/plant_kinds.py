@@ -1,12 +1,11 @@
-"""The plants that there are: a room that is heated, a tank that is pumped full, a load, a meter.
+"""The kinds of plants: a heated room, a tank with a pump, a load, a meter.
 
 Between two changes of its inputs a plant follows a formula in closed form; its state is as exact
-after one step of a year as after a million small ones. It asks for time by deadlines: for samples
-while the reading moves, for the moment at which a switch trips, for a pulse. A plant at rest asks
-for none.
+after one step of a year as after a million small ones. It requests deadlines: for samples while the
+reading moves, for the moment at which a switch trips, for a pulse. A plant at rest requests none.
 
 A plant never answers within the instant that acts on it, or a rule that reacts to its own output
-could hold time still: what is switched shows after `REACTION_S`, and a level switch has a band.
+could stop time: a switched output takes effect after `REACTION_S`, and a level switch has a band.
 """
 
 from collections.abc import Iterable, Mapping

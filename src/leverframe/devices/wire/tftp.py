@@ -1,8 +1,8 @@
-"""TFTP (RFC 1350, options of RFC 2347-2349) as far as a bootloader needs it: taking a file.
+"""TFTP (RFC 1350, options of RFC 2347-2349) as far as a bootloader needs it: receiving a file.
 
 `Receiver` is the whole protocol without a socket: a datagram with its sender and the time go in, an
 answer comes out, and at the end the file. Everything happens on one port, so that it also works
-through address translation. Each block is acknowledged once; what comes again is acknowledged
+through address translation. Each block is acknowledged once; a repeated block is acknowledged
 again. The last block is not acknowledged before the outcome of the file is known, so a client that
 received "done" can rely on it.
 """

@@ -1,9 +1,9 @@
 """The faults that are set on a simulated controller: when each acts, on what, and what it did.
 
-The parts that a fault affects ask here: the HTTP and Modbus servers, the simulated board, the
-outbox. They are notified when there is something to ask for, so that a controller without faults
-never asks. Chance comes from a seed, so that the same faults do the same again; all of it goes back
-in time with snapshots. What a fault did is in the journal.
+The parts that a fault affects query this module: the HTTP and Modbus servers, the simulated board,
+the outbox. They are notified when faults exist, so a controller without faults never queries it.
+Random numbers come from a seed, so that the same faults act in the same way again; a snapshot
+restores all of it. What a fault did is in the journal.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,9 +1,10 @@
-"""The present findings of a controller: one list, since when each is there, and in words.  What
-the engine knows of (`core/engine/findings.py`), what is wrong with parts around it
-(`troubles`), and what such parts find on their own are evaluated together, whenever a client
-asks. The journal is updated by evaluations of its own: immediately where settings, a hand on a
-rule's output, a part or a lost sensor may have made a finding or ended one, soon after any
-other change, and now and then by the controller's clock. Asking changes nothing.
+"""The present findings of a controller: one list, with the time and the sentence of each.
+
+Findings of the engine (`core/engine/findings.py`), problems of the parts around it (`troubles`) and
+findings of such parts are evaluated together whenever a client requests them, which changes
+nothing. The journal is updated by evaluations of its own: immediately when settings, manual
+switching of a rule's output, a part or a lost sensor may have created or ended a finding, soon
+after any other change, and periodically by the controller's clock.
 """
 
 import re

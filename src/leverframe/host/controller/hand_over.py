@@ -1,12 +1,12 @@
 """A running controller as plain data, and a controller in another process that resumes from it.
 
-What moves along is what the controller needs to resume: the engine with its timers, the simulated
-board with its readings and plants, the journal, the clock as people have set it. It fits a
-controller with the same settings and version, in a program with the same format; any other starts
-as after a power cut, and the log says why. Time has passed since then: what was due is done, late.
+It contains what the controller needs to resume: the engine with its timers, the simulated board
+with its readings and plants, the journal, the clock as users have set it. It fits a controller with
+the same settings and version, in a program with the same format; any other controller starts as
+after a power cut, and the log says why. Tasks that became due in the meantime run late.
 
-Not moved along: faults that are set, messages that were kept instead of sent, and the list of what
-the board has driven. Real pins do not move at all.
+It does not contain faults, captured messages, and the list of what the board has driven. Real pins
+cannot move.
 """
 
 import logging

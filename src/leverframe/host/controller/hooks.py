@@ -1,6 +1,6 @@
-"""What stands around a controller: who takes its effects, who watches it, what parts report of it.
+"""The connections of a controller: receivers of its effects, watchers, and what parts report.
 
-The parts fill this in when they are joined to the controller; it knows none of them.
+Parts register here when they are connected to the controller, which knows none of them.
 """
 
 import asyncio

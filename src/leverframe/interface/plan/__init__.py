@@ -1,1 +1,1 @@
-"""The inverse of the commands: the requests that lead from settings that are to others."""
+"""The inverse of the commands: the requests that turn present settings into wanted ones."""

@@ -1,9 +1,9 @@
 """One row of the command table: a printed form and everything there is to know about it.
 
 A row either names the settings its fields go to (`sets`) or points to a function that runs on the
-stage (`run`). At most that: a special wish of a few commands is code in their `run` function, not
-a new kind of row. Everything else that is known of a form stands here, too: what its settings may
-be, what replaces it and what reads well as an example.
+stage (`run`). There is nothing else: special behaviour of a few commands is code in their `run`
+function, not a new kind of row. Everything else that is known of a form stands here, too: what its
+settings may be, what replaces it and what reads well as an example.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,9 +1,8 @@
-"""The picture of the Status for user page: recognised by its content and drawn again.
+"""The picture of the Status for user page: recognised by its content and re-encoded.
 
-A picture is decoded and encoded again, so that neither what a camera wrote into it (place,
-time, owner) nor anything hidden behind it is stored or served. Sizes are checked before
-decoding: a small file can say that it is a picture of many gigabytes. Of moving pictures the
-first one is kept.
+A picture is decoded and encoded again, so that neither what a camera wrote into it (place, time,
+owner) nor anything hidden behind it is stored or served. Sizes are checked before decoding: a small
+file can claim to be a picture of many gigabytes. Of an animation, the first frame is kept.
 """
 
 from io import BytesIO

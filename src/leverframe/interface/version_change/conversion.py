@@ -1,5 +1,5 @@
-"""Settings of one version converted to another, with a list of what is left behind; going back
-loses none.
+"""Settings of one version converted to another, with a list of what is not carried over; returning
+to the version restores it.
 """
 
 import re

@@ -5,11 +5,11 @@
 `barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` simulates an SMS;
 `/api/sim` shows its reply. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between outputs
 and inputs (see `devices/simulated/plant_wiring.py`), `plant=none` removes all, and `DS1=plant`
-shows again what a plant gives there. `outbox=clear` forgets the messages that were captured, and
-`requests=clear` the requests that were noted. `fault=slow*delay:5s*path:/json/all.json*times:2`
-sets a fault (see `devices/simulated/fault_catalogue.py`), `fault=end:3` ends the one with that
-number, `fault=none` all of them; in values of faults `*` is `%2A`, encoded once more. On virtual
-time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say which hosts answer, `advance=SECONDS` or
+shows the plant's reading again. `outbox=clear` forgets the messages that were captured, and
+`requests=clear` the recorded requests. `fault=slow*delay:5s*path:/json/all.json*times:2` sets a
+fault (see `devices/simulated/fault_catalogue.py`), `fault=end:3` ends the one with that number,
+`fault=none` all of them; in values of faults `*` is `%2A`, encoded once more. In virtual time
+`ping=HOST:MILLISECONDS` and `ping=HOST:none` say which hosts answer, `advance=SECONDS` or
 `advance=next` moves the time, and `until=CONDITION*within:TIME` moves it until a condition holds
 (see `interface/names.py`). All items are checked first, then carried out in order; readings that
 are joined are sensed at one instant.

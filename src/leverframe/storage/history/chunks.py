@@ -1,9 +1,9 @@
 """The table of chunks: packed rows of one label, in a file of its own or in memory.
 
 The file is apart from the store of the settings, which therefore never waits for it. It is written
-without waiting for the disk: a power cut may take the last seconds, never the soundness of the
-file. Chunks are written once and never changed; `merge` makes one of many. Chunks of one label may
-overlap in time where the clock was set back. One thread at a time uses a store.
+without waiting for the disk: a power cut may lose the last seconds, but never damages the file.
+Chunks are written once and never changed; `merge` makes one of many. Chunks of one label may
+overlap in time if the clock was set back. One thread at a time uses a store.
 """
 
 import os

@@ -2,9 +2,9 @@
 
 The engine appends to a list; that is all that a changing value costs on the event loop. The
 recorder hands the list over now and then. The thread opens the file, writes and reads, one job
-after the other, so a question sees all that came before. Nothing that goes wrong there reaches the
-controller: values that cannot be written are tried again, the oldest are lost and counted, a
-damaged file is set aside, and `/health` shows the problem.
+after the other, so a query sees all earlier writes. Nothing that goes wrong there reaches the
+controller: values that cannot be written are retried, the oldest are dropped and counted if too
+many wait, a damaged file is set aside, and `/health` shows the problem.
 """
 
 import asyncio

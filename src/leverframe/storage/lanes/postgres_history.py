@@ -6,8 +6,8 @@ minute; that is what a killed node loses.
 
 Only the node that has the controller writes. Each transaction holds the row that says who has it,
 and finds that this is the present life of this node; a node that takes over the controller changes
-that row, so it waits for the transaction or comes before it. What a node sends that has lost a
-controller is refused whole, however late it comes.
+that row, so it waits for the transaction or comes before it. Everything that a node sends after it
+has lost a controller is refused, however late it arrives.
 """
 
 import asyncio

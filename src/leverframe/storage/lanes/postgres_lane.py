@@ -4,7 +4,7 @@ Each node writes by a lane of its own, one batch at a time, and each batch has a
 has three outcomes: it is durable; it was refused, by the database or because another node has taken
 over; or it is not known, because the connection broke or the database does not answer. Then the
 number of the last batch in the database decides, as soon as it can be queried again. Until then
-nothing is written for the controllers concerned: what they would write rests on what is not known.
+nothing is written for the controllers concerned, because it would depend on an unknown result.
 
 Every exception of the driver counts as "not known", unless the connection still stands: then the
 database itself has refused the batch. Secrets are sealed with a key that never enters the database.
