@@ -13,8 +13,8 @@ from typing import TextIO
 class ErrorForPeople(Exception):
     """An error whose text says what is wrong, what is allowed, and what to do."""
 
-    #: The field that it is about, where its text begins with `Field NAME: `. The command line says
-    #: it as people write it there.
+    #: The field concerned, if the text begins with `Field NAME: `. The command line shows it as its
+    #: own argument.
     field: str | None = None
 
 

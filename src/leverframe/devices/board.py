@@ -12,14 +12,15 @@ from leverframe.devices.simulated.simulated_board import SimulatedBoard
 
 
 class Board(Protocol):
-    """What a controller asks of its board, in the order of its life: open, connect, drive, close.
+    """The interface between a controller and its board, in the order of calls: open, connect,
+    drive, close.
 
-    Everything is called on the event loop and must not block it. A package brings a board of its
-    own by an entry point of the group `leverframe.boards`, whose name is the `kind` that the
-    configuration chooses it by and which is called with the wiring and the clock.
+    All methods are called on the event loop and must not block it. A package provides a board of
+    its own by an entry point of the group `leverframe.boards`. Its name is the `kind` in the
+    configuration; it is called with the wiring and the clock.
     """
 
-    #: How the board is called in `/health` and on the page.
+    #: Name of the board in `/health` and on the page.
     kind: str
 
     #: The world around the board where that is played by `/sim.cgi`; None where it is real.
@@ -27,7 +28,7 @@ class Board(Protocol):
     def bench(self) -> SimulatedBoard | None: ...
 
     async def open(self, settings: Settings, troubles: MutableMapping[str, str]) -> None:
-        """Open the devices; a sentence on each that does not work is in `troubles`, by part."""
+        """Open the devices; `troubles` gets a sentence for each part that does not work."""
 
     async def close(self) -> None:
         """Release the devices."""
@@ -51,7 +52,7 @@ class Board(Protocol):
         """Switch the pull-up of INPD1 to INPD4."""
 
     def next_deadline(self) -> float | None:
-        """Return the monotonic second at which to call the board; None: it calls automatically."""
+        """Return the monotonic second at which `tick` is due; None if it needs no call."""
 
     def tick(self, now: float) -> None:
         """Report what is due."""

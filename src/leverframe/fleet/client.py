@@ -49,7 +49,7 @@ class NodeRefused(ErrorForPeople):
     def __init__(self, sentence: str, status: int | None = None, field: str | None = None) -> None:
         super().__init__(sentence)
         self.field = field
-        #: Of the refusal; None without an answer.
+        #: The status of the refusal; None without an answer.
         self.status = status
 
 

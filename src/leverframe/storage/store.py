@@ -118,31 +118,31 @@ class WriteQueue(Protocol):
 class Store(Protocol):
     """The durable storage of a controller's settings."""
 
-    #: What writes for this store, or for several together; None where `write` is used.
+    #: The queue that writes for this store or for several stores together; None if `write` is used.
     shared_queue: WriteQueue | None = None
-    #: Its number among those, 0 where it is alone.
+    #: Number of the store among several; 0 for a single store.
     number: int = 0
 
     def load(self) -> Stored:
         """Read all settings and remembered state."""
 
     async def audit(self, prefix: str = "") -> dict[str, str]:
-        """Read the rows of the audit trail whose names begin like this."""
+        """Read the rows of the audit trail whose names begin with the prefix."""
 
     async def blob(self, name: str) -> bytes | None:
-        """Read one upload; None when there is none of that name."""
+        """Read one upload; None if there is none of that name."""
 
     def messages(self) -> dict[int, Any]:
         """Read the messages of the outbox by number."""
 
     async def write(self, rows: Rows) -> None:
-        """Make the rows durable, all or none; raise StoreUnavailable where that cannot be done."""
+        """Make the rows durable, all or none; raise StoreUnavailable if that fails."""
 
     async def close(self) -> None:
         """Release all resources."""
 
     async def commit(self, changes: Changes) -> None:
-        """Make changes durable, all or none, where nothing else writes at the same time."""
+        """Make changes durable, all or none, if nothing else writes at the same time."""
         await self.write(rows_from_changes(changes))
 
 

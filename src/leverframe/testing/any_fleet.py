@@ -68,7 +68,7 @@ class TwinRollout:
 
     @property
     def failed(self) -> list[MemberResult]:
-        """The results of those that have not done it."""
+        """The results of the controllers that have not done it."""
         return [one for one in self.report.results if one.status != DONE]
 
     def start(self) -> "TwinRollout":
@@ -80,11 +80,11 @@ class TwinRollout:
         return self._operate(rollouts.resume_rollout)
 
     def retry(self) -> "TwinRollout":
-        """Try those again that have failed, and only those."""
+        """Retry only the controllers that failed."""
         return self._operate(rollouts.retry_rollout)
 
     def undo(self) -> "TwinRollout":
-        """Give back the settings to those that were changed."""
+        """Restore the previous settings of the changed controllers."""
         return self._operate(rollouts.undo_rollout)
 
     def _operate(self, operation: Operation[JobReport]) -> "TwinRollout":
@@ -116,7 +116,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     @property
     def url(self) -> str:
-        """Where the node answers: its page, and its API below `/api/fleet`."""
+        """URL of the node: its page, and its API below `/api/fleet`."""
         return self._asked.url
 
     # --- looking ----------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return report
 
     def listed(self, *names: str, tag: Tags = ()) -> list[MemberReport]:
-        """List controllers: version, tags, health, time, and where they answer."""
+        """List controllers: version, tags, health, time and URL."""
         return self._do(controllers.list_controllers, _selection(names, tag))
 
     def show(self, name: str) -> MemberDetails:
@@ -200,7 +200,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         )
 
     def remove(self, *names: str, tag: Tags = ()) -> BulkReport:
-        """Remove controllers with all that is stored of them; some must be chosen."""
+        """Remove controllers with all their stored data; names or tags are required."""
         return self._do(controllers.remove_controllers, _selection(names, tag))
 
     def rename(self, name: str, to: str) -> MemberReport:
@@ -279,7 +279,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return self._do(time.take_snapshot, {**_selection(names, tag), "label": label})
 
     def snapshots(self) -> list[KeptSnapshot]:
-        """List the snapshots that the node keeps: label, when taken, how many controllers."""
+        """List the snapshots that the node keeps: label, time, number of controllers."""
         return self._do(time.list_snapshots)
 
     def remove_snapshot(self, label: str) -> KeptSnapshot:
@@ -302,7 +302,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         names: Sequence[str] = (),
         tag: Tags = (),
     ) -> TwinRollout:
-        """Roll commands out in groups, and wait until that ends or stops.
+        """Roll commands out in groups, and wait until the roll-out ends or stops.
 
         `roll_out("stm.cgi?eventname=1Frost", groups="1,10%,rest")`. A group of which less than
         `success` percent have done it, or a number of `errors` (a count or a percentage) stops it.
@@ -318,7 +318,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
     # --- time -------------------------------------------------------------------------------------
 
     def advance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
-        """Let time pass together; what is due on the way happens before this returns.
+        """Let time pass for controllers together; all that becomes due happens before this returns.
 
         `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
         """
@@ -337,18 +337,21 @@ class AnyFleet(ABC, Generic[TwinOf]):
         self._advance({**_selection(names, tag), "to": _moment_text(moment)})
 
     def step(self, *names: str, tag: Tags = ()) -> float:
-        """Let time pass until something is due; return how long, 0 if nothing is.
+        """Let time pass until something is due; return the seconds that passed, 0 if nothing is
+        due.
 
         `while not fleet["gh-2"].state["OUT0"]: fleet.step()`.
         """
         return self._advance({**_selection(names, tag), "step": True}).moved_s
 
     def run_at(self, rate: float) -> None:
-        """Run the time of all at this number of seconds per second, until `freeze`."""
+        """Run the time of all controllers at this number of virtual seconds per second, until
+        `freeze`.
+        """
         self._advance({"rate": rate})
 
     def freeze(self) -> None:
-        """Stop the time of all."""
+        """Stop the time of all controllers."""
         self._advance({"rate": 0})
 
     def _advance(self, target: dict[str, Any]) -> AdvanceReport:

@@ -50,7 +50,7 @@ Awaited = str | Callable[[], object]
 
 
 class TwinNotReached(ErrorForPeople, AssertionError):
-    """What was waited for did not come: one sentence."""
+    """A condition was not met in time: one sentence."""
 
 
 class AnyTwin(RequestedTwin, FaultyTwin):
@@ -65,7 +65,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     def __init__(self, **given: Any) -> None:
         #: What it was made with, for the line that makes the same one again.
         self._given = given
-        #: Counts the twins of this process in the order in which they were made.
+        #: Number of the twin among those of this process, in the order of creation.
         self.number = next(_NUMBERS)
         #: What it would have sent: e-mails, SMS, HTTP, MQTT and traps.
         self.outbox = TwinOutbox(
@@ -73,7 +73,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         )
         #: Its time, for code under test that uses it.
         self.clock = TwinClock(lambda: self.now)
-        #: What `report` said when the twin was closed within a test, or because of an error.
+        #: The result of `report` when the twin was closed within a test, or because of an error.
         self.last_report: str | None = None
         #: Closed with it.
         self._forks: list[AnyTwin] = []
@@ -92,7 +92,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @classmethod
     def _load(cls, call: str, path: str | Path, parameters: dict[str, Any]) -> Self:
-        """Return a twin that begins with a saved snapshot."""
+        """Return a twin that starts from a saved snapshot."""
         from leverframe.testing.initial_state import parameters_of, read_snapshot
 
         saved = read_snapshot(path)
@@ -145,7 +145,8 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return TwinAddress(host, port)
 
     def snapshot(self) -> TwinSnapshot:
-        """Return everything that it resumes from: settings, state, timers, plants, clock, messages.
+        """Take a snapshot from which it can resume: settings, state, timers, plants, clock,
+        messages.
 
         `snapshot().save("warm.snapshot")` keeps it for other runs: `Twin.load("warm.snapshot")`.
         """
@@ -159,7 +160,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         self.clock.was_moved()
 
     def reset(self) -> None:
-        """Resume from the start; what was requested, sent and uploaded is forgotten.
+        """Resume from the start; requests, messages and uploads since then are discarded.
 
         The audit trail stays, as it does after a factory reset.
         """
@@ -196,7 +197,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     # --- requests ---------------------------------------------------------------------------------
 
     def get(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
-        """Return the text that a client gets; raise `TwinRefused` where it is refused."""
+        """Return the text that a client gets; raise `TwinRefused` if the request is refused."""
         from leverframe.testing.misuse import check_auth, check_texts
         from leverframe.testing.twin_client import fetch_text
 
@@ -224,7 +225,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Every value by its label, in real units, and what `/api/state` says besides."""
+        """Every value by its label, in real units, and the other contents of `/api/state`."""
         state: dict[str, Any] = self._json("/api/state")
         return state
 
@@ -248,7 +249,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @property
     def recipe(self) -> str:
-        """The call that makes the same twin again, with its seed; without passwords."""
+        """The call that creates the same twin again, with its seed; without passwords."""
         return write_call(self._made_by, {**self._given, "seed": self.seed})
 
     #: The call that makes such a twin.
@@ -307,7 +308,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         self.sense(dict.fromkeys(labels))
 
     def sim(self, *items: str) -> None:
-        """Do to the board what `/sim.cgi` takes, at one instant: `sim("ping=router:none")`."""
+        """Apply items to the board like `/sim.cgi`, at one instant: `sim("ping=router:none")`."""
         from leverframe.testing.misuse import check_texts
 
         check_texts("sim", items, "ping=router:none")
@@ -322,7 +323,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return datetime.fromtimestamp(self.state["time"], self.zone)
 
     def advance(self, duration: Duration) -> None:
-        """Let time pass; what is due in between happens before this returns.
+        """Let time pass; all that becomes due happens before this returns.
 
         `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
         """

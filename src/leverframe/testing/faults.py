@@ -102,7 +102,7 @@ def cut(count: int | None = None) -> Fault:
 
 
 def wrong_length(by: int = 10) -> Fault:
-    """Announce more bytes than follow by this number, or fewer."""
+    """Announce this number of bytes more than follow, or fewer if negative."""
     return _fault("wrong_length", by=by)
 
 
@@ -137,17 +137,17 @@ def frozen() -> Fault:
 
 
 def raw(key: str, value: str) -> Fault:
-    """Let the status files say this under a key, whatever is measured."""
+    """Let the status files show this text under a key, whatever is measured."""
     return _fault("raw", key=key, value=value)
 
 
 def reboot(takes: Time = 5, loses: str = "nothing") -> Fault:
-    """Switch off for so long, then start; `loses="settings"` resets all but the accounts."""
+    """Switch off for this time, then start; `loses="settings"` resets all but the accounts."""
     return _fault("reboot", takes=takes, loses=loses)
 
 
 def brown_out(cycles: int = 3, off: Time = 1, on: Time = 2) -> Fault:
-    """Lose the power again and again."""
+    """Lose the power repeatedly."""
     return _fault("brown_out", cycles=cycles, off=off, on=on)
 
 
@@ -157,7 +157,7 @@ def clock_wrong(by: float = 3600) -> Fault:
 
 
 def clock_jumps(by: float = 600, every: Time = 60) -> Fault:
-    """Let the wall clock jump forth and back."""
+    """Let the wall clock jump back and forth."""
     return _fault("clock_jumps", by=by, every=every)
 
 
@@ -177,17 +177,17 @@ def bounce(label: str, edges: int = 6, apart: Time = 0.003) -> Fault:
 
 
 def stuck(label: str) -> Fault:
-    """Let a reading stay what it is."""
+    """Let a reading keep its present value."""
     return _fault("sensor_stuck", label=label)
 
 
 def noisy(label: str, sigma: float = 0.5, every: Time = 1) -> Fault:
-    """Let a reading scatter, by this standard deviation."""
+    """Let a reading scatter with this standard deviation."""
     return _fault("sensor_noisy", label=label, sigma=sigma, every=every)
 
 
 def drifting(label: str, per_hour: float = 1.0, every: Time = 1) -> Fault:
-    """Let a reading drift away from what is measured."""
+    """Let a reading drift away from the measured value."""
     return _fault("sensor_drifting", label=label, per_hour=per_hour, every=every)
 
 
@@ -219,7 +219,7 @@ def chatter(label: str, edges: int = 6, apart: Time = 0.003) -> Fault:
 def modbus(
     what: str = "exception", code: int = 4, delay: Time | None = None, count: int | None = None
 ) -> Fault:
-    """Let the Modbus TCP server give an `exception` with a code, be `silent`, send `garbage` or a
+    """Let the Modbus TCP server answer an `exception` with a code, be `silent`, send `garbage` or a
     `wrong id`, `reset` the connection, `cut` answers after `count` bytes (half of them if not
     given), `delay` them by real time, or `corrupt` this number of their bytes (default: one).
     """
@@ -242,7 +242,7 @@ def reply(
     headers: Mapping[str, str] | None = None,
     content_type: str | None = None,
 ) -> Fault:
-    """Answer a path like this, also one that exists: nothing else is done for it then.
+    """Answer a path with this reply, even if the path exists; nothing else is then done for it.
 
     `json` is the body as a value. Without a content type it is text/plain, or application/json.
     """

@@ -26,16 +26,17 @@ from leverframe.testing.twin import Twin
 
 
 class BadFleet(ErrorForPeople, ValueError):
-    """A fleet that cannot be: one sentence."""
+    """An invalid fleet: one sentence."""
 
 
 class Fleet(AnyFleet[Twin], Sequence[Twin]):
-    """A number of twins, in turn of the versions given, whose time is moved together.
+    """Twins whose time is moved together, with the given versions in turn.
 
-    `Fleet(10, versions=["3.0/1.58a", "3.5/1.49"])`; further parameters are those of `Twin` and hold
-    for all. With a `seed`, each twin has one of its own made from it. They are one node: `fleet[0]`
-    is `fleet["twin-1"]`, and what is added later begins as a node makes it. Twins that have ports
-    of their own (TLS, a name or a recording for all) can only be commanded and moved through time.
+    `Fleet(10, versions=["3.0/1.58a", "3.5/1.49"])`; further parameters are those of `Twin` and
+    apply to all. With a `seed`, each twin derives its own seed from it. They form one node:
+    `fleet[0]` is `fleet["twin-1"]`, and controllers that are added later start as on any node.
+    Twins that have ports of their own (TLS, a name or a recording for all) can only be commanded
+    and moved through time.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         return NodeFleet(url, user, password, ca_file)
 
     def start(self) -> Self:
-        """Switch all twins on; if one cannot be, the others are closed again."""
+        """Switch all twins on; if one fails to start, the others are closed again."""
         try:
             for twin in self._twins:
                 twin.start()
@@ -206,7 +207,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     def snapshot(
         self, label: str | None = None, *names: str, tag: Tags = ()
     ) -> list[TwinSnapshot] | BulkReport:
-        """Return a snapshot of every twin; with a label the node keeps it, of those chosen."""
+        """Return a snapshot of every twin; with a label, the node keeps one of the chosen twins."""
         if label is not None:
             return super().snapshot(label, *names, tag=tag)
         return [twin.snapshot() for twin in self._twins]
@@ -218,7 +219,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     def restore(
         self, label: str | Sequence[TwinSnapshot], *names: str, tag: Tags = ()
     ) -> BulkReport | None:
-        """Restore every twin from its snapshot, or those chosen from one that the node keeps."""
+        """Restore every twin from its snapshot, or chosen twins from one that the node keeps."""
         if isinstance(label, str):
             return super().restore(label, *names, tag=tag)
         snapshots: Any = label
@@ -234,7 +235,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
 
     @property
     def journal_digest(self) -> str:
-        """One text for all that happened, by the journals: equal runs have equal texts."""
+        """A digest of all journals: equal runs have equal digests."""
         return journal_digest([twin.controller for twin in self._twins])
 
     def reset(self) -> None:

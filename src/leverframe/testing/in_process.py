@@ -245,7 +245,7 @@ class LoopTwin:
         return twin
 
     async def close(self) -> None:
-        """Switch it off; a store that is durable has everything then."""
+        """Switch it off; a durable store then contains everything."""
         await self._stop()
 
     async def __aenter__(self) -> Self:

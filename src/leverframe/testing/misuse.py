@@ -27,7 +27,7 @@ _ADDRESS_OF = {
 
 
 class BadCall(ErrorForPeople, ValueError):
-    """A twin was asked for what cannot be: what is wrong, and what is allowed."""
+    """A call of a twin that is not possible: what is wrong, and what is allowed."""
 
 
 def unknown(what: str, mistaken: object, allowed: Collection[str]) -> BadCall:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class NodeTwin(AnyTwin):
-    """A controller of a running node, by its name; `Fleet.connect` gives them.
+    """A controller of a running node, by its name; `Fleet.connect` provides them.
 
-    With `with`, or `start` and `close`, `reset` goes back to that start, and the snapshots that
-    were taken are forgotten at the end. All else can be done without.
+    With `with`, or `start` and `close`, `reset` returns to that start, and the snapshots that were
+    taken are deleted at the end. Everything else works without them.
     """
 
     ends_with_test = False
@@ -54,24 +54,24 @@ class NodeTwin(AnyTwin):
 
     @property
     def name(self) -> str:
-        """What it is called at the node."""
+        """Its name at the node."""
         return self._transport.report.name
 
     @property
     def recipe(self) -> str:
-        """The same controller, with the seed of its faults; what it was before is its node's."""
+        """Code for the same controller, with the seed of its faults; the node keeps its state."""
         return f"twin = Fleet.connect({self.door!r})[{self.name!r}]; twin.seed = {self.seed}"
 
     def start(self) -> Self:
-        """Note where it is, for `reset`; it runs already."""
+        """Record its present state for `reset`; the controller already runs."""
         return super().start()
 
     def close(self) -> None:
-        """Forget the snapshots that were taken; it runs on."""
+        """Delete the snapshots that were taken; the controller keeps running."""
         super().close()
 
     def reset(self) -> None:
-        """Resume from the start; what was requested and sent is forgotten.
+        """Resume from the start; requests and messages since then are discarded.
 
         Uploads, sessions, the history and the audit trail stay.
         """
@@ -109,7 +109,7 @@ class AtNode(HttpTransport):
             self.first = self.snapshot().state
 
     def close(self) -> None:
-        """Forget the snapshots that were taken; it runs on."""
+        """Delete the snapshots that were taken; the controller keeps running."""
         taken, self._taken, self.first = self._taken, [], None
         if taken and self.is_on:
             self.operate("/api/sim/snapshots?" + "&".join(f"delete={one}" for one in taken), "POST")
@@ -136,8 +136,8 @@ class AtNode(HttpTransport):
 class NodeFleet(AnyFleet[NodeTwin]):
     """The controllers of a running node: `with Fleet.connect("http://127.0.0.1:8080") as fleet`.
 
-    `fleet["gh-1"]` is one of them as a twin, `for twin in fleet` goes through all. They stay as
-    they are when the connection is closed.
+    `fleet["gh-1"]` is one of them as a twin, `for twin in fleet` iterates over all. Closing the
+    connection does not change them.
     """
 
     def __init__(
@@ -155,11 +155,11 @@ class NodeFleet(AnyFleet[NodeTwin]):
         self._ca_file = ca_file
         #: Twins that were given out, and are still in use.
         self._given_out: WeakSet[NodeTwin] = WeakSet()
-        #: Name and password at the controllers themselves, for those that ask who is there.
+        #: Name and password for controllers that require sign-in.
         self.account: tuple[str, str] | None = None
 
     def close(self) -> None:
-        """Close the connections; the node and its controllers run on."""
+        """Close the connections; the node and its controllers keep running."""
         for twin in self._given_out:
             twin._keep_report()
         self._client.close()

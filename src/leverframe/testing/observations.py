@@ -20,7 +20,7 @@ SWITCHED = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
 
 
 class UnknownLabel(ErrorForPeople, ValueError):
-    """There is no such value: one sentence with those that are there."""
+    """There is no such value: one sentence with the existing labels."""
 
 
 def explain(
@@ -98,7 +98,7 @@ class SentEmail(Struct, frozen=True):
     text: str
     headers: Mapping[str, str]
     server: str
-    #: Who asked for it, like `rule 3`.
+    #: What requested it, like `rule 3`.
     reason: str
     #: Why it could not have been sent, if so.
     problem: str | None = None
@@ -231,7 +231,7 @@ class NotRequested(ErrorForPeople, AssertionError):
 
 
 class TwinRequest(Struct, frozen=True):
-    """A request that the twin got from a client, and how it answered."""
+    """A request that the twin got from a client, and its answer."""
 
     #: By the twin's clock.
     time: datetime
@@ -239,7 +239,7 @@ class TwinRequest(Struct, frozen=True):
     path: str
     #: As it came, percent-encoded; without the values of what may hold a secret.
     query: str | None
-    #: None as long as there is no answer, or where a fault kept it back.
+    #: None until the answer, or if a fault suppressed it.
     status: int | None
     #: Why it was refused, as the client saw it.
     problem: str | None
@@ -247,11 +247,11 @@ class TwinRequest(Struct, frozen=True):
     source: str
     #: By lower-case names; what may be a secret reads `***`.
     headers: Mapping[str, str] = {}
-    #: As text, secrets masked; None where there was none, or it was left out.
+    #: As text, secrets masked; None if there was none, or if it was not kept.
     body: str | None = None
-    #: Why a body was left out: `secret`, `file` (no text) or `large` (more than 16 KiB).
+    #: Why a body was not kept: `secret`, `file` (no text) or `large` (more than 16 KiB).
     body_left_out: str = ""
-    #: Seconds of real time until the answer was there; None as long as there is none.
+    #: Seconds of real time until the answer; None until then.
     duration: float | None = None
     #: The faults that acted on it, as `/sim.cgi?fault=` has them; None without one.
     fault: str | None = None
@@ -268,7 +268,7 @@ class TwinRequest(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """Method, path and query, as people write them."""
+        """Method, path and query, as users write them."""
         return f"{self.method} {self.path}" + ("" if self.query is None else f"?{self.query}")
 
     def __str__(self) -> str:

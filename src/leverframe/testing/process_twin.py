@@ -53,8 +53,8 @@ class TwinDidNotStart(ErrorForPeople):
 class ProcessTwin(AnyTwin):
     """A controller in a process of its own, in virtual time, with a data folder.
 
-    Takes what `Twin` takes, but no broker, and `data`: the folder in which it remembers, if none is
-    named a temporary one. After `kill`, `start` continues with that folder and time.
+    Accepts the parameters of `Twin` except `mqtt`, and `data`: its data folder, by default a
+    temporary one. After `kill`, `start` continues with that folder and time.
     """
 
     _made_by = "Twin.process"
@@ -98,7 +98,7 @@ class ProcessTwin(AnyTwin):
         self._transport.kill()
 
     def reset(self) -> None:
-        """Resume from the start; what was requested and sent is forgotten.
+        """Resume from the start; requests and messages since then are discarded.
 
         Uploads, sessions, the history and the audit trail stay.
         """
@@ -106,7 +106,7 @@ class ProcessTwin(AnyTwin):
 
     @classmethod
     def load(cls, path: str | Path, **parameters: Any) -> Self:
-        """Return a twin that begins with a saved snapshot, as `Twin.load` does.
+        """Return a twin that starts from a saved snapshot, as `Twin.load` does.
 
         `data` must be a new folder, if one is given.
         """

@@ -32,7 +32,7 @@ THIS_PROCESS = "this process"
 
 
 class TwinAddress(NamedTuple):
-    """Where something listens; behind a star these are host and port."""
+    """The address of a server; `*address` unpacks it to host and port."""
 
     host: str
     port: int
@@ -60,14 +60,15 @@ class TwinSnapshot:
     """Everything that a twin resumes from, at one moment."""
 
     def __init__(self, state: Any, encode: Callable[[Any], bytes], keeper: str) -> None:
-        #: What the kind of twin that took it goes back to.
+        #: The state to restore, in the form of the kind of twin that took it.
         self.state = state
-        #: Where the state is kept, and so the twins that can restore it.
+        #: Where the state is kept, which decides which twins can restore it.
         self.keeper = keeper
         self._encode = encode
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file for its owner alone, since it holds all secrets of the twin.
+        """Write it to a file that only its owner can read, because it contains all secrets of the
+        twin.
 
         `Twin.load(path)` makes a twin of it. It cannot be saved if faults were set when it was
         taken.
@@ -84,7 +85,7 @@ class TwinSnapshot:
 class Transport(ABC):
     """The way to one controller, and what its start and its end are."""
 
-    #: Where clients find it, without a slash at the end.
+    #: Its URL for clients, without a slash at the end.
     url: str
     door: str | None = None
     ca_file: str | None = None
@@ -169,12 +170,12 @@ class TwinAccess:
 
     @property
     def url(self) -> str:
-        """Where clients find it, without a slash at the end."""
+        """Its URL for clients, without a slash at the end."""
         return self._transport.url
 
     @property
     def door(self) -> str | None:
-        """Where it is found by its name, if its own address is no place in the network."""
+        """Where the node finds it by its name, if its own URL cannot be reached in the network."""
         return self._transport.door
 
     @property

@@ -31,7 +31,7 @@ class TwinClock:
 
     @contextmanager
     def moving_with(self, mover: Any) -> Iterator[None]:
-        """Let the time of the code under test stand where the twins' stands, and follow it.
+        """Set the time of the code under test to that of the twins, and let it follow.
 
         `mover` is the module `time_machine` or `freezegun`, or what they give to move the time by:
         the fixture `time_machine`, a traveller, a frozen time, the fixture `freezer`.
@@ -67,7 +67,7 @@ class TwinClock:
         return loop
 
     def was_moved(self) -> None:
-        """Let everything follow that goes by this clock."""
+        """Update everything that follows this clock."""
         for follow in tuple(self._followers):
             follow()
 
@@ -163,7 +163,7 @@ class FaultyTwin(TwinAccess):
         return TwinFault(whole.text, lambda: self._end_fault(number, whole.text))
 
     def raw(self, **values: str | None) -> None:
-        """Let the status files say these texts under their keys, whatever is measured.
+        """Let the status files show these texts under their keys, whatever is measured.
 
         `raw(ds1="-1270")`, also an empty text; None lets them say what is measured again.
         """
@@ -192,7 +192,8 @@ class FaultyTwin(TwinAccess):
         after: Duration | None = None,
         for_: Duration | None = None,
     ) -> TwinFault:
-        """Answer a path like this from now on: `with twin.reply("/own.json", json={"a": 1}): ...`.
+        """Answer requests for a path like this from now on: `with twin.reply("/own.json",
+        json={"a": 1}): ...`.
 
         Also a path that exists, for which nothing else is done then; the newest answer counts, and
         one that ends in `/` is for all below it. Other faults act on it, and no account is needed.
@@ -206,7 +207,7 @@ class FaultyTwin(TwinAccess):
         return self.fault(answer, times=times, after=after, for_=for_)
 
     def reboot(self, takes: Duration = 5) -> None:
-        """Restart it: it is off, and cannot be reached, until that much time has passed."""
+        """Restart it: it is off and cannot be reached until this time has passed."""
         from leverframe.testing.faults import reboot
 
         self.fault(reboot(seconds_of(takes)))

@@ -32,7 +32,7 @@ class Clock(Protocol):
         """Return the wall time alone."""
 
     def set_wall(self, wall: float) -> None:
-        """Make the wall time this many seconds since 1970 UTC; `now` does not step."""
+        """Set the wall time, in seconds since 1970 UTC; `now` does not step."""
 
     def was_stepped(self) -> bool:
         """Return whether the wall time was set from outside since the previous call."""
@@ -62,7 +62,7 @@ class SystemClock:
 
     @classmethod
     def from_now(cls, now: float) -> "SystemClock":
-        """Return a clock that resumes where another clock was, which shows this monotonic time."""
+        """Return a clock that continues from the monotonic time of another clock."""
         shift_s = now - time.monotonic()
         return cls(lambda: time.monotonic() + shift_s)
 

@@ -54,7 +54,7 @@ _NOT_IN_VALUES = re.compile(r"[*%\x00-\x1f\x7f]")
 
 
 class BadFault(BadField):
-    """A fault that cannot be: which field is wrong, why, and what is allowed."""
+    """An invalid fault: which field is wrong, why, and what is allowed."""
 
 
 class FreeText(Struct, frozen=True):
@@ -469,7 +469,7 @@ class Fault(Struct, frozen=True):
 
     kind: str
     fields: Mapping[str, Any]
-    #: As it was given, for people and for `/sim.cgi`.
+    #: As given, for users and for `/sim.cgi`.
     given: Mapping[str, str]
 
     @property
@@ -484,7 +484,7 @@ class Fault(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """The same for people, shortened where a whole page stands in it."""
+        """The same for users, shortened if it contains a whole page."""
         text = self.text
         return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 

@@ -174,7 +174,7 @@ class BoardFaults(Protocol):
 
 
 class SimulatedBoard:
-    """A board without devices: what it senses is set by hand, what it drives is remembered."""
+    """A board without devices: its readings are set by calls, and what it drives is recorded."""
 
     kind = "simulated"
 
@@ -189,9 +189,9 @@ class SimulatedBoard:
         #: Changes what relays do and what is sensed, while such faults are set.
         self.faults: BoardFaults | None = None
         self.levels = [0.0] * len(PWMS)
-        #: What was set besides, by the name it has in the history.
+        #: Other settings of pins, by their name in the history.
         self.pin_settings: dict[str, int] = {}
-        #: What was written to modules, by place.
+        #: Values written to modules, by slot and register.
         self.modules: dict[str, float] = {}
         self.history: deque[Driven] = deque(maxlen=KEPT_HISTORY)
         self.hosts = SimulatedHosts(now)
@@ -257,7 +257,7 @@ class SimulatedBoard:
         self._set_pin(f"{DIGITAL_INPUTS[index]} pull-up", int(on))
 
     def write_module(self, effect: WriteModbus) -> None:
-        """Write a value to the module in a Modbus slot, as a good one takes it."""
+        """Write a value to the module in a Modbus slot; the simulated module always accepts it."""
         self.modules[effect.target] = effect.value
         self.history.append(Driven(self._now(), effect.target, effect.value))
 
@@ -278,7 +278,7 @@ class SimulatedBoard:
         self.hosts.resume_from(hosts)
 
     def portable(self) -> BoardState:
-        """Return the same as plain data, for another process; encode it immediately."""
+        """Return the live state as plain data for another process; encode it immediately."""
         return BoardState(
             self._readings,
             self._bus,
@@ -332,7 +332,7 @@ class SimulatedBoard:
                 self._report_readings(gathered)
 
     def plug(self, label: str) -> None:
-        """Make a reading show again what its plant gives; do nothing where it has no plant."""
+        """Let a reading show its plant's value again; do nothing if it has no plant."""
         fed = self._plants.look(label, self._now())
         if label in fed:
             self._unplugged.discard(label)
@@ -391,7 +391,7 @@ class SimulatedBoard:
         self.hosts.tick(now)
 
     def attach_onewire(self, sensor_id: str, celsius: float | None = None) -> None:
-        """Plug a sensor into the 1-Wire bus, or let one that is there measure something else."""
+        """Attach a sensor to the 1-Wire bus, or change the reading of an attached one."""
         if sensor_id not in self._bus:
             self._bus.append(sensor_id)
         if celsius is None:

@@ -214,7 +214,7 @@ _ELSEWHERE = "take it again with this version"
 
 
 class BadSnapshot(ErrorForPeople, ValueError):
-    """A snapshot that cannot be saved, or bytes that are no readable snapshot: one sentence."""
+    """A snapshot that cannot be saved, or bytes that are not a readable snapshot: one sentence."""
 
 
 class SavedSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
