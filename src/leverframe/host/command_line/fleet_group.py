@@ -68,7 +68,7 @@ themselves and take over those of a failed node.
             (
                 *("host", "port", "hosts", "tls", "tls_certificate", "tls_key", "data"),
                 *("timezone", "virtual_time", "virtual_start", "lenient", "capture"),
-                *("modbus_port", "snmp_port", "discovery", "mdns"),
+                *("modbus_port", "snmp_port", "discovery", "mdns", "allow_local_targets"),
                 *("json", "log_level", "log_format"),
             )
         ),

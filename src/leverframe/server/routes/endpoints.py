@@ -444,7 +444,9 @@ OTHERS = (
         content_type=EVENT_STREAM,
         function=stream,
         doc="Send the live state as server-sent events: first `state` with every value, then "
-        "`change` with the values that changed, and `settings` after a change of settings.",
+        "`change` with the values that changed, `settings` after a change of settings, and "
+        "`heartbeat` every 2 s with the controller's `clock`, which `X-Valid-Until` of a request "
+        "refers to.",
     ),
     Endpoint(
         "/api/oled.png",
