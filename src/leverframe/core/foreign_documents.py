@@ -39,7 +39,7 @@ class XmlElement(Struct):
 
 
 def read_json(body: bytes) -> Any:
-    """Decode a JSON document; raise `BadDocument` where it is none, or beyond the limits."""
+    """Decode a JSON document; raise `BadDocument` if it is none, or beyond the limits."""
     _check_signs(body)
     try:
         return msgspec.json.decode(body)
@@ -71,7 +71,7 @@ def _check_signs(body: bytes) -> None:
 
 
 def read_xml(body: bytes | str, max_depth: int = MAX_DEPTH) -> XmlElement:
-    """Parse an XML document; raise `BadDocument` where it is none, or beyond the limits."""
+    """Parse an XML document; raise `BadDocument` if it is none, or beyond the limits."""
     if len(body) > MAX_XML_BYTES:
         raise BadDocument(f"has more than {MAX_XML_BYTES} bytes")
     # The encoding that a text declares is no longer the one it has.

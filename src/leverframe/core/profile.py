@@ -26,7 +26,7 @@ _SOFTWARE = re.compile(r"([1-9])\.([0-9]{2})([a-z]?)")
 
 
 class UnknownProfile(ErrorForPeople, ValueError):
-    """The hardware or software version asked for does not exist."""
+    """The requested hardware or software version does not exist."""
 
 
 class Version(Struct, frozen=True, order=True):

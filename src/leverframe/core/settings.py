@@ -412,7 +412,7 @@ class Settings(Node, frozen=True):
     modbus_tcp: ModbusTcp = ModbusTcp()
     power: tuple[Power, ...] = (Power(),) * 6
     energy_remember: bool = False
-    #: By place, up to the last one; None where there is no entry.
+    #: By place, up to the last one; None if there is no entry.
     rules: tuple[Rule | None, ...] = ()
     event_variables: tuple[EventVariable, ...] = (EventVariable(),) * 8
     oled: Oled = Oled()
@@ -456,7 +456,7 @@ SECRETS = frozenset(
 CONFIDENTIAL = SECRETS | {"http.*.url", "http.*.body"}
 
 
-#: Rules by place, None where there is no entry.
+#: Rules by place, None if there is no entry.
 RulePlaces = Sequence[Rule | None]
 
 

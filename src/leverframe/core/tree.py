@@ -187,7 +187,7 @@ def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Any]]:
 def difference(
     old: Node | None, new: Node | None, path: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield path, old and new value of every leaf that differs; `MISSING` where there is none."""
+    """Yield path, old and new value of every leaf that differs; `MISSING` if there is none."""
     one = new if old is None else old
     if one is None:
         return

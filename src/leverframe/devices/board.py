@@ -23,7 +23,7 @@ class Board(Protocol):
     #: Name of the board in `/health` and on the page.
     kind: str
 
-    #: The world around the board where that is played by `/sim.cgi`; None where it is real.
+    #: The world around the board where that is played by `/sim.cgi`; None if it is real.
     @property
     def bench(self) -> SimulatedBoard | None: ...
 

@@ -213,7 +213,7 @@ MAX_WAITING = 32
 
 
 class Bus(Protocol):
-    """A bus on which slaves are asked, one at a time."""
+    """A bus on which slaves are polled, one at a time."""
 
     #: The device file or address, for people.
     path: str
@@ -269,7 +269,7 @@ class BusWorker:
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     def set_slots(self, slots: Mapping[int, ModuleSlot]) -> None:
-        """Ask these modules from now on."""
+        """Poll these modules from now on."""
         if slots.keys() == self._slots.keys() and all(
             slot is self._slots[number] for number, slot in slots.items()
         ):

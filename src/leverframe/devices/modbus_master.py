@@ -81,7 +81,7 @@ class ModbusMaster:
                 self._report(number)
 
     def set_power(self, on: bool) -> None:
-        """Ask nothing while the power is off."""
+        """Poll nothing while the power is off."""
         self._has_power = on
         self._share_out(self._slots)
 
@@ -122,7 +122,7 @@ class ModbusMaster:
         }
 
     def statistics(self) -> dict[str, SlotStatistics]:
-        """Count what came of the requests, by the number of the slot."""
+        """Count the outcomes of requests, by the number of the slot."""
         return {str(slot.number): slot.counters.statistics() for slot in self._slots.values()}
 
     # --- following the settings -------------------------------------------------------------------

@@ -145,7 +145,7 @@ class ModbusWriter:
         add_entry: Callable[[str, Fact], None],
         reports: WriteReports,
     ) -> None:
-        """`add_entry` gets who wanted a write and what came of it."""
+        """`add_entry` gets the requester of a write and its outcome."""
         self._request = request
         self._troubles = Troubles(troubles)
         self._add_entry = add_entry
@@ -155,7 +155,7 @@ class ModbusWriter:
         self._in_trouble: dict[str, int] = {}
 
     def write(self, effect: WriteModbus) -> "asyncio.Future[None]":
-        """Write a value; what is returned ends with that, by `DeviceFailed` if asked for."""
+        """Write a value; the future ends with the write, by `DeviceFailed` if requested."""
         loop = asyncio.get_running_loop()
         order = _Wanted(effect, loop.create_future())
         lane = self._lanes.get(effect.target)

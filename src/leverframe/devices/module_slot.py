@@ -115,7 +115,7 @@ class SlotReport(Struct, frozen=True):
 
 
 class SlotStatistics(Struct, frozen=True):
-    """What came of the requests to the module in one slot."""
+    """The outcomes of requests to the module in one slot."""
 
     requests: int
     answers: int
@@ -259,7 +259,7 @@ class ModuleSlot(Struct):
         return bool(old)
 
     def list_refused(self) -> list[RefusedRead]:
-        """List what is refused and has no earlier reading that still counts."""
+        """List refused readings without an earlier value that still counts."""
         return [
             RefusedRead(
                 block.read.function,
@@ -317,7 +317,7 @@ class ModuleSlot(Struct):
         return f"{self._who} refuses {what}: {_exception(code)}."
 
     def silence(self, answer: NoAnswer) -> str:
-        """Describe what to check where no answer comes."""
+        """Describe what to check if no answer comes."""
         if self.host:
             why = "sends invalid answers" if answer.is_damaged else "does not answer"
             return f"{self._who} {why}; check its unit ID, and the gateway if there is one."

@@ -47,7 +47,7 @@ class NodeStorage(Protocol):
         """Return whether another node has a controller of this name."""
 
     async def leave(self) -> None:
-        """Give controllers up to others, while the door is still open."""
+        """Release controllers to other nodes while the door is still open."""
 
     async def close(self) -> None:
         """Release the resources, when the node has closed."""

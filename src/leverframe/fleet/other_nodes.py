@@ -75,7 +75,7 @@ class DatabaseReport(Struct, frozen=True):
 
 
 class ClusterReport(Struct, frozen=True):
-    """All nodes, and how this one stands with the database."""
+    """All nodes, and the connection of this node to the database."""
 
     nodes: list[PeerReport]
     free: Annotated[int, Meta(description="Controllers that no node has at present.")]

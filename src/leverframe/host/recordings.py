@@ -101,7 +101,7 @@ class RecordedAnswers:
     def answer(
         self, method: str, path: str, query: str | None, content_type: str, body: bytes
     ) -> RecordedAnswer | None:
-        """Return the next answer that was recorded to this request; None where there is none."""
+        """Return the next answer that was recorded to this request; None if there is none."""
         request = mask_request(path, query, content_type, body)
         method = "GET" if method == "HEAD" else method
         key = (method, request.path, request.query, request.body.text)

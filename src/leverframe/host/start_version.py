@@ -40,7 +40,7 @@ def read_stored_profile(store: Store) -> tuple[str | None, str | None, str | Non
 
 
 def profile_in(stored: Stored) -> tuple[str | None, str | None, str | None]:
-    """Return the same of what was read of a store."""
+    """Return the same for the contents of a store."""
     kept = stored.kept
     return kept.get("profile.hw"), kept.get("profile.sw"), kept.get("profile.configured_sw")
 

@@ -33,7 +33,7 @@ LeftOut = Literal["", "secret", "file", "large", "stream", "cut"]
 
 
 class NoRecording(ErrorForPeople):
-    """A file that is no recording, or a recording with an invalid line: one sentence."""
+    """A file that is not a recording, or a recording with an invalid line: one sentence."""
 
 
 class RecordedBody(Struct, frozen=True, omit_defaults=True):
@@ -66,7 +66,7 @@ class Exchange(Struct, frozen=True, omit_defaults=True):
     took_s: float
     method: str
     path: str
-    #: As it was sent, percent-encoded; None where there was no `?`.
+    #: As it was sent, percent-encoded; None if there was no `?`.
     query: str | None
     answer: RecordedAnswer
     headers: dict[str, str] = {}
@@ -308,7 +308,7 @@ def _mask_request_body(
 
 
 def _as_text(body: bytes, kind: str) -> RecordedBody | None:
-    """Return a body as text; None if it is no text, such as a picture."""
+    """Return a body as text; None if it is not text, such as a picture."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -341,7 +341,7 @@ def _mask_input(tag: re.Match[str]) -> str:
 
 
 def _mask_json(text: str) -> str | None:
-    """Return a document with its secrets masked; None for what is no document."""
+    """Return a document with its secrets masked; None if it is not a document."""
     try:
         document = msgspec.json.decode(text)
         shown = _mask_value(document, "")

@@ -186,7 +186,7 @@ def _value_text(value: Any) -> str:
 
 
 def values_in(text: str, kind: str) -> dict[str, Any] | None:
-    """Return the values of a document by their keys; None where the text is no document."""
+    """Return the values of a document by their keys; None if the text is not a document."""
     text = text.strip()
     if kind in JSON_TYPES or text[:1] in ("{", "["):
         try:
@@ -218,7 +218,7 @@ def _content(element: XmlElement) -> Any:
 
 
 def _flat(document: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every value of a document with its path; what is empty stands for itself."""
+    """Yield every value of a document with its path; an empty element counts as a value."""
     waiting: list[tuple[str, Any]] = [("", document)]
     while waiting:
         path, value = waiting.pop()

@@ -69,7 +69,7 @@ CAPTURED = "captured"
 
 
 class MessageReport(Struct):
-    """All of a message but what it says."""
+    """A message without its content."""
 
     #: Counts up; the order within a channel.
     number: int
@@ -165,9 +165,9 @@ class ChannelLimits(Struct, frozen=True):
 
 
 class CannotSend(Exception):
-    """One sentence for people: why, and what they can do. It must not contain a secret.
+    """One sentence for users: the cause, and what they can do. It must not contain a secret.
 
-    `final` means that trying again cannot help; otherwise the message is tried again later.
+    `final` means that a retry cannot help; otherwise the message is retried later.
     """
 
     def __init__(self, sentence: str, *, final: bool = False) -> None:
@@ -239,7 +239,7 @@ class Trust:
         self._key = key
 
     async def ready(self) -> ssl.SSLContext:
-        """Make the context beside the loop; raises CannotSend where a file cannot be used."""
+        """Make the context beside the loop; raises CannotSend if a file cannot be used."""
         return await asyncio.to_thread(lambda: self.context)
 
     @cached_property
@@ -330,7 +330,7 @@ class WrittenMail(Struct, frozen=True):
 
 
 def write_mail(message: Message, email: Email, name: str) -> WrittenMail:
-    """Write a mail; raises `CannotSend` where an address is none."""
+    """Write a mail; raises `CannotSend` if an address is none."""
     sender = _address(email.sender or email.username, "The sender", "em6")
     # Another recipient in the settings would not change this message any more.
     recipient = _address(message.target, "The recipient", "em5", final=True)

@@ -205,7 +205,7 @@ class ChannelQueue:
         return tasks
 
     def set_power(self, on: bool) -> None:
-        """Cut attempts when the power goes; retry all waiting messages when it is back."""
+        """Cut attempts when the power fails; retry all waiting messages when it is back."""
         self._has_power = on
         before = self._cancel_tasks()
         self._task = None

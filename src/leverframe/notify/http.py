@@ -122,7 +122,7 @@ def _request(message: Message, call: HttpClient) -> OutgoingRequest:
 
 
 def _judge(status: int, place: str) -> str:
-    """Return the answer in words, or raise `CannotSend` where it is no success."""
+    """Return the answer in words, or raise `CannotSend` if it is not a success."""
     # Imported here, where what sent the request has loaded it.
     from http import HTTPStatus
 

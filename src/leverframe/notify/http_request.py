@@ -145,7 +145,7 @@ async def _beginning(response: httpx.Response, max_bytes: int) -> bytes:
 
 
 class Login(httpx.Auth):
-    """The login, shown only to a server that asks for it, and by Digest where it takes that."""
+    """The login, sent only to a server that requests it, with Digest if the server supports it."""
 
     def __init__(self, username: str, password: str) -> None:
         self._username = username

@@ -133,7 +133,7 @@ class MqttLink:
             self._restart(settings)
 
     def set_power(self, on: bool) -> None:
-        """Cut the connection without a word when the power goes; connect again when it is back."""
+        """Cut the connection silently when the power fails; connect again when it is back."""
         self._has_power = on
         if self._connection is not None and not on:
             self._connection.cut()
@@ -180,7 +180,7 @@ class MqttLink:
             )
 
     async def _one_connection(self, settings: Mqtt) -> float:
-        """Connect and stay until the connection ends; gives how many seconds it lasted."""
+        """Connect and stay until the connection ends; return how many seconds it lasted."""
         connection = await self._connect(settings)
         if connection is None:
             return 0.0

@@ -412,7 +412,7 @@ class Outbox:
             queue.try_again()
 
     def set_power(self, on: bool) -> None:
-        """Cut attempts when the power goes; retry all waiting messages when it is back."""
+        """Cut attempts when the power fails; retry all waiting messages when it is back."""
         for queue in self._queues.values():
             queue.set_power(on)
 

@@ -1,4 +1,4 @@
-"""The channels of the action SNMP trap: v2c with the community, or v3 where there is none.
+"""The channels of the action SNMP trap: v2c with the community, or v3 if there is none.
 
 Each receiver has a channel, so that a dead one holds up no other. A trap carries the source, its
 value, a sentence and the rule, then which controller sends it: many may send from one address.
@@ -100,7 +100,7 @@ class TrapThreads:
     def give_back(self, sending: Iterable[Future[Any]] = ()) -> Future[Any]:
         """End threads and senders that no other controller uses; return what to wait for.
 
-        It also waits for what is being sent, which cannot be called off.
+        It also waits for messages that are being sent, which cannot be cancelled.
         """
         assert self._executor is not None
         self._users -= 1

@@ -63,7 +63,7 @@ def master_keys(snmp: Snmp) -> tuple[Any, bytes, Any, bytes | None]:
 
 @lru_cache(_MAX_KEYS)
 def _authentication_key(password: str) -> bytes:
-    """Make a key of a password, by hashing a megabyte; traps need it each time."""
+    """Derive a key from a password, by hashing a megabyte; traps need it each time."""
     return bytes(config.AUTH_SERVICES[V3_AUTHENTICATION].hash_passphrase(password.encode()))
 
 

@@ -66,7 +66,7 @@ class ImageInstaller(Struct, frozen=True):
     """The installer of images, if there is a key to verify them with."""
 
     max_bytes: int
-    #: Raises `BadUpload` or `StoreUnavailable` where an image is not installed.
+    #: Raises `BadUpload` or `StoreUnavailable` if an image is not installed.
     install: Callable[[bytes, Cause], Awaitable[None]]
     places: TransferPlaces
 
@@ -128,7 +128,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
         return Receiver(self._installer.max_bytes)
 
     def _open(self) -> None:
-        """Listen; where that is not possible, the old version starts when the time is over.
+        """Listen; if that is not possible, the old version starts when the time is over.
 
         The port is open when this returns: a client that sees the bootloader waiting may send
         immediately.

@@ -65,7 +65,7 @@ class OwnAddress(Struct, frozen=True):
     interface: int
 
     def is_meant_by(self, datagram: Asked) -> bool:
-        """Return whether a datagram asks this address, or the whole network that it is in."""
+        """Return whether a datagram queries this address, or its whole network."""
         if datagram.by_broadcast:
             return datagram.interface == self.interface
         return datagram.address == self.address

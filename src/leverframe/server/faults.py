@@ -56,7 +56,9 @@ def reset_connection(transport: asyncio.Transport) -> None:
 
 
 class FaultyTransport:
-    """The transport of a connection to a broker: what is written meets the faults that are set."""
+    """The transport of a connection to a broker, which applies the faults that are set to written
+    data.
+    """
 
     def __init__(self, transport: asyncio.Transport, faults: Faults) -> None:
         self._transport = transport

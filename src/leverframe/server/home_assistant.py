@@ -43,7 +43,7 @@ class PagesAddress(Struct, frozen=True):
     def url_from(self, own: str | None) -> str | None:
         """Return the address of the pages for clients reached from this address of the machine.
 
-        None where the pages cannot be reached from there.
+        None if the pages cannot be reached from there.
         """
         try:
             listening = ip_address(self.host)

@@ -258,7 +258,7 @@ def follow(
 
 
 def _instance_label(name: str) -> str:
-    """Make one label of a name: without dots, which the library takes for the end of one."""
+    """Turn a name into one label: without dots, which the library takes for the end of a label."""
     return name.replace(".", " ").encode()[:MAX_LABEL_BYTES].decode(errors="ignore")
 
 

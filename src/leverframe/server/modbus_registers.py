@@ -59,7 +59,7 @@ _ENCODERS: tuple[tuple[int, Callable[[float | None, int], bytes]], ...] = (
 )
 
 
-#: The command of each coil and value; None where the value does nothing.
+#: The command of each coil and value; None if the value does nothing.
 Coils = dict[tuple[str, int], Call | Refusal | None]
 
 

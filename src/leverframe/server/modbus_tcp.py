@@ -216,7 +216,7 @@ class ModbusTcpServer:
             self._sweep = None
 
     def may_write(self, peer: str) -> bool:
-        """Return whether an address may write; what is no address, such as `OWN_PEER`, may not."""
+        """Return whether an address may write; anything else, such as `OWN_PEER`, may not."""
         try:
             # An IPv6 address may carry the name of the interface.
             address = ip_address(peer.partition("%")[0])

@@ -335,9 +335,10 @@ class MqttService:
         return f"{self._link.settings.host}:{self._link.settings.port}"
 
     def _settle_states(self, status: str) -> None:
-        """Withdraw what the broker keeps of ours under another prefix, or of a label that is gone.
+        """Withdraw our retained messages under another prefix, or of a label that no longer exists.
 
-        The status comes last: who shares that prefix renews its own when the status changes.
+        The status comes last: a controller that shares that prefix renews its own when the status
+        changes.
         """
         prefix = self._link.settings.prefix
         own = {status, *(f"{prefix}/{label}" for label in self._labels)}
@@ -346,7 +347,7 @@ class MqttService:
             self._withdraw(topic, self._retained)
 
     def _settle_announcements(self) -> None:
-        """Withdraw what the broker keeps of ours and is no longer true; renew what is absent now.
+        """Withdraw our retained messages that are outdated; renew those of absent values.
 
         Everything that has a value is announced with it.
         """

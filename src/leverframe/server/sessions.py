@@ -132,7 +132,7 @@ class Sessions:
         return self._account_of(_digest(self._token(cookies)), accounts)
 
     def site_key(self, cookies: str) -> str:
-        """Return what stands for the session in the address of an uploaded page."""
+        """Return the text that identifies the session in the address of an uploaded page."""
         return _digest(self._token(cookies)).hex()
 
     def account_of_site(self, site_key: str, accounts: Accounts) -> Account | None:

@@ -107,7 +107,7 @@ _MAX_BYTES = 256
 
 
 class Asked(Struct, frozen=True):
-    """Who sent a datagram, and to which of the machine's interfaces and addresses."""
+    """The sender of a datagram, and the interface and address that it was sent to."""
 
     client: tuple[str, int]
     interface: int
@@ -225,7 +225,7 @@ class DatagramPlace(Protocol):
         """Raise the `OSError` that opening would raise."""
 
     def open(self) -> socket.socket | DatagramEndpoint:
-        """Open the port; raise OSError where that cannot be."""
+        """Open the port; raise OSError if that fails."""
 
 
 class OwnDatagramPlace:
@@ -263,7 +263,7 @@ class ListeningPlace(Protocol):
         """Raise the `OSError` that opening would raise."""
 
     async def open(self, factory: Callable[[], asyncio.Protocol]) -> None:
-        """Listen; raise OSError where that cannot be, Conflict where the place is none."""
+        """Listen; raise OSError if that fails, Conflict if the place is not valid."""
 
     def close(self) -> Awaitable[None]:
         """Stop accepting immediately; the returned task ends when the port is free."""

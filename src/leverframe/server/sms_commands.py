@@ -49,7 +49,7 @@ class SmsCommands:
         self._log = LogThrottle(log, controller.clock.now)
 
     async def take(self, sender: str, text: str) -> str | None:
-        """Carry out the command of an SMS and return the answer; None where there is none."""
+        """Carry out the command of an SMS and return the answer; None if there is none."""
         if not self._controller.has_power:
             return None
         text = text.strip()

@@ -153,7 +153,7 @@ class SnmpAgent:
             self._engines.give_back()
 
     async def _start(self, wanted: Snmp) -> str | None:
-        """Listen; return what is wrong where that cannot be."""
+        """Listen; return the problem if that fails."""
         # Loaded here, because a controller without SNMP does not need it, and beside the loop,
         # because that lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.server.snmp_responder")

@@ -31,7 +31,7 @@ _USER_STATUS = 13
 
 
 class AskedValues(instrum.AbstractMibInstrumController):  # type: ignore[misc]
-    """The values of the controller that is asked at present."""
+    """The values of the controller that is being queried."""
 
     of_asked: instrum.AbstractMibInstrumController | None = None
 
@@ -128,7 +128,7 @@ class AgentEngine:
             )
 
     def release(self) -> None:
-        """Release the controller that was asked last."""
+        """Release the controller that was queried last."""
         if self._values.of_asked is not None:
             for responder in self._responders:
                 self._library.message_dispatcher.unregister_context_engine_id(

@@ -173,7 +173,7 @@ class ActionAudit:
             log.warning("the audit trail could not be pruned: %s", error)
 
     async def _thin_rows(self) -> int:
-        """Thin what is on disk now, and return the number of entries that are left of it."""
+        """Prune the entries on disk now, and return the number of entries that remain."""
         rows = await self._writer.store.audit(ACTION_PREFIX)
         count, staying = await asyncio.to_thread(_count_entries, rows)
         if count <= MAX_ON_DISK:

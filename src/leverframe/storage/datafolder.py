@@ -61,11 +61,11 @@ class NoStore(ErrorForPeople):
 
 
 class FolderOfNode(ErrorForPeople):
-    """The folder of a node is no folder of a single controller: two sentences."""
+    """The folder of a node is not that of a single controller: two sentences."""
 
 
 class FolderOfController(ErrorForPeople):
-    """The folder of a single controller is no folder of a node: two sentences."""
+    """The folder of a single controller is not that of a node: two sentences."""
 
 
 class DataFolder:
@@ -144,13 +144,13 @@ class DataFolder:
 
 
 def existing_folder(path: Path) -> DataFolder:
-    """Return a folder that is there, perhaps an empty one; a mistyped name makes no new one."""
+    """Return an existing folder, perhaps an empty one; a mistyped name creates none."""
     refuse_missing(path)
     return DataFolder(path)
 
 
 def refuse_missing(path: Path) -> None:
-    """Raise NoFolder where there is no folder."""
+    """Raise NoFolder if there is no folder."""
     if not path.is_dir():
         raise NoFolder(
             f"The folder {path} does not exist. Create it, or name another folder with --data."

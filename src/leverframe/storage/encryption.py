@@ -97,7 +97,7 @@ class EncryptingStore(Store):
 
 
 def needs_sealing(rows: Rows) -> bool:
-    """Return whether something among rows must not be stored as it is."""
+    """Return whether rows contain a value that must not be stored in plain text."""
     return bool(_secrets_in(rows) or _messages_in(rows) or _blobs_in(rows))
 
 
@@ -127,7 +127,9 @@ class Sealer:
         self._cipher: Cipher | None = None
 
     def seal(self, rows: Rows) -> Rows:
-        """Return rows with what is confidential sealed; not on the event loop: it reads a file."""
+        """Return rows with confidential values sealed; not on the event loop, because it reads a
+        file.
+        """
         if not needs_sealing(rows):
             return rows
         texts = {path: self._seal_text(path, text) for path, text in _secrets_in(rows).items()}
@@ -213,7 +215,7 @@ class Sealer:
         return self._open_sealed(path, packed)
 
     def _open_sealed(self, path: str, packed: bytes) -> bytes:
-        """Open what is sealed; raise KeyUnusable where the key does not."""
+        """Decrypt a sealed value; raise KeyUnusable if the key does not fit."""
         from cryptography.exceptions import InvalidTag
 
         cipher = self._with_key(must_exist=True)
@@ -265,7 +267,7 @@ class KeyFile:
         self._key: bytes | None = None
 
     def key(self, controller: int | None = None, *, must_exist: bool = False) -> bytes:
-        """Return the key, or the one of a controller: what it seals is of no use to another.
+        """Return the key, or that of a controller, which opens no values of another controller.
 
         Raises KeyUnusable; where it must exist, also instead of making it.
         """

@@ -89,7 +89,7 @@ def sum_of(page: int, content: bytes) -> int:
 
 
 def read_sums(store_path: Path) -> PageSums | None:
-    """Read the sums of a store; None where there are none, or they are damaged themselves."""
+    """Read the sums of a store; None if there are none, or they are damaged themselves."""
     try:
         data = sums_path(store_path).read_bytes()
     except OSError:
@@ -110,7 +110,7 @@ def read_sums(store_path: Path) -> PageSums | None:
 
 
 def write_sums(store_path: Path, sums: PageSums) -> None:
-    """Put the sums on disk; where that cannot be done, remove those that are there.
+    """Put the sums on disk; if that cannot be done, remove those that are there.
 
     In place, which costs half of what a new file does: those that were written half count as none.
     """
@@ -147,7 +147,7 @@ class LiveSums:
         if found is None and store_path.stat().st_size <= PAGE_BYTES:
             # A store that is new: SQLite has made its first page at most, and writes it again.
             found = PageSums()
-        #: None where they are not known until the next start.
+        #: None if they are not known until the next start.
         self._sums = found
 
     def note_transaction(self) -> None:

@@ -69,7 +69,7 @@ def ensure_private(path: Path) -> None:
 
 
 def hand_to_folder_owner(path: Path) -> None:
-    """Give what root has just made to the owner of the folder that it is in."""
+    """Change the owner of a file that root has just created to the owner of its folder."""
     owner = _folder_owner(path)
     if owner is not None:
         os.chown(path, *owner, follow_symlinks=False)
@@ -106,7 +106,7 @@ def new_folder(data_folder: Path) -> Path:
 
 
 def keep_copies(data_folder: Path, files: Iterable[Path]) -> Path | None:
-    """Copy damaged files to a folder of their own; None where the disk does not allow it."""
+    """Copy damaged files to a folder of their own; None if the disk does not allow it."""
     # Imported here: a store is hardly ever damaged.
     import shutil
 
@@ -137,7 +137,7 @@ def report_damage(sentence: str, aside: Path | None) -> str:
 
 
 def keep_report(aside: Path, sentence: str) -> None:
-    """Write down what happened to damaged files, beside them."""
+    """Write a report on damaged files next to them."""
     with suppress(OSError):
         write_private(aside / _REPORT, sentence.encode())
 

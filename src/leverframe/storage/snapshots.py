@@ -35,7 +35,7 @@ class Snapshots:
 
     A process that uses the store calls `settle` before each copy. It folds the log into the store,
     so that a log that gets lost never takes along what a snapshot has, and raises StoreUnavailable
-    where the store must not be copied.
+    if the store must not be copied.
     """
 
     def __init__(self, store_path: Path, settle: Callable[[], None] = _do_nothing) -> None:

@@ -261,7 +261,7 @@ def open_store(
     A store that was not closed in order has a log beside it. If that is gone, there is no way to
     know what was in it, but it is reported.
 
-    Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
+    Raises StoreDamaged, StoreTooNew or StoreUnavailable if nothing helps.
     """
     try:
         trouble = prepare(path, was_closed=was_closed, killed_history=killed_history)

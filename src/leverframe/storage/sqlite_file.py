@@ -218,7 +218,7 @@ def findings(path: Path) -> str:
 
 
 def check(path: Path) -> bool:
-    """Read everything in a store's file; raises StoreDamaged where it is not sound.
+    """Read everything in a store's file; raises StoreDamaged if it is not sound.
 
     A file without tables is sound, too: a first start that was cut short leaves one. The answer is
     whether there are any.

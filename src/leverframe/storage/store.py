@@ -75,7 +75,7 @@ class StoreUnavailable(ErrorForPeople):
 
 
 class Rows(msgspec.Struct, omit_defaults=True):
-    """Changes as they are written: values as JSON text, None where a row is removed."""
+    """Changes as they are written: values as JSON text, None if a row is removed."""
 
     settings: dict[str, str | None] = {}
     kept: dict[str, str | None] = {}

@@ -69,7 +69,7 @@ class StoreState(Struct, frozen=True):
 def secure(store_path: Path) -> str | None:
     """Check the files of a store that is not in use; return a sentence about what is lost.
 
-    Raises OSError where they cannot be read.
+    Raises OSError if they cannot be read.
     """
     state = _look_at(store_path)
     if state is None:
@@ -116,7 +116,7 @@ def secure_copy(copy: Path, store_path: Path) -> str | None:
 
 
 def _look_at(store_path: Path) -> StoreState | None:
-    """Compare the files with each other; None where there is nothing to compare."""
+    """Compare the files with each other; None if there is nothing to compare."""
     if not store_path.exists() or not store_path.stat().st_size or _is_in_use(store_path):
         return None
     index, log_file = read_index(index_path(store_path)), log_path(store_path)

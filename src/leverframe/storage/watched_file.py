@@ -55,7 +55,7 @@ class StoreLost(StoreUnavailable):
 
 
 class LogLost(StoreLost):
-    """The log has no name any more; what is in it can only be saved by the one who has it open."""
+    """The log has no name any more; only the process that has it open can save its contents."""
 
 
 class StoreWatch:
@@ -194,7 +194,7 @@ class WatchedFile:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection that reads; give up writing where something cannot be read."""
+        """Lend the reading connection; give up writing if something cannot be read."""
         try:
             with self._reads, sentences(self._path):
                 yield self._reading
@@ -271,7 +271,7 @@ class WatchedFile:
             self._checkpoint("PASSIVE")
 
     def _check_files(self) -> None:
-        """Raise StoreUnavailable where nothing may be written."""
+        """Raise StoreUnavailable if nothing may be written."""
         try:
             is_foreign = self._watch.check_unchanged()
         except LogLost:

@@ -362,7 +362,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             raise TwinNotReached(f"{condition!r} was not met within {limit}.")
 
     def _wait_in_twin(self, condition: str, limit_s: float) -> bool:
-        """Let the twin itself judge a condition, beside its engine; return whether it held."""
+        """Let the twin itself evaluate a condition, next to its engine; return whether it held."""
         from leverframe.testing.rule_words import BadRule
 
         awaited = quote(f"{condition}*within:{limit_s:.6f}", safe="")
@@ -386,7 +386,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return True
 
     def _step(self, limit_s: float) -> float:
-        """Let time pass to what is due next, at most so far; return the seconds that passed."""
+        """Let time pass to the next deadline, at most this long; return the seconds that passed."""
         passed_s = self._transport.step(limit_s)
         self.clock.was_moved()
         return passed_s

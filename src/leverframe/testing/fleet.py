@@ -290,7 +290,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
 
 
 class TwinNodeClient(NodeAsking):
-    """Asks the node of a fleet of twins, past its port."""
+    """Calls the node of a fleet of twins, bypassing its port."""
 
     def __init__(self, node: TwinNode, check: Callable[[], object]) -> None:
         super().__init__("The node of the twins")

@@ -139,7 +139,7 @@ class InProcess(Transport):
         self._host, self._parts = host, parts.pop_all()
 
     async def first_rows(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the settings that it begins with, and what makes it this one."""
+        """Return its initial settings and its identity."""
         identity = make_identity(Random(self._seed).randbytes)
         if self.saved is not None:
             identity |= self.saved[1].identity

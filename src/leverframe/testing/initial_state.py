@@ -99,7 +99,7 @@ def read_beginning(arguments: Mapping[str, Any]) -> Beginning:
 
 
 def settings_of_servers(beginning: Beginning) -> dict[str, Any]:
-    """Return the settings that switch on the servers that were asked for."""
+    """Return the settings that switch on the requested servers."""
     given, wanted = beginning.given, dict[str, Any]()
     if given["modbus"]:
         wanted["modbus_tcp.enabled"] = True
@@ -113,7 +113,7 @@ def settings_of_servers(beginning: Beginning) -> dict[str, Any]:
 
 
 async def account_leaves(accounts: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the settings that ask for these accounts."""
+    """Return the settings that require these accounts."""
     if not accounts:
         return {}
     if len(accounts) > 2:
@@ -223,7 +223,7 @@ def _read_unit_file(path: Path, hw: str | None, sw: str | None) -> Content:
 
 
 def read_snapshot(path: str | Path) -> tuple[bytes, SavedSnapshot]:
-    """Read a saved snapshot; raise `BadSnapshot` where there is none that this version reads."""
+    """Read a saved snapshot; raise `BadSnapshot` if there is none that this version reads."""
     try:
         data = Path(path).read_bytes()
         return data, decode_snapshot(data)
@@ -251,7 +251,7 @@ def parameters_of(saved: SavedSnapshot, arguments: dict[str, Any]) -> dict[str, 
 
 
 def state_of(snapshot: object, keeper: str) -> Any:
-    """Return what a twin restores; refuse what is no snapshot of the keeper."""
+    """Return what a twin restores; refuse anything but a snapshot of the keeper."""
     if not isinstance(snapshot, TwinSnapshot):
         raise BadCall(
             "restore takes a TwinSnapshot, which the snapshot() of a twin returns, not a"

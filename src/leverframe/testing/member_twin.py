@@ -39,7 +39,7 @@ class TwinNode:
         self._changing = asyncio.Lock()
 
     async def add(self, config: Config, wall: float, new: NewController) -> Member | None:
-        """Make a controller with an address of its own; None where there are no such addresses."""
+        """Make a controller with an address of its own; None if there are no such addresses."""
         async with self._changing:
             if self._web is None:
                 self._lane = MemoryLane()
@@ -151,7 +151,7 @@ class MemberTwin(Twin):
         return self._transport.member
 
     def take(self, member: Member) -> Self:
-        """Stand for a controller that the node has already."""
+        """Represent a controller that the node has already."""
         LOOP_THREAD.run(self._transport.stand_for(member))
         STARTED_TWINS.add(self)
         return self
@@ -162,7 +162,7 @@ class MemberTwin(Twin):
 
 
 class InNode(InProcess):
-    """A controller of the node of a fleet; one with servers of its own where that cannot be."""
+    """A controller of the node of a fleet; one with servers of its own if that cannot be."""
 
     member: Member | None = None
 

@@ -31,7 +31,7 @@ class BadCall(ErrorForPeople, ValueError):
 
 
 def unknown(what: str, mistaken: object, allowed: Collection[str]) -> BadCall:
-    """Make the error about a word that is none of the allowed ones, which follow nearest first."""
+    """Create the error about a word that is not allowed, with the allowed ones, nearest first."""
     # Imported here: a test without mistakes needs no guesses.
     from difflib import SequenceMatcher, get_close_matches
 
@@ -55,7 +55,7 @@ def check_names(
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Refuse what a twin cannot be made of because of its type, such as `modbus=5020`."""
+    """Refuse parameters of the wrong type, such as `modbus=5020`."""
     for name, value in parameters.items():
         if name in _FLAGS and not isinstance(value, bool):
             where = f"; {_ADDRESS_OF[name]}" if name in _ADDRESS_OF else ""
@@ -81,21 +81,21 @@ def _check_accounts(accounts: object) -> None:
 
 
 def check_texts(what: str, texts: Iterable[object], example: str) -> None:
-    """Refuse what is no text."""
+    """Refuse anything but a text."""
     for one in texts:
         if not isinstance(one, str) or not one:
             raise BadCall(f"{what} takes texts such as {example!r}, not {one!r}.")
 
 
 def check_auth(auth: object) -> None:
-    """Refuse what is no login; without what was given, which may be a password."""
+    """Refuse anything but a login; without showing it, because it may be a password."""
     is_pair = isinstance(auth, tuple) and len(auth) == 2
     if auth is not None and not (is_pair and all(isinstance(one, str) for one in auth)):  # type: ignore[attr-defined]
         raise BadCall('auth is a name and a password, such as ("keeper", "secret word").')
 
 
 def check_number(what: str, number: object) -> None:
-    """Refuse what is no number."""
+    """Refuse anything but a number."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise BadCall(f"{what} is a number, not {number!r}.")
 
@@ -110,7 +110,7 @@ def check_condition(condition: object) -> None:
 
 
 def as_readings(readings: object) -> Mapping[str, Any]:
-    """Return readings by label; refuse what is no mapping."""
+    """Return readings by label; refuse anything but a mapping."""
     if readings is None:
         return {}
     if not isinstance(readings, Mapping):
@@ -173,7 +173,7 @@ def check_raw_key(key: str, profile: Any) -> None:
 
 
 def check_fault(fault: object) -> None:
-    """Refuse what is no fault, such as the name of one."""
+    """Refuse anything but a fault, such as the name of a fault."""
     from leverframe.devices.simulated.fault_catalogue import Fault
     from leverframe.testing import faults
 

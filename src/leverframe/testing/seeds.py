@@ -45,7 +45,7 @@ def seeds_from(name: str) -> Iterator[None]:
 
 
 def write_call(call: str, parameters: Mapping[str, Any]) -> str:
-    """Write a call with the parameters that are not what they are without being given."""
+    """Write a call with the parameters that differ from their defaults."""
     written = (
         f"{name}={_write_parameter(name, value)}"
         for name, value in parameters.items()

@@ -92,7 +92,7 @@ class Transport(ABC):
     account: tuple[str, str] | None = None
     #: What is wrong where a port is closed: `what` it is, its `key`, and the `command` for it.
     closed = "{what} is off; switch it on with Twin({key}=True)."
-    #: Where its ports beside HTTP are; None where others share them.
+    #: Where its ports beside HTTP are; None if others share them.
     host: str | None = HOST
     #: The file that it begins with and what that says, if it was loaded.
     saved: "tuple[bytes, SavedSnapshot] | None" = None
@@ -138,7 +138,7 @@ class Transport(ABC):
         """Set a fault and return its number."""
 
     def step(self, limit_s: float) -> float:
-        """Let time pass to what is due next, at most so far; return the seconds that passed."""
+        """Let time pass to the next deadline, at most this long; return the seconds that passed."""
         due_in_s = self.json("/api/sim")["due_in"]
         passed_s = limit_s if due_in_s is None else min(max(due_in_s, 0.0), limit_s)
         self.operate(f"/sim.cgi?advance={passed_s!r}")
@@ -285,7 +285,7 @@ LOOP_THREAD = LoopThread()
 
 
 def beside_loop(method: Callable[_Given, _Result]) -> Callable[_Given, Awaiting[_Result]]:
-    """Return the form of a method that waits beside the event loop of a test."""
+    """Return the form of a method that does not block the event loop of a test."""
     name = method.__name__
 
     @wraps(method)

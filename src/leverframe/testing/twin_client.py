@@ -31,7 +31,7 @@ def fetch_text(
     ca_file: str | None,
     door: str | None = None,
 ) -> str:
-    """Return the text at a path; raise `TwinRefused` where it is refused.
+    """Return the text at a path; raise `TwinRefused` if it is refused.
 
     With a `door` that is where the connection goes, and the host of `url` is asked for there.
     """
@@ -42,7 +42,7 @@ def fetch_text(
 
 
 def check_reply(status: int, body: bytes, command: str) -> bytes:
-    """Return the body of a reply; raise `TwinRefused` where it is a refusal."""
+    """Return the body of a reply; raise `TwinRefused` if it is a refusal."""
     if status < 400:
         return body
     try:
@@ -62,7 +62,7 @@ def _without_secrets(command: str) -> str:
 
 
 class HttpTransport(Transport):
-    """A controller at a URL, whose test bench is asked for whatever a test does to it."""
+    """A controller at a URL; what a test does to it goes through its test bench."""
 
     #: None while it is off.
     client: ApiClient | None = None

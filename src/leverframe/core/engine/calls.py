@@ -54,7 +54,7 @@ class Notify(Struct, frozen=True):
     #: The reading or state that the message is about, and its value, where there is one.
     label: str | None = None
     value: float | int | None = None
-    #: The text, or the address for http, with its codes replaced; empty where there is none.
+    #: The text, or the address for http, with its codes replaced; empty if there is none.
     text: str = ""
     #: The body of an http request.
     body: str = ""

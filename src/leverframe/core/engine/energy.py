@@ -154,7 +154,9 @@ _MODULE_COUNTED = {W: 0.001, LITRES_PER_MIN: 0.06, W_TO_KW: 0.001}
 
 
 def factors(setting: Power) -> tuple[float, float]:
-    """Return the factors of the unit from a measured number to what is shown and counted."""
+    """Return the factors by which the unit converts a measured number to the shown and the counted
+    one.
+    """
     if setting.current in DIGITAL_INPUTS:
         return 1.0, 0.0
     analog = setting.current in ANALOG_INPUTS
@@ -453,7 +455,9 @@ class Energy:
         self._machine.emit(Persist(f"power.{index}", meter.power))
 
     def _drop_kept(self) -> None:
-        """Delete what is stored, which would go stale, also what only other versions have."""
+        """Delete stored values, which would become outdated, including those that only other
+        versions have.
+        """
         for meter in self._meters:
             meter.kept_power = None
         for index in range(len(ENERGIES)):

@@ -354,7 +354,7 @@ class Engine:
             machine.log(_BY_RULE_LOOP, Fact("rules_stopped", figures=figures))
 
     def _leave_to_rest(self, changed: set[str]) -> None:
-        """Take out what rests, and add what has rested."""
+        """Remove the labels that rest, and add those whose rest is over."""
         machine = self.machine
         resting, now = machine.resting, machine.at.now
         changed.update(label for label, until in resting.items() if until <= now)

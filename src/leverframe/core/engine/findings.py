@@ -63,7 +63,7 @@ class Finding(Struct, frozen=True):
     page: str
     label: str | None = None
     figures: dict[str, int | float | str] = {}
-    #: Wall time; None where only the first look can show it.
+    #: Wall time; None if only the first look can show it.
     since: float | None = None
     is_fault: bool = False
 
@@ -194,7 +194,7 @@ def _watchdog(engine: Engine) -> Iterator[Finding]:
 
 
 def messages_never_sent(settings: Settings) -> Iterator[Finding]:
-    """Find what is to be sent while nothing says where to, or what."""
+    """Find messages that cannot be sent, because a recipient, server or text is missing."""
     wanted = sorted(_messages_to_send(settings))
     ways = {_way(channel, slot) for channel, slot, _ in wanted}
     without_way = {way for way in ways if not _is_set_up(*way, settings)}
@@ -214,7 +214,7 @@ def messages_never_sent(settings: Settings) -> Iterator[Finding]:
 
 
 def _way(channel: str, slot: int) -> tuple[str, int]:
-    """Return by what a message goes: mail has one server for all its texts."""
+    """Return the channel of a message: all mail texts have one server."""
     return channel, 1 if channel == "email" else slot
 
 

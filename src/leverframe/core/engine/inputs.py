@@ -72,7 +72,7 @@ class OneWire:
             self._show(_INDEX[label])
 
     def take_id(self, text: str, value: Any) -> None:
-        """Take a reading by ID; ignore anything that is no ID."""
+        """Take a reading by ID; ignore anything else."""
         sensor_id = text.upper()
         if not _ID.fullmatch(sensor_id):
             return

@@ -319,7 +319,7 @@ class ChangeDescription(msgspec.Struct, gc=False):
     def of(
         cls, leaves: Sequence[tuple[str, Any, Any]], blobs: Mapping[str, bytes | None]
     ) -> "ChangeDescription":
-        """Keep what is reported of a change, and not the change itself, which may be large."""
+        """Keep the report of a change, not the change itself, which may be large."""
         uploads = {name: body is not None for name, body in blobs.items()} if blobs else _NONE
         return cls(tuple(leaves[:MAX_LISTED]), uploads, max(0, len(leaves) - MAX_LISTED))
 
@@ -353,7 +353,7 @@ def _leaf_text(path: str, old: Any, new: Any) -> str:
 
 
 def _leaf_figures(path: str, old: Any, new: Any) -> dict[str, Any]:
-    """Return a change as data: without what is confidential, and without what was not there."""
+    """Return a change as data, without confidential values and without missing ones."""
     if is_confidential(path):
         return {"path": path}
     values = {"old": old, "new": new}

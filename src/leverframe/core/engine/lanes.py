@@ -31,7 +31,7 @@ class PackedCourse(Collection[tuple[float, Value]]):
     """A course in 16 bytes for each value, a tenth of what a list of pairs takes."""
 
     def __init__(self, later_s: float = 0.0) -> None:
-        """Give the values as if they had come so much later."""
+        """Return the values shifted by this time into the future."""
         self.times = array("d")
         self.values = array("d")
         self._later_s = later_s
@@ -99,7 +99,7 @@ MAX_STEPS_AHEAD = 5000
 #: What is certain to come: all else depends on what will be measured.
 _PLANNING = frozenset(("outputs", "rules", "schedule"))
 
-#: Moments, ascending, and who switched then; None where that is unknown.
+#: Moments, ascending, and who switched then; None if that is unknown.
 Causes = Sequence[tuple[float, Cause | None]]
 
 

@@ -265,7 +265,7 @@ class LiveRule:
         return self.rule.permanent and self.met and self.held is not None
 
     def decides(self) -> bool:
-        """Return True if what becomes of the target is up to this rule, should another one end.
+        """Return True if this rule decides about the target when another rule ends.
 
         One that acts both ways will undo what it keeps the other from undoing; one that acts at a
         single moment would not. Reversing says nothing about the state that is wanted.
@@ -408,7 +408,7 @@ class RuleMemory:
                 live.resume(int(held))
 
     def keep(self, lives: list[LiveRule]) -> None:
-        """Store what rules have set now, where that differs from what is stored."""
+        """Store what rules have set now, if it differs from the stored values."""
         for live in lives:
             self._store(live.number - 1, self._state_to_restore(live))
 

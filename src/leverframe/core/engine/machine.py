@@ -212,7 +212,7 @@ class Machine:
         self.values.update(dict.fromkeys(STATES, 0))
         #: Wall time since when a label is absent; labels never seen are not in it.
         self.absent_since: dict[str, float] = {}
-        #: Every value that a label gets, for the history; None where nothing records them.
+        #: Every value that a label gets, for the history; None if nothing records them.
         self.samples: Samples | None = None
         #: Labels whose value changed and that rules have not seen yet.
         self.changed: set[str] = set()
@@ -284,7 +284,7 @@ class Machine:
         fallback: str = "",
         cause: Cause | None = None,
     ) -> None:
-        """Ask for a message; its text has the values of now, whenever it is sent."""
+        """Request a message; its text has the present values, whenever it is sent."""
         text, body = message_texts(channel, slot, active, self.settings, self.values, self.profile)
         sent = text or fallback
         message = Notify(channel, slot, active, reason, label, value, sent, body, cause)
@@ -309,7 +309,7 @@ class Machine:
             self.samples.add_cause(wall, label, cause)
 
     def log_regulation(self, label: str, fact: Fact) -> None:
-        """Note that the regulator moves from now on what was switched on."""
+        """Record that from now on the regulator moves what was switched on."""
         wall, cause = self.at.wall, Cause(*BY_REGULATOR, after=self.entry_of(label))
         self.regulated[label] = wall, cause, self.journal.add(wall, cause, fact)
         self._trace_cause(label)

@@ -180,7 +180,7 @@ class GuardState(_State):
 
 
 class EngineState(Struct, frozen=True, forbid_unknown_fields=True):
-    """All parts of an engine, by what they are."""
+    """All parts of an engine, by their role."""
 
     machine: MachineState
     timers: list[tuple[float, tuple[str | int, ...]]]

@@ -244,7 +244,7 @@ def _decides(rule: Rule) -> bool:
 def _ends_on(
     numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings
 ) -> Iterator[Advice]:
-    """Yield advice on a rule that switches off, and whose end does what is up to another one."""
+    """Yield advice on a rule that switches off, and whose end does what another should decide."""
     switches_off = rule.value == OFF and rule.mode != ONLY_WHEN_IT_STARTS
     switches_on = other.value == ON and other.mode != ONLY_WHEN_IT_STOPS
     if rule.action == other.action and rule.action in SWITCHED and switches_off and switches_on:

@@ -256,7 +256,7 @@ class Rules:
         self._turn(enabled)
 
     def _end_unconfirmed(self) -> None:
-        """End rules whose sources did not come back, where that switches something off."""
+        """End rules whose sources did not come back, if that switches something off."""
         ended = [live for live in self._live if live.unconfirmed and live.held == ON]
         for live in ended:
             live.give_up()

@@ -24,7 +24,7 @@ _NONE_OPENS_NOW = (EMFILE, ENFILE)
 
 
 def zone_named(name: str) -> tzinfo | None:
-    """Return the zone of this name; None where this machine does not know it."""
+    """Return the zone of this name; None if this machine does not know it."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError):

@@ -6,7 +6,7 @@ from leverframe.core.settings import Settings
 
 
 def url_host(host: str) -> str:
-    """Return a host as it stands in a URL: an IPv6 address in brackets."""
+    """Return a host as written in a URL: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -24,7 +24,7 @@ def split_address(url: str) -> tuple[str, str]:
 # A secret was given for one server. Under another name, at another port, with or without
 # encryption it would reach another recipient, so it does not outlive such a change.
 
-#: Scheme or encryption, host and port; None where no server is set.
+#: Scheme or encryption, host and port; None if no server is set.
 Server = tuple[str | bool, str, str | int] | None
 
 #: The settings that say which server it is; `*` stands for any index.

@@ -117,7 +117,7 @@ class _Future:
         self._take(self.engine.apply(change.settings, change.actions, self.at, BY_CHANGE))
 
     def live_until(self, now: float) -> None:
-        """Serve what is due up to a moment, at its own moments."""
+        """Serve what is due up to a moment, each deadline at its own moment."""
         while (due := self._due()) is not None and due <= now:
             self._now = max(due, self._now)
             if self._world is not None:
@@ -334,7 +334,7 @@ class _Comparison:
         self._same = 0
 
     def advance(self) -> None:
-        """Compare what has come since the last time."""
+        """Compare the entries since the last call."""
         for future, own, other in zip(
             self._futures, self._differing, reversed(self._differing), strict=True
         ):

@@ -103,5 +103,5 @@ def _read(source: BinaryIO, length: int) -> bytes:
 
 
 def read_only_mapping(mapping: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
-    """Make a read-only mapping of one that was sent in its place."""
+    """Create a read-only mapping from the plain one that was sent instead."""
     return MappingProxyType(mapping)

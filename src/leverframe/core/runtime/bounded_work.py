@@ -59,7 +59,7 @@ class OverBudget(ErrorForPeople):
 
 
 class WorkRefused(ErrorForPeople):
-    """The function refuses what it was given: its sentence."""
+    """The function refuses its arguments: its sentence."""
 
 
 class NoProcess(ErrorForPeople):
@@ -76,7 +76,7 @@ async def run_bounded(
     budget: WorkBudget,
     fed: AsyncIterator[Any] | None = None,
 ) -> bytes:
-    """Return what a function makes of values, in a process of its own.
+    """Return the result of a function, run in a process of its own.
 
     What is `fed` goes to the process piece by piece while the function runs, whose last argument is
     an iterator of the pieces. So a large input is never in the memory of this process as a whole.
@@ -309,14 +309,16 @@ class WorkPlaces:
             )
 
     def _leave_line(self, waiting: _Waiting) -> None:
-        """Leave the line; a place that was given in the same moment goes to the next one."""
+        """Leave the queue; a place that was assigned in the same moment goes to the next in the
+        queue.
+        """
         if waiting in self._waiting:
             self._waiting.remove(waiting)
         elif waiting.admitted.done() and not waiting.admitted.cancelled():
             self.give_back(waiting.owner)
 
     def _admit(self) -> None:
-        """Give free places to what waits."""
+        """Assign free places to waiting tasks."""
         while len(self.running) < self._most and (chosen := self._next()) is not None:
             self._waiting.remove(chosen)
             self.running[chosen.owner] = chosen.tenant

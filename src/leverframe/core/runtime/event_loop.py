@@ -160,7 +160,7 @@ class LoopShares:
 
 
 class LoopTurns(Struct, frozen=True):
-    """The turns of one controller, for what asks it by other ways than HTTP."""
+    """The turns of one controller, for requests that do not come by HTTP."""
 
     shares: LoopShares
     share: LoopShare

@@ -35,7 +35,7 @@ class LogThrottle:
         self._lines: dict[str, deque[float]] = {}
 
     def warning(self, source: str, kind: str, text: str, *values: object) -> None:
-        """Log the text, which names the source; or count it, where that is too soon."""
+        """Log the text, which names the source; only count it if the previous one is too recent."""
         self._log(self._logger.warning, source, kind, text, *values)
 
     def exception(self, source: str, kind: str, text: str, *values: object) -> None:

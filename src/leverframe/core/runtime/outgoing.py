@@ -40,7 +40,7 @@ class OwnConnections:
         self._sockets: dict[tuple[bool, int], weakref.ref[socket.socket]] = {}
 
     def claim(self, own: socket.socket, target: IPv4Address | IPv6Address) -> None:
-        """Give a socket its port, which no other process gets, and keep it in mind."""
+        """Bind a socket to a port that no other process gets, and remember the port."""
         self._sockets = {key: known for key, known in self._sockets.items() if _is_open(known)}
         own.bind(("", 0))
         key = isinstance(target, IPv6Address), own.getsockname()[1]
@@ -63,7 +63,7 @@ OWN_CONNECTIONS = OwnConnections()
 
 
 def peer_of(transport: asyncio.BaseTransport) -> str:
-    """Return the address of who connected; `OWN_PEER` for a controller of this process."""
+    """Return the address of the peer; `OWN_PEER` for a controller of this process."""
     name: Any = transport.get_extra_info("peername")
     if not name:
         return ""
@@ -91,7 +91,7 @@ async def connect_socket(address: str, port: int) -> socket.socket:
 def is_own_address(address: IPv4Address | IPv6Address) -> bool:
     """Return whether an address leads to this machine, by loopback or the network.
 
-    Raises OSError where no socket can be opened to find out.
+    Raises OSError if no socket can be opened to find out.
     """
     if address.is_loopback or address.is_unspecified:
         return True

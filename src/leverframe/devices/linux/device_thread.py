@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 class DeviceThread:
-    """`note` gets what was driven and the trouble with it, None if there is none (any more)."""
+    """`note` gets what was driven and its problem, None if there is none (any more)."""
 
     def __init__(
         self,

@@ -92,7 +92,7 @@ class I2cSensors:
         return next((name for name, part in self._parts.items() if _answers(part)), None)
 
     def survey(self) -> dict[str, str | None]:
-        """Return the sensors that answer, each with what is wrong with its answer."""
+        """Return the sensors that answer, each with the problem of its answer."""
         self._open()
         assert self._sps30 is not None
         found: dict[str, str | None] = {}

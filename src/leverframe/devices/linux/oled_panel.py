@@ -131,7 +131,7 @@ class OledPanel:
 
 
 class _BlockWriter:
-    """The one call that the driver makes, on a bus of ours."""
+    """The only call of the driver, on our own bus."""
 
     def __init__(self, bus: I2cBus) -> None:
         self._bus = bus

@@ -52,7 +52,7 @@ NOT_MEASURED = "was reset and has not measured since; check its supply."
 
 
 class NoTemperature(ErrorForPeople):
-    """What a sensor showed is no temperature: what it is instead, and what to do."""
+    """A sensor did not show a temperature: what it showed instead, and what to do."""
 
 
 def check_byte(data: bytes) -> int:
@@ -81,7 +81,7 @@ def name_from_id(sensor_id: str) -> str:
 
 
 def celsius_from_text(text: str) -> float:
-    """Decode the temperature in `w1_slave`; raises `NoTemperature` where there is none."""
+    """Decode the temperature in `w1_slave`; raises `NoTemperature` if there is none."""
     found = _TEXT.search(text)
     if found is None:
         raise NoTemperature(SILENT)

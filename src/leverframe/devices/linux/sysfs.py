@@ -41,7 +41,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raise Unusable where `write_text` would fail; nothing is written."""
+    """Raise Unusable if `write_text` would fail; nothing is written."""
     try:
         os.close(_open_to_write(path))
     except OSError as error:
@@ -50,7 +50,7 @@ def check_writable(path: Path) -> None:
 
 def _open_to_write(path: Path) -> int:
     # Not to read as well: the kernel refuses that for files that can only be written, as `export`.
-    # And without making a file where there is none.
+    # And without making a file if there is none.
     return os.open(path, os.O_WRONLY)
 
 

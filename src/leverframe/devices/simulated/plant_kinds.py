@@ -45,7 +45,7 @@ class Plants:
 
     def __init__(self) -> None:
         self.wired: list[Plant] = []
-        #: The monotonic second at which to call `tick`; None where no plant wants to be called.
+        #: The monotonic second at which to call `tick`; None if no plant wants to be called.
         self.next_due: float | None = None
 
     @property
@@ -120,7 +120,7 @@ JOULES_PER_KWH = 3.6e6
 
 
 def approach(start: float, end: float, time_constant_s: float, elapsed_s: float) -> float:
-    """Return where something is that exponentially nears `end`."""
+    """Return the position of a value that approaches `end` exponentially."""
     return end + (start - end) * exp(-elapsed_s / time_constant_s)
 
 

@@ -106,13 +106,13 @@ class FieldType(Protocol):
     def allowed(self) -> str: ...
 
     def take(self, value: Any) -> Any:
-        """Return the value; raise `BadField` where it is none."""
+        """Return the value; raise `BadField` if it is none."""
 
 
 class Field(Struct, frozen=True):
     type: FieldType
     doc: str
-    #: The default; `REQUIRED` where there is none.
+    #: The default; `REQUIRED` if there is none.
     default: Any = None
 
 

@@ -45,7 +45,7 @@ class SimulatedHosts:
         self._milliseconds: dict[str, float] = {}
         #: Answers that are under way, by watchdog entry: each has one ping at a time.
         self._under_way: dict[int, _Answer] = {}
-        #: The monotonic second at which to call `tick`; None where no answer is under way.
+        #: The monotonic second at which to call `tick`; None if no answer is under way.
         self.next_due: float | None = None
         #: Gets the entry and the milliseconds of an answer.
         self.answered: Callable[[int, float | None], None] = _drop_answer
@@ -56,7 +56,7 @@ class SimulatedHosts:
         return dict(self._milliseconds)
 
     def set_answer(self, host: str, milliseconds: float | None) -> None:
-        """Make a host answer after that time from now on, or no longer where it is None."""
+        """Let a host answer after this time from now on, or no longer if it is None."""
         if milliseconds is None:
             self._milliseconds.pop(host, None)
         else:
@@ -142,7 +142,7 @@ class PlantState(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BoardState(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is plugged in, sensed and driven, as plain data; without the history."""
+    """Connected sensors, readings and driven states as plain data, without the history."""
 
     readings: dict[str, float | int | str | tuple[float | int | str | None, ...] | None]
     bus: list[str]
@@ -164,7 +164,7 @@ class ReceivedSms(Struct, frozen=True):
 
 
 class BoardFaults(Protocol):
-    """What faults make of readings and relays."""
+    """The effect of faults on readings and relays."""
 
     def distort_readings(self, readings: Readings) -> Readings:
         """Return what the controller gets for what is measured."""
@@ -215,7 +215,7 @@ class SimulatedBoard:
         """Do nothing: nothing was opened."""
 
     def adopt(self, settings: Settings) -> None:
-        """Do nothing: what is plugged in is said by hand."""
+        """Do nothing: sensors are attached by calls."""
 
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense

@@ -43,7 +43,7 @@ class AtAnswer(Struct, frozen=True):
         return self.result in _GOOD
 
     def after(self, prefix: str) -> str | None:
-        """Return what stands behind a prefix such as `+CSQ:`, in the first line that has it."""
+        """Return the text after a prefix such as `+CSQ:`, in the first line that has it."""
         for line in self.lines:
             if line.startswith(prefix):
                 return line.removeprefix(prefix).strip()
@@ -419,7 +419,7 @@ class Inbox:
         self._unfinished: dict[_Key, dict[int, Received]] = {}
 
     def take(self, digits: str) -> Received | None:
-        """Return the whole message that this PDU is or completes; None also for what is no text."""
+        """Return the message that this PDU is or completes; None also if it is not a text."""
         try:
             received = decode_delivery(digits)
         except BadPdu:

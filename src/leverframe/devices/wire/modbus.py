@@ -309,7 +309,7 @@ _LONG = struct.Struct(">i")
 
 
 def float_registers(value: float | None) -> bytes:
-    """Encode a reading as two registers; absent, or too great for a float, is no number."""
+    """Encode a reading as two registers; NaN if it is absent or too large for a float."""
     try:
         return _FLOAT.pack(nan if value is None else value)
     except OverflowError:

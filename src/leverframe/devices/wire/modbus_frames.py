@@ -104,7 +104,9 @@ class AnswerReader:
         return ExceptionReply(frame[2]) if frame is not None else None
 
     def no_answer(self) -> NoAnswer:
-        """Return what was heard instead of an answer; whole frames of others are no damage."""
+        """Return what was received instead of an answer; complete frames of other devices are not
+        damage.
+        """
         pending = bytes(self._pending)
         return NoAnswer(is_damaged=bool(pending) and crc16(pending) != _WHOLE_FRAME)
 

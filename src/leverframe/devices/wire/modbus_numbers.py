@@ -50,7 +50,7 @@ def in_usual_order(data: bytes, endian: str) -> bytes:
 
 
 def data_of(value: float, type_name: str, endian: str) -> bytes:
-    """Encode a number; raise `ValueError` where the type cannot hold it."""
+    """Encode a number; raise `ValueError` if the type cannot hold it."""
     try:
         number = value if type_name == "float" else round(value)
         return in_usual_order(_FORMATS[type_name].pack(number), endian)
@@ -59,7 +59,7 @@ def data_of(value: float, type_name: str, endian: str) -> bytes:
 
 
 def number_in(data: bytes, type_name: str, endian: str, divisor: int) -> float | None:
-    """Decode a reading; absent where the device sent something that is no number."""
+    """Decode a reading; absent if the device sent something that is not a number."""
     (number,) = _FORMATS[type_name].unpack(in_usual_order(data, endian))
     if type_name in _FLOATS and not isfinite(number):
         return None
@@ -89,7 +89,7 @@ def is_coil(effect: WriteModbus) -> bool:
 
 
 def encode_written(effect: WriteModbus) -> bytes:
-    """Return what a read gives afterwards; raise `ValueError` where the type cannot hold it."""
+    """Return what a read gives afterwards; raise `ValueError` if the type cannot hold it."""
     if is_coil(effect):
         return bytes((1 if effect.value else 0,))
     return data_of(effect.value, effect.type, effect.endian)

@@ -25,7 +25,7 @@ class Decoder(Protocol):
 
 
 class FixedFrames:
-    """Frames that all have one length and begin with one byte; `read` says what is in one."""
+    """Frames of one length that begin with the same byte; `read` decodes one."""
 
     def __init__(self, head: int, length: int, read: Callable[[bytes], Found | None]) -> None:
         self._head = head

@@ -38,7 +38,7 @@ _MAX_INTEGER_BYTES = 5
 
 
 class NotSnmp(ValueError):
-    """The bytes are no SNMP message that anything is made of here."""
+    """The bytes are not an SNMP message that is supported here."""
 
 
 class Opening(NamedTuple):

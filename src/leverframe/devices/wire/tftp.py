@@ -134,7 +134,7 @@ class Receiver:
         return TransferAnswer(self._last)
 
     def _give_up(self) -> None:
-        """Forget the transfer and what came of it."""
+        """Forget the transfer and its outcome."""
         self._sender = None
         self._data = bytearray()
 

@@ -80,7 +80,7 @@ class PeerWatch:
         self._connected_since = self._looked_at = None
 
     def silence_s(self, name: str, now: float) -> float:
-        """Return how long the counter of a node has stood still, as far as it is watched."""
+        """Return how long the counter of a node has not changed, as far as it is watched."""
         silence = self._silences.get(name)
         return 0.0 if silence is None else now - silence.since
 

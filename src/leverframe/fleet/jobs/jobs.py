@@ -70,7 +70,7 @@ class Requester(Struct, frozen=True):
 
 
 class ReportCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a node asks another node for, when a change was requested by its id."""
+    """The request of a node to another node for a change with a known id."""
 
     id: str
     work: JobWork

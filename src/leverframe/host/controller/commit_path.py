@@ -38,10 +38,9 @@ class Outstanding(msgspec.Struct, eq=False):
     answer: asyncio.Future[None] | None = None
 
     async def finish(self) -> None:
-        """Wait until all of it has ended; raise StoreUnavailable where the change is not on disk.
+        """Wait until all of it has ended; raise StoreUnavailable if the change is not on disk.
 
-        Raise the refusal where a device has not taken what it was to take. To stop waiting takes
-        nothing back.
+        Raise the refusal if a device has not accepted a value. Cancelling the wait reverts nothing.
         """
         if self.write is not None:
             await self.write
@@ -143,7 +142,7 @@ class PersistentState:
         self._has_ended = False
 
     def of_engine(self) -> dict[str, Any]:
-        """Return what is remembered of what the engine does."""
+        """Return the part of the engine's state that is remembered."""
         return {
             name: value
             for name, value in self.values.items()
@@ -208,7 +207,7 @@ class PersistentState:
 
 
 def remove_empty(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values for the store: what is None is nothing any more."""
+    """Return values for the store: None removes the row."""
     return {name: DELETED if value is None else value for name, value in values.items()}
 
 
@@ -226,7 +225,7 @@ class Change(msgspec.Struct, eq=False):
     persisted: Mapping[str, Any] = NO_ROWS
     actions: Sequence[Action] = ()
     uploads: Sequence[str] = ()
-    #: What else is remembered with it, None where it is removed.
+    #: What else is remembered with it, None if it is removed.
     also: Mapping[str, Any] = NO_ROWS
     outstanding: Outstanding = msgspec.field(default_factory=Outstanding)
 

@@ -33,7 +33,7 @@ class FaultyPort(Protocol):
     """A server whose answers can be faulty."""
 
     def follow_faults(self, is_faulty: bool, is_closed: bool) -> None:
-        """Ask for a fault at each request or not; be closed or open."""
+        """Switch the check for a fault at each request on or off; close or open the port."""
 
 
 class Unit(Protocol):
@@ -134,7 +134,7 @@ class Faults:
         return active
 
     def remove(self, active: ActiveFault) -> None:
-        """End a fault; it is no mistake if the fault has already ended."""
+        """End a fault; a fault that has already ended is not an error."""
         known = self._faults.get(active.number)
         if known is not None:
             self._end(known)

@@ -190,7 +190,7 @@ class ObservedTroubles(dict[str, str]):
         return sentence
 
     def note(self, part: str, sentence: str | None) -> None:
-        """Set what is wrong with a part; None when nothing is."""
+        """Set the problem of a part; None if it has none."""
         if sentence is None:
             self.pop(part, None)
         else:
@@ -363,7 +363,7 @@ class FindingsWatch:
 
 
 def trouble_of(part: str, sentence: str) -> Finding:
-    """Return what is found about a part that is in trouble."""
+    """Return the finding about a part that has a problem."""
     figures: dict[str, int | float | str] = {"part": part, "sentence": sentence}
     return Finding(TROUBLE, part_of(part).page, figures=figures, is_fault=True)
 
@@ -388,7 +388,7 @@ def is_of_trouble(cause: Cause) -> bool:
 
 
 def _figure(key: str, figure: int | float | str, settings: Settings) -> int | float | str:
-    """Return a figure as the name of what it stands for."""
+    """Return a figure as the name of the thing that it identifies."""
     if key in _RULES and isinstance(figure, int):
         rule = rule_numbered(settings.rules, figure)
         return (rule.name if rule else "") or figure

@@ -102,7 +102,7 @@ def hand_over(controller: Controller) -> SavedLive | None:
 def export_live(
     controller: Controller, digest: str, entries: int = KEPT_ENTRIES
 ) -> SavedLive | None:
-    """Export a controller as it is now; None where it has a real board."""
+    """Export a controller as it is now; None if it has a real board."""
     bench = controller.board.bench
     if bench is None:
         return None
@@ -247,7 +247,9 @@ def _find_remembered(controller: Controller) -> _Remembered:
 def _newer(
     engine: Engine, saved: Mapping[str, Any], stored: Mapping[str, Any], at: Moment
 ) -> list[Any]:
-    """Apply what was remembered after the state was saved: a client was answered that it counts."""
+    """Apply what was remembered after the state was saved, because clients got an acknowledgement
+    of it.
+    """
     actions = list(_actions(saved, stored))
     for name, on in stored.items():
         kind, _, index = name.partition(".")

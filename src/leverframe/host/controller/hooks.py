@@ -84,7 +84,7 @@ class DeadlinePart(Protocol):
 
 
 class LivePart(Protocol):
-    """Something beside the controller that has a place in its snapshots."""
+    """A part around the controller that its snapshots contain."""
 
     #: What it is called in saved snapshots, and the type of its state there.
     live_name: ClassVar[str]
@@ -98,7 +98,7 @@ class LivePart(Protocol):
 
 
 class RequestLog(Protocol):
-    """The journal of what clients asked for."""
+    """The journal of the requests of clients."""
 
     def note(self, request: Any) -> Any:
         """Note a request; its answer is filled in later."""
@@ -178,7 +178,7 @@ class Hooks:
         self.modem_report: Callable[[], Any] = dict
 
     def check_settings(self, wanted: Settings, paths: Collection[str]) -> None:
-        """Let parts refuse the wanted tree where they cannot do what a command asks of them."""
+        """Let parts refuse the wanted tree if they cannot do what a command requires."""
         if not self.settings_checks.keys().isdisjoint(paths):
             for path, check in self.settings_checks.items():
                 if path in paths:
@@ -222,7 +222,7 @@ class Hooks:
         self._early_writes = [*self._early_writes, effect][-MAX_EARLY_WRITES:]
 
     def open_ports(self) -> dict[str, int]:
-        """Return the ports that are open at present, by what is spoken there."""
+        """Return the ports that are open at present, by protocol."""
         return {name: port for name, find in self.ports.items() if (port := find()) is not None}
 
     def notify_profile(self) -> None:

@@ -83,7 +83,7 @@ class Scheduler:
     async def advance(self, seconds: float | None) -> None:
         """Move virtual time, to the next deadline for None; serve the deadlines in between.
 
-        Where this is cancelled, time stands at the last deadline that was served.
+        If this is cancelled, time stands at the last deadline that was served.
         """
         now = self._clock.read().now
         target = self._next_deadline() if seconds is None else now + seconds

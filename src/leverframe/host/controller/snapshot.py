@@ -111,7 +111,7 @@ async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
 async def start_again(
     controller: Controller, settings: Settings, remembered: Mapping[str, Any]
 ) -> None:
-    """Restart a controller, as after a power cut, with what it had and remembered once."""
+    """Restart a controller, as after a power cut, with its earlier settings and state."""
     await controller.writer.flush()
     kept = _difference_of_remembered(controller, remembered)
     then = partial(controller.start_again, settings, remembered)
@@ -175,7 +175,7 @@ def _resume(controller: Controller, snapshot: LiveSnapshot) -> None:
 
 
 def _difference_of_remembered(controller: Controller, then: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rows that turn what is remembered now into what was."""
+    """Return the rows that turn the present remembered state into the earlier one."""
     now = controller.persistent.of_engine()
     return {
         name: DELETED if then.get(name) is None else then[name]

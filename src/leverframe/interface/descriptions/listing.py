@@ -166,7 +166,7 @@ def example_body(row: Row, profile: Profile) -> str | None:
 
 
 def example_body_texts(row: Row, profile: Profile) -> dict[str, str]:
-    """Return the wire text of every field of the body; none where there is no body with fields."""
+    """Return the wire text of every field of the body; none if there is no body with fields."""
     match row.body:
         case ListBody(_, params) | FormBody(params):
             return fill(params, row.example, profile).texts

@@ -64,7 +64,7 @@ class EndpointDescription(Struct, frozen=True):
     role: str
     #: A sentence for people: what it does.
     doc: str
-    #: The type of what it answers; None where that is a file.
+    #: The type of what it answers; None if that is a file.
     reply: Any = None
     content_type: str = JSON
     methods: tuple[str, ...] = ("GET", "HEAD")

@@ -40,7 +40,7 @@ class PlannedRequest(Struct, frozen=True):
 
 
 class _PlainHashes(Mapping[str, str]):
-    """Passwords stand for themselves: the unit hashes them."""
+    """Passwords are not hashed here: the unit hashes them."""
 
     def __getitem__(self, password: str) -> str:
         return password
@@ -66,7 +66,7 @@ class Tried(NamedTuple):
 
 
 def write_request(row: Row, values: Mapping[str, Any], profile: Profile) -> PlannedRequest | None:
-    """Write the request of a row without a body; None where a value has no text in it."""
+    """Write the request of a row without a body; None if a value has no text in it."""
     texts = texts_of(row.form.holes, row.params, values, profile)
     return None if texts is None else PlannedRequest("GET", row.form.write(texts))
 
@@ -74,7 +74,7 @@ def write_request(row: Row, values: Mapping[str, Any], profile: Profile) -> Plan
 def write_item(
     item: Item, params: Mapping[str, Param], values: Mapping[str, Any], profile: Profile
 ) -> dict[str, str] | None:
-    """Return the texts of one item of a list body; None where it cannot be said so."""
+    """Return the texts of one item of a list body; None if it cannot be said so."""
     texts = texts_of(item.holes, params, values, profile)
     if texts is None:
         return None

@@ -10,7 +10,7 @@ written at its new place.
 A rule that is no longer wanted is deleted where that leaves the others in their places. A place
 between rules that is to be empty is reached by a gap behind the last rule: the rules that stand
 after it are written there, and the old ones deleted, which moves the gap down. A rule that the
-version cannot hold is not touched; where there is none yet, a disabled one keeps its place, so that
+version cannot hold is not touched; if there is none yet, a disabled one keeps its place, so that
 the numbers of the others stay right.
 """
 
@@ -225,7 +225,9 @@ class _RuleOrder:
     # --- what goes --------------------------------------------------------------------------------
 
     def delete_surplus(self) -> None:
-        """Delete what is not needed, one after the other, so that most others stay in place."""
+        """Delete rules that are not needed, one after the other, so that most of the rest stay in
+        place.
+        """
         while len(self._rules) > len(self._aims):
             kept = {
                 place: self._in_place_without(place)
@@ -252,7 +254,7 @@ class _RuleOrder:
     # --- places that are to be empty --------------------------------------------------------------
 
     def empty_places(self) -> None:
-        """Write what stands behind the first place that is to be empty behind a gap."""
+        """Write the rules after the first place that is to be empty behind a gap."""
         first = min((p for p in self._places() if self._is_to_be_empty(p)), default=None)
         if first is None:
             return
@@ -361,7 +363,7 @@ class _RuleOrder:
                 yield place, aim
 
     def delete_copies(self) -> None:
-        """Delete from the end what is not needed and stands behind the wanted rules."""
+        """Delete from the end the rules that are not needed and follow the wanted rules."""
         for place in self._places(len(self._aims)):
             if self._can_lose(place):
                 self._writer.delete(place)

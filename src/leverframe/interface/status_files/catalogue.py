@@ -309,7 +309,7 @@ def parse_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[s
 
 
 def build(path: str, view: View) -> bytes | None:
-    """Return a file as it is sent; None if this profile has no such file."""
+    """Return a file in the form in which it is sent; None if this profile has no such file."""
     texts = show_file(path, view)
     if texts is None:
         return None

@@ -240,5 +240,5 @@ def xml_text(text: str) -> str:
 
 
 def escape_markup(text: str) -> str:
-    """Write a text so that it stands for itself in XML and HTML, also inside quotes."""
+    """Escape a text for XML and HTML, also inside quotes."""
     return text.translate(_ANYWHERE)

@@ -38,7 +38,7 @@ NEW_PASSWORD = Text(
 )
 #: The beginning of a stored hash; what begins otherwise is a password itself.
 HASH_PREFIX = "$argon2id$"
-#: What is stored instead of a password; empty where there is none.
+#: What is stored instead of a password; empty if there is none.
 HASH = Text(255, pattern=r"|\$argon2id\$[!-~]+", form="an Argon2id hash")
 USER_FIELDS: dict[str, Param] = {
     "A": Int(0, CONTROL_USERS - 1),
@@ -100,7 +100,7 @@ def save_users(stage: Stage, items: list[dict[str, Any]]) -> None:
 
 
 def change_password(stage: Stage, fields: dict[str, str]) -> None:
-    """Store a new password; the server has checked that the account's owner asks."""
+    """Store a new password; the server has checked that the owner of the account requests it."""
     path = password_path(stage.settings, fields["username"])
     if path is None:
         raise Conflict("This account no longer exists.")

@@ -177,7 +177,7 @@ _NAME = r"[A-Za-z_]{1,20}\d?"
 
 
 def names_secret(name: str) -> bool:
-    """Return whether a name stands for a secret."""
+    """Return whether a name is that of a secret."""
     return re.search(_SECRET_NAME, name, re.IGNORECASE) is not None
 
 
@@ -202,7 +202,7 @@ def _may_hold_secret(item: str) -> bool:
 
 
 def _is_open_command(name: str) -> bool:
-    """Return whether a name is that of a command without a secret, such as `em1` beside `em4`."""
+    """Return whether a name is that of a command without a secret, such as `em1` next to `em4`."""
     rows = [row for row in _SINGLE_ROWS if row.form.items[0].match_name(name) is not None]
     return bool(rows) and not any(row.secret for row in rows)
 

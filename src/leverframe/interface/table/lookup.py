@@ -273,7 +273,7 @@ def may_hold_secret(text: str) -> bool:
 
 
 def without_value(text: str) -> str | None:
-    """Return the name of a command that may hold a secret; None where the name may hold it, too."""
+    """Return the name of a command that may hold a secret; None if the name may hold it, too."""
     name = text.partition("=")[0]
     key = name_key(name)
     if key not in _KEYS:

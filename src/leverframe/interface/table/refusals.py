@@ -42,7 +42,7 @@ class Refusal(Exception):
         return self
 
     def without_value(self) -> "Refusal":
-        """Remove what was sent from the refusal: it may be a secret."""
+        """Remove the sent value from the refusal: it may be a secret."""
         if self._discreet is not None:
             self.detail, self.field = self._discreet, None
         elif self.value is not None:
@@ -52,7 +52,7 @@ class Refusal(Exception):
 
     @property
     def at_its_place(self) -> str:
-        """What is wrong and what is allowed, for users who see the place."""
+        """The problem and what is allowed, for users who see the field."""
         hint = f" Allowed: {self.allowed}." if self.allowed else ""
         return f"{self.detail}{hint}"
 

@@ -91,7 +91,7 @@ _SOURCE_FIELDS = (1, 7)
 
 
 def with_sources_of_hw_30(item: str) -> str | None:
-    """Rewrite an `event` item whose sources are codes of HW 3.0; None where none of them is."""
+    """Rewrite an `event` item whose sources are codes of HW 3.0; None if none of them is."""
     name, _, value = item.partition("=")
     fields = value.split("*")
     if name != "event" or len(fields) <= _SOURCE_FIELDS[-1]:

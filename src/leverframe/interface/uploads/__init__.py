@@ -11,6 +11,6 @@ FRONT_PAGE = "index.html"
 
 
 def ending_of(name: str) -> str:
-    """Return what stands behind the last dot of a file's name, in small letters, if it has one."""
+    """Return the text after the last dot of a file name, in lower case, if it has one."""
     before, dot, ending = name.rpartition(".")
     return ending.lower() if dot and before and "/" not in ending else ""

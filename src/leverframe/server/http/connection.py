@@ -446,7 +446,7 @@ class Connection(asyncio.BufferedProtocol):
             self.flush()
 
     def _refuse(self, reply: Reply, request: Request | None = None) -> None:
-        """Answer a request of which no more is read, as far as it is known."""
+        """Answer a request that is not read any further, as far as it is known."""
         self._parser.end()
         self._server.answers[reply.status] += 1
         head_only = request is not None and request.method == "HEAD"

@@ -109,7 +109,7 @@ class Request(msgspec.Struct, gc=False, eq=False):
 
     method: str
     path: str
-    #: The text after the first `?`; None where there is no `?`.
+    #: The text after the first `?`; None if there is no `?`.
     query: str | None = None
     #: Lower-case names; repeated headers are joined with ", ".
     headers: dict[str, str] = msgspec.field(default_factory=dict)
@@ -212,7 +212,7 @@ CONTINUE = Reply(100, "", b"")
 
 
 def problem_reply(status: int, detail: str) -> Reply:
-    """Make a refusal in the form of RFC 9457 that gives no more than the reason."""
+    """Create a refusal in the form of RFC 9457 that contains only the reason."""
     problem = {
         "type": "about:blank",
         "title": PHRASES.get(status, "Refused"),
@@ -247,5 +247,5 @@ _OK_HEADS_BY_TLS = _ok_heads(BY_TLS_ONLY)
 
 
 async def complete_answer(answer: Answer) -> AnyReply:
-    """Return the reply of a handler, also of one that has yet to make it."""
+    """Return the reply of a handler, also if it is not ready yet."""
     return answer if isinstance(answer, AnyReply) else await answer

@@ -73,7 +73,7 @@ Reading = Enum("Reading", "NOTHING HEAD BODY")
 NOTHING, HEAD, BODY = Reading
 
 
-#: In place of the request that is being read, where there is none.
+#: In place of the request that is being read, if there is none.
 _NO_REQUEST = Request("GET", "/", None, {})
 #: One address alone may fill half of the room for bodies.
 BODIES_PER_FREE = 1.0

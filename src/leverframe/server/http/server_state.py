@@ -41,7 +41,7 @@ def admit_every_body(_request: Request) -> Reply:
 
 
 class SharingConnection(Protocol):
-    """What the shared state asks of a connection."""
+    """What the shared state requires of a connection."""
 
     def flush(self) -> None:
         """Send what is held back."""

@@ -78,7 +78,7 @@ class Admission:
         self._open_site_key = secrets.token_hex(32)
 
     def account(self, request: Request) -> Account | None:
-        """Return the account, or None where a password must be checked first."""
+        """Return the account, or None if a password must be checked first."""
         if self._is_open(request):
             return UNRESTRICTED
         account = self._access.recognise(request)

@@ -138,7 +138,7 @@ class ControllerWork(Struct, frozen=True):
         fed: AsyncIterator[Any] | None = None,
         instead: str,
     ) -> bytes:
-        """Return what a function makes of values in its process; `instead` says what to do else.
+        """Return the result of a function, run in its process; `instead` says what to do otherwise.
 
         What is `fed` is read while the function runs.
         """
@@ -239,7 +239,7 @@ class Handlers(Struct, frozen=True):
     streams: StreamShares
     #: What runs in processes of its own.
     work: ControllerWork
-    #: None where the board is not simulated.
+    #: None if the board is not simulated.
     sim: SimCommands | None
     snapshots: SimSnapshots | None
 

@@ -175,7 +175,7 @@ class CompressedReply:
         return reply
 
     def plain(self) -> bytes:
-        """Return what is compressed."""
+        """Return the uncompressed body."""
         return self._plain or zlib.decompress(self._compressed, _AS_GZIP)
 
     def reply_to(self, request: Request) -> Reply:

@@ -129,7 +129,7 @@ class HistoryUnreadable(Refusal):
 
 
 async def ask_history(controller: Controller, work: Callable[[Compactor], T]) -> T:
-    """Run work where the history is; refuse where that cannot be read."""
+    """Run work where the history is; refuse if that cannot be read."""
     assert controller.history is not None
     try:
         return await controller.history.ask(work)
@@ -225,7 +225,7 @@ def _names(fields: dict[str, str], labels: Sequence[str], settings: Settings) ->
 
 
 def _for_people(names: dict[str, str], settings: Settings, zone: str) -> CsvStyle:
-    """Take names and units for titles; the zone is a file, so this is no work for the loop."""
+    """Use names and units as titles; not on the loop, because the zone is read from a file."""
     found = zone_named(zone)
     if found is None:
         raise BadHistoryQuery(

@@ -259,7 +259,7 @@ class Pages(Mapping[str, CompressedReply]):
         return sum(1 for _ in self)
 
     def _place_of(self, path: str) -> tuple[str, str] | None:
-        """Return the folder and the file that a path names; None where there is none."""
+        """Return the folder and the file that a path names; None if there is none."""
         if path == "/":
             return PREFIX, _FRONT
         for place in (self._of_front, self._versioned, PREFIX):

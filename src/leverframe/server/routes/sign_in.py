@@ -34,7 +34,7 @@ Kind = TypeVar("Kind")
 
 
 def words_beside(module: str, kind: type[Kind]) -> Kind:
-    """Return the words in the JSON file beside a module, by its `__file__`."""
+    """Return the words in the JSON file next to a module, by its `__file__`."""
     return msgspec.json.decode(Path(module).with_suffix(".json").read_bytes(), type=kind)
 
 
@@ -95,7 +95,7 @@ def language_of(accepted: str) -> str:
 
 
 def sign_in_page(accepted: str, device: str, *, signed_in: bool) -> Reply:
-    """Show the page; who is signed in can sign out there, and change a password."""
+    """Show the page; a signed-in user can sign out there and change a password."""
     language = language_of(accepted)
     return Reply(
         200, "text/html", _page(language, device, signed_in=signed_in).encode(), PAGE_HEADERS
@@ -264,7 +264,7 @@ SIGN_IN_PATH = "/signin"
 
 
 def wants_page(request: Request) -> bool:
-    """Return whether a browser asks on behalf of a person who will look at the answer."""
+    """Return whether a browser requests this for a person who will look at the answer."""
     return "text/html" in request.headers.get("accept", "")
 
 

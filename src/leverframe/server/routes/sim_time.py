@@ -72,7 +72,7 @@ class Advance(Struct, frozen=True):
 
 
 def advance_from_text(text: str, controller: Controller) -> Advance:
-    """Read what stands behind `advance=`."""
+    """Read the value of `advance=`."""
     _require_virtual_time(controller)
     if text == "next":
         return Advance(None)
@@ -89,7 +89,7 @@ def advance_from_text(text: str, controller: Controller) -> Advance:
 
 
 def wait_from_text(text: str, controller: Controller) -> Advance:
-    """Read what stands behind `until=`: `CONDITION`, or `CONDITION*within:TIME`."""
+    """Read the value of `until=`: `CONDITION`, or `CONDITION*within:TIME`."""
     _require_virtual_time(controller)
     condition, mark, within = text.rpartition(WITHIN)
     if not mark:

@@ -363,7 +363,7 @@ def readable(chunks: Iterable[bytes], tier: Tier) -> Iterator[Columns]:
 
 
 def check_file(path: Path) -> int:
-    """Read every chunk and return their number. Raises StoreDamaged where one is not sound."""
+    """Read every chunk and return their number. Raises StoreDamaged if one is not sound."""
     with sentences(path), closing(connect(path)) as connection:
         found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
         if found != ["ok"]:

@@ -172,7 +172,7 @@ class JournalRecorder:
 
 
 def _nothing(_: Compactor) -> None:
-    """Ask nothing."""
+    """Query nothing."""
 
 
 def _gap(count: int, number: int, wall: float) -> Entry:
@@ -181,5 +181,5 @@ def _gap(count: int, number: int, wall: float) -> Entry:
 
 
 def _entries_in(entry: Entry) -> int:
-    """Return for how many entries one stands."""
+    """Return the number of entries that one entry represents."""
     return int(entry.fact.figures["count"]) if entry.fact.what == "journal_gap" else 1

@@ -66,7 +66,7 @@ RECORDED = (*LABELS, *DUTIES)
 
 
 class TooManyValues(ErrorForPeople):
-    """More values are asked for than are read for one question: a sentence."""
+    """More values are requested than one query may read: a sentence."""
 
 
 class TimeSpan(Struct, frozen=True):

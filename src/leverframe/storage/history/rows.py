@@ -190,7 +190,7 @@ class EntryTable:
         )
 
     def newest(self) -> int:
-        """Return the number of the newest entry; 0 where there is none."""
+        """Return the number of the newest entry; 0 if there is none."""
         query = f"SELECT coalesce(max(number), 0) FROM entry WHERE {self._own}"  # noqa: S608
         (number,) = self._connection.execute(query, self._which).fetchone()
         return int(number)

@@ -260,7 +260,7 @@ class SharedHistory:
         self._chunks().note_stop(controller, at)
 
     def note_use(self, worker: "WorkerOfOne") -> None:
-        """Keep a worker's intervals in memory, and no longer those of who was quiet longest."""
+        """Keep a worker's intervals in memory, and drop those of the longest idle worker."""
         self._open[worker] = None
         self._open.move_to_end(worker)
         if len(self._open) > MAX_OPEN:

@@ -47,7 +47,9 @@ class SharedChunks:
             return ChunksOfOne(self._connection, controller, max_bytes or self._max_bytes)
 
     def note_stop(self, controller: int, at: float) -> None:
-        """Note when a controller was stopped in order; who opens it next writes the gap."""
+        """Record when a controller was stopped in order; the next worker that opens it writes the
+        gap.
+        """
         self._connection.execute("REPLACE INTO stopped VALUES (?, ?)", (controller, at))
 
     def forget(self, controllers: Iterable[int]) -> None:

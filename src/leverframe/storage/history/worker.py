@@ -107,7 +107,7 @@ class HistoryWorker(Protocol):
         """Store entries of the journal, and return what is added to their numbers."""
 
     def forget(self) -> None:
-        """Forget everything where it is not durable; what is durable stays."""
+        """Forget everything that is not durable."""
 
     def begin_close(self) -> None:
         """Let nothing more be recorded before the end that can be recorded after it."""

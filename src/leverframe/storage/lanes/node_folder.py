@@ -51,7 +51,7 @@ class OpenedLane(Struct, frozen=True):
 def open_lane(folder: FleetFolder) -> OpenedLane:
     """Open the lane of a folder; replace a damaged file by a snapshot.
 
-    Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
+    Raises StoreDamaged, StoreTooNew or StoreUnavailable if nothing helps.
     """
     trouble = prepare(
         folder.store_path,

@@ -92,7 +92,7 @@ class SharedConnection:
         self._is_closed = False
 
     def use(self, work: Callable[[Connection], Result]) -> Result:
-        """Do work that may be done twice; raise StoreUnavailable where that cannot be now.
+        """Do work that may be done twice; raise StoreUnavailable if that is not possible now.
 
         What the database refuses of this work alone is raised as it is.
         """
@@ -142,7 +142,7 @@ class SharedConnection:
         return connection
 
     def close(self) -> None:
-        """Close it for good; who is at it in another thread makes no new one."""
+        """Close it for good; another thread that uses it does not open a new one."""
         self._is_closed = True
         self._drop()
 

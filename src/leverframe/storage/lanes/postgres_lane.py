@@ -171,7 +171,7 @@ class PostgresLane(GroupCommitLane):
         self._unclear.difference_update(controllers)
 
     async def look_again(self) -> None:
-        """Find out what became of a batch in doubt, if the database can be asked."""
+        """Find out the outcome of a batch in doubt, if the database can be queried."""
         if self._late is None:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._settle_quietly)
 
@@ -194,7 +194,7 @@ class PostgresLane(GroupCommitLane):
         return faults
 
     def _why_refused(self, controller: int) -> StoreUnavailable | None:
-        """Return why nothing of a controller is written now, where that is so."""
+        """Return why nothing of a controller can be written now; None if it can."""
         if self._ended is not None:
             return self._ended
         if controller in self._unclear:
@@ -324,10 +324,10 @@ class PostgresLane(GroupCommitLane):
             raise LaneUnavailable(AWAY) from error
 
     def _read_lane(self, connection: Connection) -> int:
-        """Read the number of the last batch; end where this life is over, or is not there yet.
+        """Read the number of the last batch; end if this life is over or does not exist yet.
 
-        Lives and batches only count up, also through the deaths of a node: what is smaller than
-        what this process knows is a database that was rolled back.
+        Lives and batches only count up, also through the deaths of a node: a smaller number than
+        this process knows means that the database was rolled back.
         """
         row = connection.execute(LAST_BATCH, (self._claim.node,)).fetchone()
         epoch, batch = row or (0, 0)
