@@ -13,7 +13,7 @@ from leverframe.core.errors import ErrorForPeople
 DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
 #: A hundred years: long enough for every use, and short enough that no number overflows.
 MAX_S = 3.2e9
-#: What one request may move virtual time by: a year, whichever it is.
+#: The longest advance of virtual time by one request: a year, leap years included.
 MAX_ADVANCE_S = 366 * DAY_S
 
 _UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}

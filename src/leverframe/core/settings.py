@@ -151,7 +151,7 @@ class ModbusSlot(Node, frozen=True):
     bitrate: int = 0
     parity: str = "module"
     stop_bits: int = 0
-    #: Where it is asked by Modbus TCP, `host` or `host:port`; empty for the serial bus.
+    #: Its Modbus TCP address, `host` or `host:port`; empty for the serial bus.
     host: str = ""
 
 

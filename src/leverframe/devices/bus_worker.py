@@ -48,8 +48,8 @@ MIN_SHARE = 0.05
 #: beyond, its share falls with this power, so that the others hardly feel a slow one.
 ALIKE = 1.5
 _POWER = 4
-#: The weight of the latest request in what is known of a slave. One good answer says more than one
-#: late one, for which the machine may be to blame.
+#: The weight of the latest request in the record of a slave. A good answer says more than a late
+#: one, which the machine may have caused.
 _BETTER, _WORSE = 0.5, 0.1
 
 
@@ -84,9 +84,9 @@ class _Slave(Struct):
     requests: list[_Request]
     ready_at: float
     credited_at: float
-    #: Nothing is asked before, because a late answer may come.
+    #: No request is sent before, because a late answer may come.
     late_until: float = float("-inf")
-    #: What was refused is not asked for again before.
+    #: Refused registers are not requested again before.
     retry_at: float = float("-inf")
     asked_at: float = float("-inf")
     credit_s: float = CREDIT_S
@@ -215,7 +215,7 @@ MAX_WAITING = 32
 class Bus(Protocol):
     """A bus on which slaves are polled, one at a time."""
 
-    #: The device file or address, for people.
+    #: The device file or address, for messages.
     path: str
     #: Called when the bus is lost, even while no slave is polled.
     on_lost: Callable[[], None] | None

@@ -29,7 +29,7 @@ from leverframe.devices.wire.modbus_modules import SerialParameters
 
 #: How long a slave may think before it answers.
 SERIAL_ANSWER_S = 0.5
-#: A line that never falls silent is asked in spite of it.
+#: A line that never falls silent is used anyway.
 MAX_QUIET_WAIT_S = 0.25
 #: Start bit, eight data bits, parity or a second stop bit, stop bit.
 _BITS_PER_BYTE = 11
@@ -182,7 +182,7 @@ class TcpLine:
     ) -> Answer | NoAnswer:
         """Ask a slave. Raises OSError if there is no connection."""
         if self.was_ended:
-            # Many devices end a connection that was idle; that is no trouble.
+            # Many devices end an idle connection; that is not a problem.
             await self.close()
         reader, writer = self._streams or await self._connect()
         self._transaction = (self._transaction + 1) % TRANSACTIONS

@@ -43,7 +43,7 @@ class WriteReport(Struct, frozen=True):
     register: int
     type: str
     value: float
-    #: Who wanted it.
+    #: The requester.
     reason: str
     #: Seconds since 1970.
     time: float
@@ -107,7 +107,7 @@ PACE_S = 1.0
 #: The pauses before further attempts.
 RULE_PAUSES_S = (2.0, 10.0, 30.0, 60.0)
 ASKED_PAUSES_S = (0.5,)
-#: Devices need a moment until a register shows what was written to it.
+#: Devices need a moment until a register shows the written value.
 READ_BACK_PAUSES_S = (0.0, 0.5, 1.5)
 Request = Callable[[int, Read | Write], Awaitable[Data]]
 

@@ -72,7 +72,7 @@ def find_freed_labels(
 NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
 #: A slave that may lack some of the registers, or does not return so large a block.
 ONLY_ONE_BY_ONE = (ILLEGAL_ADDRESS, ILLEGAL_VALUE)
-#: A module that cannot be asked even once in this time is no reason to trust old readings longer.
+#: If a module cannot be polled even once in this time, old readings are not trusted longer.
 MAX_INTERVAL_S = 60.0
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
 
@@ -173,22 +173,22 @@ class ModuleSlot(Struct):
     slave: int
     module: Module
     blocks: tuple[Block, ...]
-    #: Where it is asked by Modbus TCP; empty for the serial bus.
+    #: Its Modbus TCP address; empty for the serial bus.
     host: str = ""
     values: list[float | None] = field(default_factory=lambda: list(NO_READINGS))
     #: Until when each reading counts that has a value.
     good_until: dict[int, float] = field(default_factory=dict)
-    #: Wall time since when nothing came, if nothing comes.
+    #: Wall time since when it has not answered, if it does not answer.
     silent_since: float | None = None
-    #: The codes of what was refused when it was last asked for.
+    #: Exception codes of registers that were refused at the last request.
     refusals: dict[Read, int] = field(default_factory=dict)
-    #: What came instead of an answer when something was last asked for.
+    #: What came instead of an answer at the last request.
     silences: dict[Read, NoAnswer] = field(default_factory=dict)
     #: How many requests in a row had no answer.
     unanswered: int = 0
     #: Why the bus cannot be used, as far as is known.
     bus_problem: str | None = None
-    #: When something was last asked for, and how long that was after the time before.
+    #: The time of the last request, and the interval to the one before.
     asked: dict[Read, float] = field(default_factory=dict)
     intervals: dict[Read, float] = field(default_factory=dict)
     counters: SlotCounters = field(default_factory=SlotCounters)

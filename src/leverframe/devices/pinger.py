@@ -78,7 +78,7 @@ class Pinger:
                 self._way_out.check(effect.host, address)
                 milliseconds = await self._echo(address, effect.timeout_s)
         except (socket.gaierror, UnicodeError):
-            # A name with an empty part cannot even be asked for: that is the UnicodeError.
+            # A name with an empty part cannot even be looked up: that is the UnicodeError.
             self._log_once(f"the name of the watchdog's host {effect.host} cannot be resolved")
         except ForbiddenTarget as error:
             self._log_once(f"the watchdog does not ping: {error}")

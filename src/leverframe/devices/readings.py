@@ -52,7 +52,7 @@ _NUMBERS = re.compile(r"[0-9]+(?:[-, ]+[0-9]+)*")
 
 log = logging.getLogger(__name__)
 
-#: What is said of a line that a running controller holds: no trouble.
+#: The report on a line that a running controller holds; not a problem.
 IN_USE = "in use by a running controller"
 
 

@@ -168,7 +168,7 @@ class Sensor(Struct, frozen=True):
     #: Sent every `period_s`.
     request: bytes = b""
     period_s: float = 1.0
-    #: Readings older than that are absent; None for what is not measured but happens.
+    #: Older readings are absent; None for events, which are not measured.
     stale_s: float | None = 10.0
 
 

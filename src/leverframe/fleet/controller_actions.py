@@ -50,12 +50,12 @@ class GroupTime:
 
     def __init__(self, node: FleetNode) -> None:
         self._node = node
-        #: By tenant, as long as time of its controllers is moved.
+        #: By tenant, while the time of its controllers is moved.
         self._moving: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: asyncio.Task[None] | None = None
         #: How far one controller may be ahead of the others on the way.
         self.window_s = WINDOW_S
-        #: Seconds of virtual time in a second; 0 while it stands.
+        #: Virtual seconds per second; 0 while time stands still.
         self.rate = 0.0
 
     async def advance(
@@ -166,7 +166,7 @@ class GroupTime:
             await asyncio.sleep(PACE_S)
             now = loop.time()
             members = tuple(self._node.members.values())
-            # A tenant whose controllers are being moved by hand delays no other time.
+            # A manual move of one tenant's controllers does not delay others.
             moved = {one.record.tenant for one in members if self._is_moved(one.record.tenant)}
             free = [one for one in members if one.record.tenant not in moved]
             async with self._hold_time_of(free):

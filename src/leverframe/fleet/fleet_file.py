@@ -152,7 +152,7 @@ class ControllerTable(Struct, frozen=True):
 
 #: Devices that a single controller owns.
 _DEVICES = ("serial_port", "serial_modbus")
-#: Files, which stand beside the fleet file unless their paths are absolute.
+#: Files, relative to the fleet file unless their paths are absolute.
 _FILES = ("mqtt_certificate", "mqtt_key", "firmware_key")
 #: Keys of a single controller's configuration, and of a controller of a node. They concern the
 #: machine, so only the operator, who writes this file, may set them.

@@ -88,7 +88,7 @@ class _GroupMove:
         self._controllers = controllers
         self._begins = begins
         self._window_s = window_s
-        #: How far the one that is furthest has come.
+        #: The moment that the furthest controller has reached.
         self._reached_s = 0.0
         self._until_s = 0.0
         self._is_cancelled = False
@@ -303,7 +303,7 @@ class GroupSnapshots:
             if live is not None:
                 self._live[part] = live
 
-        # Others may add, remove and give away controllers while this takes long.
+        # Other requests may add, remove and assign controllers while this takes long.
         report = await each(members, take)
         async with node.changing:
             taken = {

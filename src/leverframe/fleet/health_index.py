@@ -22,7 +22,7 @@ from leverframe.host.configuration.fields import MAX_NAME_LETTERS
 from leverframe.host.controller.findings import FindingReport
 from leverframe.interface.names import name_of
 
-#: Controllers that are asked again in one look, besides those in view.
+#: Controllers that are queried again in one pass, besides those in view.
 ASKED_AGAIN = 250
 #: Seconds that everything is kept without a watcher.
 KEPT_S = 30.0
@@ -80,7 +80,7 @@ def version_of(hw: str, sw: str) -> str:
 class HealthIndex:
     def __init__(self, node: FleetNode) -> None:
         self._node = node
-        #: By the numbers of controllers; those in `_changed` are to be asked again, oldest first.
+        #: By the numbers of controllers; those in `_changed` are to be queried again, oldest first.
         self._known: dict[int, MemberHealth] = {}
         self._changed: dict[int, None] = {}
         self._watchers: dict[int, tuple[Member, Callable[[], None], Callable[[bool], None]]] = {}

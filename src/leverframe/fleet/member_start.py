@@ -76,7 +76,7 @@ class MemberOptions(Struct, frozen=True):
     why_refused: Callable[[], Hindrance | None] | None = None
     #: Problems of all controllers of the node.
     findings: FindingSource = tuple
-    #: What is added to answers, of controllers and about them.
+    #: Marks answers of controllers and about them.
     marked: Callable[[Handler], Handler] = lambda handler: handler
 
 

@@ -20,7 +20,7 @@ Purpose = Literal["read", "change", "job", "forget jobs", "step", "view", "conne
 class Deadline(Struct, frozen=True):
     #: How long a node may take for one answer.
     answer_s: float
-    #: How long owners are looked for and asked again.
+    #: How long owners are looked up and called again.
     hold_s: float = 0.0
 
 
@@ -61,7 +61,7 @@ class OwnerPart(Struct, Generic[Target], frozen=True):
     targets: list[Target]
     value: Any = None
     refusal: Refusal | None = None
-    #: Whether the owner, which may be another node by then, is to be asked again.
+    #: Whether the owner, which may be another node by then, is to be called again.
     is_open: bool = False
 
 

@@ -252,7 +252,7 @@ def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
     }
     if rows := [row for row in new.rows if known.get(row.name) != row]:
         difference["rows"] = rows
-    # The mere passing of time is no change.
+    # Passing time alone is not a change.
     of_before = last.node if new.node.virtual else replace(last.node, time=new.node.time)
     if new.node != of_before:
         difference["node"] = new.node
@@ -268,7 +268,7 @@ def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
 # controllers for a while, as it does for pages of its own; the next request then gets only the
 # changes.
 
-#: How long a node keeps watching after it was asked.
+#: How long a node keeps watching after the last request.
 LOOK_ON_S = 10.0
 
 #: The health as a number or 0, the name or nothing, and the number of a controller.

@@ -60,7 +60,7 @@ class RequestsUnderWay:
 
     def __init__(self) -> None:
         self._reports: dict[_Key, ProgressReport] = {}
-        #: By tenant, as long as such requests are under way.
+        #: By tenant, while such requests are under way.
         self._large: WeakValueDictionary[str | None, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager

@@ -75,7 +75,7 @@ class RecordedAnswers:
         self._by_request: dict[RequestKey, list[RecordedAnswer]] = {}
         #: How often each request was answered.
         self._given = Counter[RequestKey]()
-        #: Answers that are alike are held once: clients ask for the same again and again.
+        #: Equal answers are stored once: clients repeat their requests.
         alike: dict[bytes, RecordedAnswer] = {}
         for one in exchanges:
             if one.answer.status and not one.answer.body.left_out:

@@ -133,7 +133,7 @@ JSON_TYPES = ("application/json", "application/problem+json")
 FORM_TYPE = "application/x-www-form-urlencoded"
 EVENT_STREAM = "text/event-stream"
 
-#: Headers that matter for what a unit does, or for who looks at a recording.
+#: Headers that affect what a unit does, or help the reader of a recording.
 REQUEST_HEADERS = ("accept", "content-type", "if-none-match", "range", "user-agent")
 ANSWER_HEADERS = ("allow", "content-disposition", "content-type", "retry-after")
 #: Of these only the presence is recorded.
@@ -169,7 +169,7 @@ class MaskedRequest(Struct, frozen=True):
     body: RecordedBody
     #: Something was left out of them.
     is_masked: bool
-    #: What was left out, in all its spellings; nothing of it may be in the answer either.
+    #: The omitted secrets, in all their spellings; the answer must not contain them either.
     hidden: frozenset[str]
 
 
@@ -352,7 +352,8 @@ def _mask_json(text: str) -> str | None:
 
 def _mask_value(value: Any, path: str) -> Any:
     if isinstance(value, dict):
-        # A request that was, or would have been, sent somewhere: who knows it can send it, too.
+        # A request that was, or would have been, sent somewhere: anyone who knows it can send it,
+        # too.
         is_call = isinstance(value.get("url"), str) and "method" in value
         return {
             name: _open_url(one) if is_call and name == "url"

@@ -17,7 +17,7 @@ from leverframe.core.errors import ErrorForPeople
 from leverframe.core.foreign_documents import BadDocument, XmlElement, read_json, read_xml
 from leverframe.interface.exchange import JSON_TYPES, RecordedAnswer, RecordedBody, media_type
 
-#: Keys of what is different whenever one looks, or from unit to unit.
+#: Keys that differ in every answer, or from unit to unit.
 VARYING = frozenset(
     {
         *("time", "uptime", "date", "mac", "sname", "ports"),
@@ -28,7 +28,7 @@ VARYING = frozenset(
     }
 )
 STATUS, CONTENT_TYPE, LOCATION, BODY = "status", "content type", "location", "body"
-#: Stands for a key that one of the two does not have.
+#: Represents a key that one of the two does not have.
 ABSENT = "(missing)"
 MAX_SHOWN_LETTERS = 200
 

@@ -137,7 +137,7 @@ def without_content(message: Message) -> MessageReport:
 class Draft(Struct, frozen=True):
     """A message that the outbox is to store and send."""
 
-    #: Where it goes, for people to read; never a secret.
+    #: Its target, for users; never a secret.
     target: str
     #: What `deliver` needs, as JSON can hold it; never a password.
     content: Mapping[str, Any] = field(default_factory=dict)
@@ -234,7 +234,7 @@ class Trust:
         key: str | None = None,
     ) -> None:
         self._ca_file = ca_file
-        #: What a server is shown that asks who connects.
+        #: The certificate for a server that requests one.
         self._certificate = certificate
         self._key = key
 

@@ -34,7 +34,7 @@ class SmsSender(Protocol):
 
 
 class Sms:
-    # Every one costs money, and the network delays and drops what comes in floods.
+    # Each one costs money, and the network delays and drops floods.
     limits = ChannelLimits(expires_s=86_400.0, max_waiting=200, per_s=0.2, burst=10, timeout_s=90.0)
 
     def __init__(self, modem: SmsSender) -> None:
@@ -124,7 +124,7 @@ class Mail:
 
     async def deliver(self, message: Message, channels: Channels) -> str:
         # With the first mail, as most controllers never send one, and beside the loop, because
-        # loading what it takes lasts longer than a relay may wait.
+        # loading it takes longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.smtp")
         from leverframe.notify.smtp import send
 

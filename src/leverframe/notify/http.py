@@ -64,7 +64,7 @@ class HttpCalls:
 
     async def deliver(self, message: Message, channels: Channels) -> str:
         # With the first request, as most controllers never make one, and beside the loop, because
-        # loading what it takes lasts longer than a relay may wait.
+        # loading it takes longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.http_request")
         from leverframe.notify.http_request import new_client, status_of
 

@@ -105,7 +105,7 @@ async def answer_of(
         except httpx.HTTPError as error:
             raise CannotSend(sentence(error, server.host, server.port)) from error
         except httpx.InvalidURL as error:
-            # Without the library's words: they quote the path, in which a token may stand.
+            # Without the text of the library: it quotes the path, which may contain a token.
             raise CannotSend(
                 "The path is not valid after its reading codes were replaced.", final=True
             ) from error

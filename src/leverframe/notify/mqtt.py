@@ -143,7 +143,7 @@ class MqttLink:
         before, self._task = self._task, None
         if before is not None:
             before.cancel()
-            # What comes from now on is for the next broker; the last one gets the farewell only.
+            # Later messages are for the next broker; the previous one only gets the farewell.
             self._connection = None
         self._settings = settings
         if before is not None or settings.enabled:
@@ -162,7 +162,8 @@ class MqttLink:
         failures = 0
         while settings.enabled and self._has_power:
             if (held := self._why_held()) is not None:
-                # Who has the controller now would be thrown out, by the same name.
+                # The node that has the controller now would be disconnected, because it uses the
+                # same name.
                 self._set_problem(held)
                 await asyncio.sleep(HELD_S)
                 continue
@@ -212,7 +213,7 @@ class MqttLink:
             self._set_problem("MQTT has no broker; name its host with mqtt=1*HOST*...")
             return None
         # Loaded here, because a controller without MQTT does not need it, and beside the loop,
-        # because that lasts longer than a relay may wait.
+        # because that takes longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.mqtt_client")
         from leverframe.notify.mqtt_client import REFUSED_LOGIN, ConnectionRefused
 

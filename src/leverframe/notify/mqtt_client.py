@@ -72,7 +72,7 @@ class Unacknowledged(PersistentStorage):  # type: ignore[misc]
         #: Called with the topic and the reason code; from 128 on it is a refusal.
         self._on_answer = on_answer
         self._waiting: dict[int, Publish] = {}
-        #: What is being sent, and the reason code of what is being acknowledged.
+        #: The message being sent, and the reason code of the acknowledgement.
         self.sending: Publish | None = None
         self.reason = 0
 

@@ -117,7 +117,7 @@ class Outbox:
         self._clock = clock
         self._set_up = set_up
         self._add_entry = add_entry
-        #: What is wrong now, by channel; others read it, too.
+        #: Present problems by channel; other parts read them, too.
         self._troubles = {} if troubles is None else troubles
         self._context = QueueContext(clock, set_up, first_pause_s, chance, {}, why_held)
         self._channels: dict[str, Channel] = {}
@@ -127,7 +127,7 @@ class Outbox:
         self._counts: dict[tuple[str, str], int] = {}
         self._number = 0
         self._closed = False
-        #: What was written last has reached the store, as far as that is known.
+        #: Whether the last write has reached the store, as far as that is known.
         self._is_stored = True
         #: Messages that are captured when that is over.
         self._held: list[Message] = []

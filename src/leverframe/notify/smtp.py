@@ -127,7 +127,8 @@ class _Dialogue:
             raise aiosmtplib.SMTPDataError(start.code, start.message)
         with in_doubt:
             answer = await self._answer_to(_LEADING_DOT.sub(b"..", raw) + b".\r\n")
-            # What it says to that changes nothing; but who stops us here has the mail in doubt.
+            # Its answer to that changes nothing; but if the task is stopped here, the mail is in
+            # doubt.
             with contextlib.suppress(OSError, aiosmtplib.SMTPException):
                 await self._smtp.quit(timeout=self._deadlines.quit_s)
         if answer.code != TAKEN:
@@ -142,7 +143,8 @@ class _Dialogue:
             greeting = self._smtp.connect(sock=connected, timeout=limits.greeting_s)
             await self._within(limits.greeting_s, "", greeting)
         except asyncio.CancelledError:
-            # Who is stopped before the library has taken the socket has it still.
+            # If the task is stopped before the library has taken the socket, the socket is still
+            # ours.
             if self._smtp.transport is None:
                 connected.close()
             raise
@@ -158,7 +160,7 @@ class _Dialogue:
         try:
             await self._smtp.ehlo()
         except aiosmtplib.SMTPHeloError:
-            # An old server; whether it offers what the settings ask for is seen later.
+            # An old server; whether it offers what the settings require is checked later.
             await self._smtp.helo()
 
     async def _introduce(self, written: WrittenMail, size: int) -> None:

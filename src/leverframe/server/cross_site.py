@@ -62,7 +62,7 @@ class OwnNames:
         self._names = {"localhost", listening_on.lower(), *map(str.lower, machine), *configured}
         #: The configuration has a name for strangers: a proxy at this machine may speak for them.
         self._for_others = frozenset(name for name in configured if not is_loopback(name))
-        #: What comes from this machine may come from others, by a proxy.
+        #: A request from this machine may come from another one, by a proxy.
         self._has_proxies = has_proxies or bool(self._for_others)
         #: Reachable by any address the machine has now or gets later.
         self._any_address = _is_any_address(listening_on)

@@ -63,7 +63,7 @@ class FaultyTransport:
     def __init__(self, transport: asyncio.Transport, faults: Faults) -> None:
         self._transport = transport
         self._faults = faults
-        #: What is held back, in its order.
+        #: Delayed data, in order.
         self._held: deque[bytes] = deque()
         self._release: asyncio.TimerHandle | None = None
 
@@ -189,7 +189,7 @@ class HttpFaults(PortFaults):
     async def _faulty(self, request: Request, met: list[ActiveFault]) -> SentReply:
         entry, began = None, perf_counter()
         if self._journal is not None:
-            # Noted as it comes, not when it is answered at last.
+            # Recorded on arrival, not when it is finally answered.
             entry = self._journal.note(request)
             entry.fault = ", ".join(active.fault.shown for active in met)
             # Headers that a client repeats are the same ones in its next request.
@@ -200,7 +200,7 @@ class HttpFaults(PortFaults):
                 await asyncio.sleep(active["delay"] + jitter_s)
         acting = next((active for active in met if active.fault.kind not in BESIDE), None)
         if acting is not None and acting.fault.kind == "status":
-            # Whatever was asked for is not done.
+            # The request is not carried out.
             return _record(entry, _status(acting), began)
         own = next((active for active in met if active.fault.kind == OWN), None)
         answer = self._handler(request) if own is None else _own_answer(own)
@@ -280,7 +280,7 @@ def _dripping(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
 
 def _reset(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
     data = _encode(request, reply)[: int(active["bytes"])]
-    # What is still on its way when a connection is reset does not arrive.
+    # Data that is still on its way when a connection is reset does not arrive.
     pieces = _then_a_moment(data) if data else _never()
     return RawReply(reply.status if data else NO_STATUS, pieces, Ending.RESET)
 

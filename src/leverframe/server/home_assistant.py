@@ -65,10 +65,10 @@ class PagesAddress(Struct, frozen=True):
 # `<discovery>/<component>/<controller>/<object>/config`. Switches send the same commands as other
 # clients. An absent reading is unavailable, and so is everything while the controller is offline.
 
-#: What stands for an absent value on the broker.
+#: Represents an absent value on the broker.
 ABSENT = "none"
 _PRESENCE = f"{{{{ 'offline' if value == '{ABSENT}' else 'online' }}}}"
-#: What is no number must not reach a sensor as one; `None` is Home Assistant's word for unknown.
+#: A sensor must only get numbers; `None` is Home Assistant's word for unknown.
 _VALUE = f"{{{{ None if value == '{ABSENT}' else value }}}}"
 
 #: Device classes by unit, where the label does not show it.

@@ -28,7 +28,7 @@ TYPES = ("_http._tcp.local.", "_leverframe._tcp.local.")
 PART = "mDNS"
 #: A label has 63, and the library appends a number to a name that is in use.
 MAX_LABEL_BYTES = 58
-#: Names that are asked for at the same time.
+#: Names that are probed at the same time.
 AT_A_TIME = 10
 
 
@@ -42,7 +42,7 @@ class MdnsResponder:
         self._users = 0
         self._opening = asyncio.Lock()
         self._goodbyes: set[asyncio.Future[None]] = set()
-        #: A name is asked for several times before it is taken, which thousands do in turn.
+        #: A name is probed several times before it is used; thousands of controllers do so in turn.
         self.turns = asyncio.Semaphore(AT_A_TIME)
 
     async def take(self) -> "AsyncZeroconf":

@@ -61,7 +61,7 @@ class Passwords:
 
     async def right(self, stored: str, password: str) -> bool:
         if not stored:
-            # It takes as long as a check: timing reveals no account names.
+            # Takes as long as a check, so that timing reveals no account names.
             await self.hash("")
             return False
         if self.is_known(stored, password):

@@ -29,7 +29,7 @@ class AgentEngines:
         """Return the engine, and keep it until it is given back as often as taken."""
         async with self._making:
             if self._engine is None:
-                # Beside the loop, because it lasts longer than a relay may wait.
+                # Beside the loop, because it takes longer than a relay may wait.
                 self._engine = await asyncio.to_thread(_create_engine)
             self._users += 1
             return self._engine
@@ -155,7 +155,7 @@ class SnmpAgent:
     async def _start(self, wanted: Snmp) -> str | None:
         """Listen; return the problem if that fails."""
         # Loaded here, because a controller without SNMP does not need it, and beside the loop,
-        # because that lasts longer than a relay may wait.
+        # because that takes longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.server.snmp_responder")
         from leverframe.notify.snmp_sender import has_v3, master_keys
         from leverframe.server.snmp_responder import Responder

@@ -65,7 +65,7 @@ MAX_SOURCES = 256
 MAX_DATAGRAM_BYTES = 2048
 #: A slow board works this long for a manager that walks the whole tree.
 BURST_S = 4.0
-#: Datagrams that wait for the turn of the controller; managers ask again for what is dropped.
+#: Datagrams that wait for the turn of the controller; managers repeat dropped requests.
 MAX_WAITING = 64
 
 

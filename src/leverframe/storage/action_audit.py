@@ -53,7 +53,7 @@ MAX_ON_DISK = 2 * MAX_ENTRIES
 #: Switching off and on, by label: made once, because nothing is done more often.
 _SWITCHED = {label: (AuditChange(label, 1, 0), AuditChange(label, 0, 1)) for label in SWITCHES}
 
-#: What is done rather than set, by what it is called in the trail.
+#: Actions that are not settings, by their name in the trail.
 _DONE = {
     calls.NextOneWireId: "next 1-Wire ID",
     calls.RaiseRestartFlag: "restart flag",
@@ -79,7 +79,7 @@ class ActionAudit:
         self._gather_s = gather_s
         self._pause_s = gather_s
         self._trail = trail
-        #: What is not known to be on disk.
+        #: Entries that may not be on disk yet.
         self._waiting = EntriesByAccount()
         #: The number up to which everything is on disk or on its way there.
         self._sent_up_to = 0

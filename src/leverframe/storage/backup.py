@@ -25,7 +25,7 @@ from leverframe.interface.version_change.limits import EDITION, Content
 MAGIC = b"LEVERFRAME\x00"
 FORMAT = 1
 MIN_PASSPHRASE_LETTERS = 8
-#: Instead of paths, where a file does not say what is sealed in it.
+#: Used instead of paths if a file does not list its sealed values.
 ALL_SECRETS = "all passwords and keys"
 #: A controller has at most 2,700 settings; newer programs may have more.
 MAX_ENTRIES = 5000
@@ -57,7 +57,7 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
     settings: dict[str, Any]
     left_out: tuple[str, ...] = ()
     sealed: Sealed | None = None
-    #: What is sealed, by path; files of earlier versions do not say it.
+    #: Sealed values, by path; files of earlier versions do not list them.
     sealed_settings: tuple[str, ...] = ()
     #: What the program that wrote it takes settings to mean (`EDITION`); the first had no key.
     edition: int = 1

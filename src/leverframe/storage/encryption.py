@@ -44,7 +44,7 @@ _KEY_BYTES = 32
 #: Secrets that a sentence names at most.
 _NAMED = 5
 _NONCE_BYTES = 12
-#: What stands in the place of a secret that is not set, or is removed.
+#: Replaces a secret that is not set, or is removed.
 _NOT_SET = frozenset({'""', "null"})
 _EMPTY = ("", None)
 

@@ -54,7 +54,8 @@ def open_private(path: Path) -> int:
     try:
         return create_private(path)
     except FileExistsError:
-        # A user who can write to the folder must not choose by a link what root writes to.
+        # A user who can write to the folder must not use a link to choose the file that root
+        # writes.
         safely = os.O_NOFOLLOW if _folder_owner(path) is not None else os.O_CREAT
         return os.open(path, os.O_RDWR | safely, 0o600)
 

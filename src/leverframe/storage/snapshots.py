@@ -22,7 +22,7 @@ from leverframe.storage.sqlite_file import StoreDamaged, check, connect, finding
 from leverframe.storage.store import StoreUnavailable
 
 KEPT = 3
-#: What lies beside the main file.
+#: The files next to the main file.
 _COMPANIONS = ("", "-wal", "-shm", "-sums")
 
 

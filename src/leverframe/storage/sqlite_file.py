@@ -34,7 +34,7 @@ _BUSY_S = 1.0
 #: After a large upload the log is cut back to this size.
 LOG_BYTES = 8 * 1024 * 1024
 
-#: What a file that is no sound store answers with; the last one when tables are missing.
+#: Errors of a file that is not a sound store; the last one if tables are missing.
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 
 REASONS = {

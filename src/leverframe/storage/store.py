@@ -26,7 +26,7 @@ class _Mark(Enum):
 #: (`audit.py`) and of actions (`action_audit.py`). Stores on disk have these names, so they stay.
 AUDIT_PREFIXES: Final = ("audit.", "deed.")
 
-#: Stands in `Changes` for "remove this row".
+#: In `Changes`: remove this row.
 DELETED: Final = _Mark.DELETED
 
 
@@ -64,7 +64,7 @@ class Stored(msgspec.Struct):
 class StoreUnavailable(ErrorForPeople):
     """Nothing can be written now. Carries a sentence for users."""
 
-    #: Whether what was being written is stored is not known.
+    #: Whether it is unknown if the current write is stored.
     is_in_doubt = False
     #: Another node has taken over, and nothing was written.
     is_taken_over = False

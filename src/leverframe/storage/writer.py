@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 CLOSED = "The store is closed: the program is stopping."
 
-#: This number of commits is worth a transaction, whatever else may come.
+#: With this number of commits a transaction is written without waiting for more.
 BATCH_SIZE = 64
 
 Faults = dict[int, BaseException]
@@ -329,7 +329,7 @@ def _resolve(commits: Sequence[Commit], error: BaseException | None) -> None:
             commit.done.set_result(None)
         else:
             commit.done.set_exception(error)
-            # The log has it; an error that is not awaited is no oversight.
+            # It is logged; an error that is not awaited is intended here.
             commit.done.exception()
 
 

@@ -45,7 +45,7 @@ from leverframe.testing.twin_parts import TwinClock
 
 # A roll-out over the controllers of a node, which the node carries out.
 
-#: How soon the node is asked how far it is, and how seldom later.
+#: The first interval at which the progress is polled, and the longest one later.
 FIRST_LOOK_S = 0.01
 LAST_LOOK_S = 0.5
 

@@ -42,7 +42,7 @@ REPORTED = 20
 #: All twins that were started and are not yet forgotten.
 STARTED_TWINS: "WeakSet[AnyTwin]" = WeakSet()
 _NUMBERS = count(1)
-#: What the title of a refusal is where a condition did not come to hold; else it is bad.
+#: The title of a refusal if a condition was not met in time; otherwise it is invalid.
 CONDITION_NOT_MET = "The condition was not met"
 BAD_REQUEST = 400
 
@@ -56,18 +56,18 @@ class TwinNotReached(ErrorForPeople, AssertionError):
 class AnyTwin(RequestedTwin, FaultyTwin):
     """A controller for a test. Start it with `with`, `async with`, or `start` and `close`."""
 
-    #: What the unit or recording that was given as `settings` shows, and what it does not
-    #: (`unread`).
+    #: The settings that a unit or recording given as `settings` shows, and those that it does not
+    #: show (`unread`).
     recorded_unit: "PulledUnit | None" = None
     #: Whether a test has to close it; a controller of a node that runs elsewhere stays.
     ends_with_test = True
 
     def __init__(self, **given: Any) -> None:
-        #: What it was made with, for the line that makes the same one again.
+        #: Its parameters, for the line that creates the same twin again.
         self._given = given
         #: Number of the twin among those of this process, in the order of creation.
         self.number = next(_NUMBERS)
-        #: What it would have sent: e-mails, SMS, HTTP, MQTT and traps.
+        #: Its captured messages: e-mails, SMS, HTTP, MQTT and traps.
         self.outbox = TwinOutbox(
             lambda: self._json("/api/outbox"), lambda: self._operate("/sim.cgi?outbox=clear")
         )

@@ -295,7 +295,7 @@ class TwinNodeClient(NodeAsking):
     def __init__(self, node: TwinNode, check: Callable[[], object]) -> None:
         super().__init__("The node of the twins")
         self._node = node
-        #: Raises why it cannot be asked.
+        #: Raises the reason why it cannot be called.
         self._check = check
 
     def _exchange(

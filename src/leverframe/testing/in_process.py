@@ -45,7 +45,7 @@ from leverframe.testing.initial_state import Beginning, account_leaves, settings
 from leverframe.testing.transport import LOOP_THREAD, THIS_PROCESS, Transport, TwinSnapshot, on_loop
 from leverframe.testing.twin_client import check_reply
 
-#: Who is the cause of what a test does to a twin.
+#: The cause of actions of a test.
 BY_TEST = "test"
 #: How long an end waits for answers that are being made.
 GRACE_S = 0.2

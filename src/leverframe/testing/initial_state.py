@@ -55,7 +55,7 @@ class Beginning(Struct, frozen=True):
     leaves: dict[str, Any]
     #: The administrator first.
     accounts: Sequence[tuple[str, str]]
-    #: The recording whose answers it gives where it has none.
+    #: The recording whose answers it uses for unknown requests.
     recorded: str | Path | None
     #: What was read from a unit or a recording of one.
     pulled: "PulledUnit | None"
@@ -132,7 +132,7 @@ def _mqtt_leaves(broker: str) -> dict[str, Any]:
     except ValueError:
         port = None
     if not parts.hostname or port is None or parts.scheme not in ("mqtt", "mqtts"):
-        # Without what was given: a password may be in it.
+        # Without the given value: it may contain a password.
         raise BadSettings(
             "mqtt: this is not the address of a broker; write it like 127.0.0.1:1883, or with an"
             " account like"
@@ -150,7 +150,7 @@ def _mqtt_leaves(broker: str) -> dict[str, Any]:
 
 class GivenUnit(NamedTuple):
     settings: GivenSettings | None
-    #: Whose answers the twin gives where it has none itself.
+    #: The source of answers to requests that the twin does not know.
     recording: str | Path | None = None
     #: What was read from a unit or a recording of one.
     pulled: "PulledUnit | None" = None

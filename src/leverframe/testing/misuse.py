@@ -73,7 +73,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 def _check_accounts(accounts: object) -> None:
-    # Without what was given: passwords may be in it.
+    # Without the given value: it may contain passwords.
     if not isinstance(accounts, Mapping) or not all(
         isinstance(name, str) and isinstance(password, str) for name, password in accounts.items()
     ):

@@ -42,7 +42,7 @@ KEPT_BY_FORKS = ("accounts", "tls", "lenient", "recorded")
 START_S, END_S = 30.0, 10.0
 #: How long a process that is to be killed may take to report its time.
 TIME_S = 2.0
-#: The snapshot that `reset` goes back to.
+#: The snapshot that `reset` restores.
 FIRST = "start"
 
 

@@ -11,7 +11,7 @@ from random import SystemRandom
 from typing import Any
 from zlib import crc32
 
-#: Parameters in which passwords stand.
+#: Parameters that contain passwords.
 SECRET = ("accounts", "mqtt")
 #: A longer value is left out: it is in the test.
 MAX_LETTERS = 80

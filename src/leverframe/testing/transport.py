@@ -50,7 +50,7 @@ class TwinRefused(ErrorForPeople):
         self.status = status
         #: Why, in a sentence of the twin.
         self.sentence = sentence
-        #: What was refused, such as `/outs.cgi?out9=1`; what may be a secret reads `***`.
+        #: The refused command, such as `/outs.cgi?out9=1`; possible secrets read `***`.
         self.command = command
         #: The title of the problem, which is the same for all refusals of one kind.
         self.title = title
@@ -90,7 +90,7 @@ class Transport(ABC):
     door: str | None = None
     ca_file: str | None = None
     account: tuple[str, str] | None = None
-    #: What is wrong where a port is closed: `what` it is, its `key`, and the `command` for it.
+    #: The problem of a closed port: `what` it is, its `key`, and the `command` that opens it.
     closed = "{what} is off; switch it on with Twin({key}=True)."
     #: Where its ports beside HTTP are; None if others share them.
     host: str | None = HOST
@@ -153,7 +153,7 @@ class TwinAccess:
 
     #: The time zone of its schedule, and of `now`.
     zone: tzinfo
-    #: Makes what is random in it the same in every run.
+    #: The random seed, so that every run is the same.
     seed: int
 
     _transport: Transport

@@ -97,14 +97,14 @@ class _TwinTimeLoop(asyncio.SelectorEventLoop):
         super().close()
 
 
-# What goes wrong at a twin on purpose, and what it answers instead of its own.
+# The faults of a twin, and its custom answers.
 
 
 class TwinFault:
     """A fault that has been set; it ends with its `with`, by `end`, or when it expires."""
 
     def __init__(self, text: str, end: Callable[[], None]) -> None:
-        #: What it is, as `/sim.cgi?fault=` takes it.
+        #: The fault, as `/sim.cgi?fault=` accepts it.
         self.text = text
         self._end = end
 

@@ -67,7 +67,7 @@ async def broadcast_request(
             async with asyncio.timeout(listen_s):
                 for _ in range(ASKED_TIMES):
                     for target in targets:
-                        # A machine without a network has no one to ask.
+                        # A machine without a network cannot query any device.
                         with suppress(OSError):
                             await loop.sock_sendto(asking, QUESTION, (target, port))
                 while len(heard) < _MAX_UNITS:

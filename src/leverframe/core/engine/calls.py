@@ -5,7 +5,7 @@ from msgspec import Struct
 from leverframe.core.engine.journal import Cause
 from leverframe.core.labels import OUTPUTS
 
-# The effects that the engine asks for: small, frozen, and nothing but data.
+# The effects that the engine requests: small, frozen, plain data.
 #
 # The controller carries effects out in order: the board drives pins, the outbox sends
 # notifications, the store keeps what must survive a restart.
@@ -136,7 +136,7 @@ Effect = (
 )
 
 
-# The actions that a request may ask of the engine, besides changing settings.
+# The actions that a request can trigger in the engine, besides changing settings.
 #
 # Commands, Modbus, SNMP, MQTT and SMS all use them. The lock on outputs is checked where a
 # request is staged, because a locked output refuses the whole request.
@@ -150,8 +150,8 @@ ENABLE_PID = "ENABLE PID"
 OVERRIDING = (*AUTO_SWITCH, ENABLE_PID)
 #: Actions of rules that write to a module, one for each of the settings `modbus_writes`.
 MODBUS_WRITES = tuple(f"MODBUS WRITE {number}" for number in range(1, 9))
-#: Actions of rules that switch an output on for a while: as long as the rule's delay of ceasing,
-#: which has no other meaning for them.
+#: Actions of rules that switch an output on for a time: the off delay of the rule, which has no
+#: other meaning for them.
 PULSES = tuple(f"PULSE {label}" for label in OUTPUTS)
 
 

@@ -58,7 +58,7 @@ class InputJournal:
         now = self._machine.at.now
         row = self._rows.get(index)
         if row is not None and now - row.changed_at >= QUIET_S:
-            # What was counted was before the quiet time.
+            # The counted changes happened before the quiet time.
             self._add_counted(index, row)
             row = None
         if row is None:

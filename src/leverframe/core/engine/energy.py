@@ -142,11 +142,11 @@ KEEP_EVERY_S = 60.0
 _SHOW: Key = ("energy", "show")
 _KEEP: Key = ("energy", "keep")
 _OVERDUE = "overdue"
-#: How long a restored power is shown where its source does not come back.
+#: How long a restored power is shown if its source does not come back.
 RESTORED_S = 60.0
 _RESTORED = "restored"
 
-#: Unit -> the factor to what is shown or to what is counted per hour, where it is not 1.
+#: Unit -> the factor to the shown value or to the amount counted per hour, if it is not 1.
 _ANALOG_SHOWN = {W: 1000.0}
 _ANALOG_COUNTED = {LITRES_PER_MIN: 0.06}
 _MODULE_SHOWN = {KW_TO_W: 1000.0, W_TO_KW: 0.001}

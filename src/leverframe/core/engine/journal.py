@@ -170,12 +170,12 @@ class Cause(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return f"{self.kind} {self.detail}".rstrip()
 
 
-#: What has not been switched since then is as the start left it.
+#: States that have not been switched since then are as the start left them.
 BY_START = Cause("start")
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    #: Counts all entries since the start, so that a reader sees what it has missed.
+    #: Number of all entries since the start, so that a reader detects missed entries.
     number: int
     wall: float
     cause: Cause

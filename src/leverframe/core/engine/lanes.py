@@ -96,10 +96,10 @@ def _changes(label: str, course: Course) -> Iterator[_Change]:
 FINEST = 1 / 1000
 #: The number of steps of the engine for which the future is computed, at most.
 MAX_STEPS_AHEAD = 5000
-#: What is certain to come: all else depends on what will be measured.
+#: Planned events: everything else depends on future readings.
 _PLANNING = frozenset(("outputs", "rules", "schedule"))
 
-#: Moments, ascending, and who switched then; None if that is unknown.
+#: Moments, ascending, and the cause of switching at each; None if it is unknown.
 Causes = Sequence[tuple[float, Cause | None]]
 
 

@@ -199,7 +199,7 @@ class LiveRule:
         self.combined = False
         #: The combined result holds, and the dependence agrees.
         self.met = False
-        #: What happens when the delay is over.
+        #: The action at the end of the delay.
         self.pending: str | None = None
         #: What the activation set the target to; a permanent rule keeps it there.
         self.held: int | None = None

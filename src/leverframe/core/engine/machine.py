@@ -31,16 +31,16 @@ from leverframe.core.settings import MAX_RULES, NO_ONEWIRE_ID, Node, Settings
 # They are recorded as series of their own, under labels that nothing else has. A series holds
 # what was recorded last, so a change of an output and its cause are found at the same moment.
 
-#: What explains a value: who switched, or what was sent.
+#: The explanation of a value: what switched it, or what was sent.
 Reason = Cause | Notify
 
-#: Label of what is switched -> the series of who switched it.
+#: Label of a switched thing -> the series of its causes.
 CAUSE_TRACES = {label: f"{label}.cause" for label in (*OUTPUTS, *PWMS, *EVENT_VARIABLES)}
 #: By the place of a rule: 1 while it is met, else 0.
 RULE_TRACES = tuple(f"rule.{number}" for number in range(1, MAX_RULES + 1))
 #: In the series of a rule: what stood at this place before was another rule.
 ANOTHER_RULE = -1
-#: Each message that was asked for.
+#: Each requested message.
 MESSAGE_TRACE = "messages"
 #: The series of reasons; the others hold values.
 REASONS = frozenset({*CAUSE_TRACES.values(), MESSAGE_TRACE})
@@ -221,7 +221,7 @@ class Machine:
         #: Grows with every change that a status file could show.
         self.version = 0
         self.restart_flag = False
-        #: Who switched an output, PWM output or event variable last, or that a contact changed:
+        #: What switched an output, PWM output or event variable last, or that a contact changed:
         #: wall time, cause, and the number of the entry in the journal.
         self.switched: dict[str, tuple[float, Cause, int]] = {}
         #: Those of them that the engine did not switch on its own.

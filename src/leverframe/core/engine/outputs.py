@@ -140,7 +140,7 @@ class Outputs:
         machine = self._machine
         kept = machine.persisted.get(storage_name(index))
         if kept is not None and not output.remember:
-            # It would go stale, and be taken for current once the output remembers again.
+            # It would become outdated, and be mistaken for current once the output remembers again.
             machine.emit(Persist(storage_name(index), None))
             kept = None
         on = bool(kept)

@@ -33,7 +33,7 @@ from leverframe.core.errors import ErrorForPeople
 from leverframe.core.profile import Profile
 from leverframe.core.settings import Settings, number_rules
 
-#: Raised with every change of what is exported; another number is not taken.
+#: Raised with every change of the exported data; another number is rejected.
 FORMAT = 2
 
 _DAMAGED = "The live state is damaged"

@@ -43,7 +43,7 @@ class RuleEffect(Struct, frozen=True):
 
     #: The printed name of the action; of a pulse, the output.
     action: str
-    #: on, off or reverse for what is switched, else send or do.
+    #: on, off or reverse for switched things, else send or do.
     does: str
     delay_s: int
     text: str

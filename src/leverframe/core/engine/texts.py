@@ -45,7 +45,7 @@ CODED = (
     *labels.PWMS,
     "MQTT",
 )
-#: What stands for a value that is absent: no number, and safe in an address.
+#: Represents an absent value: not a number, and safe in an address.
 ABSENT = "--"
 #: An SMS is this long at most, whatever the codes became.
 MAX_SMS_LETTERS = 160

@@ -8,8 +8,8 @@ import msgspec
 
 # One reading of the clock.
 #
-# The engine never asks for the time: every call hands it one `Moment`, and all that happens in
-# the call happens at that moment. Delays count `now`; the schedule and the log use `wall`.
+# The engine never reads the time: every call hands it one `Moment`, and all that happens in the
+# call happens at that moment. Delays count `now`; the schedule and the log use `wall`.
 
 #: A moment of the controller's clock, as replies show it.
 WallTime = Annotated[float, msgspec.Meta(description="Seconds since 1970.")]

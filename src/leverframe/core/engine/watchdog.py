@@ -73,7 +73,7 @@ class _Guard:
         self.restarts = 0
         #: When the ping went out whose outcome is awaited.
         self.pinged_at: float | None = None
-        #: What the output goes back to after a restart.
+        #: The state to restore after a restart.
         self.normal_state = OFF
 
 

@@ -249,7 +249,7 @@ def what_if(
     comparison = _Comparison(futures[0], futures[1])
     stops = [at.now + for_s * number / STOPS for number in range(1, STOPS + 1)]
     lives = [_run_future(future, _within(courses, at, for_s), stops) for future in futures]
-    # Together, so that what is the same in both need not be kept to the end.
+    # Together, so that entries that are the same in both need not be kept to the end.
     for _ in zip(*lives, strict=True):
         comparison.advance()
     for future in futures:

@@ -42,7 +42,7 @@ _PR_SET_PDEATHSIG = 1
 def main(parent: int, cpu_s: int, memory_bytes: int) -> None:
     """Run the function that the parent sends, within limits, and end the process."""
     result = os.dup(sys.stdout.fileno())
-    # Whatever is printed on the way must not be taken for the result.
+    # Printed output must not be mistaken for the result.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _end_with(parent)
     _limit(cpu_s, memory_bytes)

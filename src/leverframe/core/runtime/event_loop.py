@@ -60,7 +60,7 @@ async def close_all(ends: Iterable[End]) -> None:
 # Long work, such as a change of a thousand controllers or a year of virtual time, pauses by time:
 # in one round of the loop all such work together gets a few milliseconds (`BulkTurns`).
 
-#: What one controller gets of the time; a busy one with ten requests a second takes a hundredth.
+#: The share of time for one controller; a busy one with ten requests a second uses a hundredth.
 PART = 0.1
 #: What a request takes besides its handling: it is read, it waits, and its answer is written.
 BESIDES_S = 0.0001

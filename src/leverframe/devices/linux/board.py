@@ -30,10 +30,10 @@ from leverframe.devices.linux.sysfs import Converter, PwmPin
 from leverframe.devices.readings import Readings, Sense, Troubles, drop_readings
 from leverframe.devices.wiring import Wiring
 
-#: How long a start waits for devices to say what they sense. Levels that are known at the start
-#: are no edges, so it is worth a moment; a bus that takes longer comes in later.
+#: How long a start waits for the first readings of devices. Levels that are known at the start are
+#: not edges, so a short wait is worthwhile; a slower bus reports later.
 FIRST_LOOK_S = 1.0
-#: How long an end waits for what was still to be driven.
+#: How long a stop waits for pins that are still to be driven.
 LAST_DRIVES_S = 2.0
 
 
@@ -62,7 +62,7 @@ class LinuxBoard:
         self._outputs: dict[str, OutputPin] = {}
         self._inputs: dict[str, InputPin] = {}
         self._pwms: dict[str, PwmPin] = {}
-        #: What was last driven, for chips that are plugged in again.
+        #: The last driven states, for chips that are plugged in again.
         self._states: dict[str, bool] = {}
         self._levels: dict[str, float] = {}
         self._hz: list[int] = []

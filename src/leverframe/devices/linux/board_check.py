@@ -27,7 +27,7 @@ class PartCheck(NamedTuple):
     label: str
     place: str
     is_good: bool
-    #: What was found, or what is missing and what to do.
+    #: The result: what was found, or what is missing and what to do.
     text: str
 
 

@@ -141,7 +141,7 @@ HANGS = "does not answer in time; its readings are absent."
 
 class PollResult(NamedTuple):
     readings: Readings
-    #: What is wrong, by device; what is not named here works.
+    #: Problems by device; a device that is not listed works.
     troubles: Mapping[str, str]
 
 
@@ -166,7 +166,7 @@ class Poller:
         self._troubles = troubles
         self._thread = DeviceThread(device.name, troubles.note)
         self._is_due = asyncio.Event()
-        #: The readings of the last poll, and what was in trouble then.
+        #: The readings of the last poll, and the devices with a problem then.
         self._given: set[str] = set()
         self._in_trouble: set[str] = set()
         self._task: asyncio.Task[None] | None = None

@@ -20,7 +20,7 @@ from leverframe.devices.wiring import Pin
 CONSUMER = "leverframe"
 #: Edges that the kernel keeps for us: as many as it allows for a line.
 QUEUED_EDGES = 1024
-#: Edges that are made up for together; a line that swings faster than that is no signal.
+#: Edges that are made up for together; a line that changes faster is not a signal.
 MAX_DROPPED_EDGES = 10_000
 
 

@@ -159,7 +159,7 @@ class PanelService:
         self._lines = lines
         self._panel = OledPanel(wiring, open_bus)
         self._thread = DeviceThread(NAME, Troubles(troubles).note, retry_s)
-        #: What was sent last; nothing has been yet.
+        #: The lines that were sent last; at first something that equals no lines.
         self._sent: Lines | object = object()
         device = bus_file(wiring.bus) if device is None else device
         self._watch = AdapterWatch([Watched(partial(file_identity, device), self._send_again)])

@@ -138,9 +138,9 @@ class HeaderLines(Struct, frozen=True):
 
 
 class FaultKind(Struct, frozen=True):
-    #: What it acts on.
+    #: The target of the fault.
     where: str
-    #: What it does, in one sentence.
+    #: Its effect, in one sentence.
     doc: str
     #: What real units and networks do, so that a test is about something that happens.
     real: str

@@ -25,7 +25,7 @@ Values = Mapping[str, float]
 class Plant(Protocol):
     #: Pins of outputs and readings that it follows.
     inputs: tuple[str, ...]
-    #: Readings that it gives.
+    #: Its readings.
     feeds: tuple[str, ...]
 
     def begin(self, now: float, values: Values) -> dict[str, float]:

@@ -159,7 +159,7 @@ class BoardState(Struct, frozen=True, forbid_unknown_fields=True):
 class ReceivedSms(Struct, frozen=True):
     sender: str
     text: str
-    #: What was sent back; None if nothing was.
+    #: The reply; None if there was none.
     answer: str | None
 
 

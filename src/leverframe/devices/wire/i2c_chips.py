@@ -48,7 +48,7 @@ def decode_am2320_answer(answer: bytes) -> Am2320Measurement | None:
 
 BME280_ADDRESSES = (0x76, 0x77)
 BME280_CHIP_ID_REGISTER, BME280_CHIP_ID = 0xD0, 0x60
-#: The calibration numbers stand in two places.
+#: The calibration numbers are in two places.
 BME280_CALIBRATION_REGISTERS = ((0x88, 26), (0xE1, 7))
 BME280_CONTROL_HUMIDITY, BME280_CONTROL_MEASUREMENT = 0xF2, 0xF4
 BME280_STATUS_REGISTER, BME280_STATUS_MEASURING = 0xF3, 0x08
@@ -200,7 +200,7 @@ SPS30_START = bytes((0x00, 0x10))
 SPS30_STOP = bytes((0x01, 0x04))
 SPS30_DATA_READY = bytes((0x02, 0x02))
 SPS30_READ = bytes((0x03, 0x00))
-#: Ask for floating-point numbers.
+#: Request floating-point numbers.
 SPS30_FLOAT_FORMAT = bytes((0x03, 0x00))
 
 SPS30_DATA_READY_BYTES = 3

@@ -141,7 +141,7 @@ def _command_sds011(*what: int) -> bytes:
     return bytes((_SDS011_HEAD, _SDS011_COMMAND, *body, sum(body) & 0xFF, _SDS011_TAIL))
 
 
-#: Work, then report without being asked.
+#: Start, then report without being polled.
 SDS011_WAKE = _command_sds011(6, 1, 1) + _command_sds011(2, 1, 0)
 
 

@@ -168,7 +168,7 @@ class Scalar(Struct, frozen=True):
     number: int
     label: str
     scale: int = 1
-    #: What stands for an absent value.
+    #: Represents an absent value.
     absent: int = 0
     #: The command that sets it, without `=` and value.
     command: str | None = None

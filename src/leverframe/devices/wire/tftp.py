@@ -53,7 +53,7 @@ class Receiver:
         self._heard_at = 0.0
         self._block_bytes = BLOCK_BYTES
         self._data = bytearray()
-        #: How many blocks have come; the number on the wire goes round at 65536.
+        #: Number of received blocks; the number on the wire wraps at 65536.
         self._blocks = 0
         #: The whole file is there, and what became of it is not known yet.
         self._is_judged = False

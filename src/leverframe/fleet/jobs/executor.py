@@ -243,7 +243,7 @@ class FleetExecutor:
                 if not (isinstance(error, SilentNode) or error.status in _UNDECIDED):
                     raise
                 refusal = error
-            # A program does not learn what it does not know.
+            # An older program does not receive fields that it does not know.
             is_open = not isinstance(refusal, OtherProgram)
             left = [number for number in some if number not in decided]
             return [

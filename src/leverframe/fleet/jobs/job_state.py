@@ -211,7 +211,7 @@ class JobState(Struct, omit_defaults=True):
     status: JobStatus = "planned"
     #: Why it has stopped.
     why: str | None = None
-    #: The group that is done, or comes next.
+    #: The group in progress, or the next one.
     group: int = 0
     #: How often failed controllers were retried.
     round: int = 0

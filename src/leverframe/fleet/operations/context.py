@@ -160,7 +160,7 @@ Tags = list_of_texts(MAX_TAGS, MAX_TAGS * (MAX_TAG_LETTERS + 1))
 #: Durations, moments, versions, addresses.
 ShortText = Annotated[str, Meta(max_length=64)]
 Words = Annotated[str, Meta(max_length=200)]
-#: A path stands before the query.
+#: A path precedes the query.
 Command = Annotated[str, Meta(max_length=MAX_QUERY_BYTES + 64)]
 
 CommandBody = Annotated[
@@ -297,7 +297,7 @@ class FleetContext(Struct, frozen=True):
     templates: TemplateReader
     #: Creates a password for administrators, and the settings that hold it.
     new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
-    #: The controllers that another node asks for; None if a user asks.
+    #: The controllers that another node requests; None for the request of a user.
     numbers: frozenset[int] | None = None
     #: Nodes that have not answered; the reply names them.
     silent: set[str] = field(default_factory=set)

@@ -55,7 +55,7 @@ def _stream_everywhere(context: FleetContext, _: Operation[StreamReply]) -> Stre
         if not _is_admin(context):
             return view
         jobs = await list_rollouts.run_everywhere(context)
-        # Nodes are for the operator; the mere passing of seconds is no change.
+        # Nodes are for the operator; passing time alone is not a change.
         report = replace(others.report(), lease_s=0.0) if context.tenant is None else None
         return replace(view, rollouts=_choose_jobs(jobs), cluster=report)
 

@@ -24,17 +24,17 @@ from leverframe.storage.audit import AuditTrail
 from leverframe.storage.store import DELETED, Changes, Rows, StoreUnavailable, leaf_texts, texts_of
 from leverframe.storage.writer import Commit, Writer
 
-# What is still on its way when a request has been accepted: the client is answered after it.
+# What is still under way when a request has been accepted: the client is answered after it.
 
 
 class Outstanding(msgspec.Struct, eq=False):
     #: The request's own change.
     write: asyncio.Future[None] | None = None
-    #: What is only waited for, because its owner deals with its faults: what was switched is
-    #: switched, whether or not it can be remembered.
+    #: Work that is only waited for, because its owner handles its faults: a switched output is
+    #: switched, whether or not that can be remembered.
     beside: list[asyncio.Future[Any]] = []
 
-    #: What a device was asked for by this request.
+    #: The answer of a device that this request writes to.
     answer: asyncio.Future[None] | None = None
 
     async def finish(self) -> None:
@@ -112,7 +112,7 @@ LONGEST_PAUSE_S = 60.0
 #: Counts the refusals; something must be written to try a disk.
 REFUSALS = "store.refused"
 
-#: What is remembered of a controller as such, and not of its engine.
+#: Remembered values of the controller itself, not of its engine.
 _OF_THE_CONTROLLER = (
     "identity.",
     "snmp.",
@@ -247,7 +247,7 @@ class CommitPath:
         `adopted` returns the settings of the engine, `adopt` gives it others; `note_store` gets
         every outcome.
         """
-        #: What has been accepted, and will be the engine's settings once it is on disk.
+        #: The accepted settings, which the engine adopts once they are on disk.
         self.pending = settings
         self._writer = writer
         self._persistent = persistent

@@ -178,7 +178,7 @@ class Controller(Hooks):
     async def stop(self) -> None:
         """Stop in order: what must be remembered is on disk before this returns."""
         self._let_nothing_wake()
-        # Whatever fails on the way, the store writes what it has.
+        # Even if something fails here, the store writes what it has.
         async with AsyncExitStack() as afterwards:
             afterwards.push_async_callback(self.writer.close)
             afterwards.callback(self.action_audit.end)
@@ -339,7 +339,7 @@ class Controller(Hooks):
         outstanding = self._act(stage.actions, cause)
         if also:
             outstanding = outstanding or Outstanding()
-            # What was done and who did it go to the disk together with this.
+            # Actions and their audit entries go to the disk together with this.
             self.action_audit.write()
             outstanding.write = self.persistent.persist(dict(also))
         if stage.given and self.troubles:

@@ -21,7 +21,7 @@ from leverframe.devices.simulated import fault_catalogue as catalogue
 from leverframe.devices.simulated.fault_catalogue import SERVERS, Fault
 from leverframe.devices.simulated.simulated_board import SimulatedBoard
 
-#: What a DS18B20 reads before its first conversion, and what drivers give for one that is gone.
+#: The reading of a DS18B20 before its first conversion, and that of drivers for a missing one.
 POWER_ON_CELSIUS, NO_ANSWER_CELSIUS = 85.0, -127.0
 MAX_FAULTS = 100
 #: Faults of an answer that go with any other: it is late, says something else, or is an own one.
@@ -75,7 +75,7 @@ class ActiveFault:
         self.random = Random(number if seed is None else int(seed))
         #: When it acts on its own next.
         self.next: float | None = None
-        #: What it remembers: the value that is stuck, answers that are stale.
+        #: Its memory: the stuck value, stale answers.
         self.memory: dict[str, Any] = {}
         #: Edges to come: moment, label, level.
         self.edges: list[tuple[float, str, int]] = []
@@ -219,7 +219,7 @@ class Faults:
 
     def next_deadline(self) -> float | None:
         if not self._faults:
-            # As nearly always: asked for after every request.
+            # The usual case, checked after every request.
             return None
         known = [one.next_deadline() for one in self._faults.values()]
         return min((one for one in known if one is not None), default=None)
@@ -257,7 +257,7 @@ class Faults:
         self._follow_channels()
         self._notify_ports()
 
-    # --- what servers ask -------------------------------------------------------------------------
+    # --- queries of servers -----------------------------------------------------------------------
 
     def of_request(self, path: str) -> list[ActiveFault]:
         """Return what happens to a request: the newest fault, and all that go with others."""
@@ -293,7 +293,7 @@ class Faults:
                 self._end(active)
         return True
 
-    # --- what the board asks ----------------------------------------------------------------------
+    # --- queries of the board ---------------------------------------------------------------------
 
     def distort_readings(self, readings: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return what the controller gets for what is measured."""

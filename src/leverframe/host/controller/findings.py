@@ -41,7 +41,7 @@ from leverframe.interface.table.codes import I2C_SENSORS
 
 
 class TroubledPart(Struct, frozen=True):
-    #: The places are what stands in the groups of the pattern.
+    #: The places are filled from the groups of the pattern.
     name: str
     page: str
 

@@ -42,9 +42,10 @@ from leverframe.host.controller.findings import FindingsState
 
 log = logging.getLogger(__name__)
 
-#: What is older is of no use: counters would count, and timers run, for what was never observed.
+#: An older state is of no use: counters would count, and timers run, for a time that was not
+#: observed.
 MAX_AGE_S = 300.0
-#: Many times what an export can have; what is longer is cut, and counts as damaged.
+#: Many times the size of an export; anything longer is cut, and counts as damaged.
 MAX_BYTES = 4_000_000
 _RESUMED = Fact("went_on")
 _Remembered = dict[str, bool | int | float | None]

@@ -44,7 +44,7 @@ class Hindrance(msgspec.Struct, frozen=True):
     """Why this node may do nothing for the controller now."""
 
     reason: str
-    #: What is stored is out of reach, and the controller may be this node's as before.
+    #: The stored state cannot be reached, and the controller may still belong to this node.
     store_is_away: bool = False
 
     def refuse(self, commands: Sequence[Command], stage: Stage) -> None:
@@ -86,7 +86,7 @@ class DeadlinePart(Protocol):
 class LivePart(Protocol):
     """A part around the controller that its snapshots contain."""
 
-    #: What it is called in saved snapshots, and the type of its state there.
+    #: Its name in saved snapshots, and the type of its state there.
     live_name: ClassVar[str]
     live_type: ClassVar[Any]
 
@@ -164,7 +164,7 @@ class Hooks:
         self.forget_captured: Callable[[], None] = _nothing
         #: The requests of clients; None if they are not recorded.
         self.request_journal: RequestLog | None = None
-        #: What is known about newer firmware (`/api/firmware`).
+        #: The report on newer firmware (`/api/firmware`).
         self.firmware_report: Callable[[], Any] = dict
         #: The certificate of this controller; None if it does not serve TLS itself.
         self.certificate_report: Callable[[], Any] = _nothing

@@ -64,7 +64,7 @@ class LiveSnapshot(Struct, frozen=True):
     parts: tuple[Any, ...]
     #: The names of those beside the board.
     part_names: tuple[str, ...]
-    #: Who the controller is, for one that is made from a snapshot.
+    #: The identity of the controller, for one that is created from a snapshot.
     identity: Mapping[str, str]
     timezone: str
 
@@ -203,7 +203,7 @@ def _bench(controller: Controller) -> SimulatedBoard:
 # not here. A file is read within limits and checked whole before anything is done with it.
 
 MAGIC = b"LEVERFRAME SNAPSHOT\x00"
-#: Raised with every change of what is below; the engine's state has a number of its own.
+#: Raised with every change of the format below; the engine's state has a number of its own.
 FORMAT = 1
 _CHECKSUM_BYTES = 32
 _HEAD_BYTES = len(MAGIC) + 1 + _CHECKSUM_BYTES

@@ -60,11 +60,11 @@ class EndpointDescription(Struct, frozen=True):
     """A path besides those of the commands, as clients must know it."""
 
     path: str
-    #: Who may use it.
+    #: The roles that may use it.
     role: str
-    #: A sentence for people: what it does.
+    #: A sentence that describes it.
     doc: str
-    #: The type of what it answers; None if that is a file.
+    #: The type of its answer; None for a file.
     reply: Any = None
     content_type: str = JSON
     methods: tuple[str, ...] = ("GET", "HEAD")

@@ -61,7 +61,7 @@ class Tried(NamedTuple):
     settings: Settings
     #: Path, old and new value of every leaf that changes.
     leaves: list[tuple[str, Any, Any]]
-    #: Paths that it sets, also to what they were.
+    #: Paths that it sets, even to their present value.
     given: list[str]
 
 
@@ -235,7 +235,7 @@ class PlanBuilder:
             if value is MISSING:
                 continue
             if changes.get(path, (value,))[0] is not MISSING:
-                # What it was is not known.
+                # Its previous value is not known.
                 changes[path] = (value, value)
         self.unknown.difference_update(self._newly_known(effect))
         self.now = effect.settings

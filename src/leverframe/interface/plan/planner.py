@@ -43,7 +43,7 @@ from leverframe.interface.table.refusals import Refusal
 from leverframe.interface.table.row import Row, Run
 from leverframe.interface.table.stage import Stage
 
-#: Returns what stands in the place of a secret; it gets the path of its setting, if that is known.
+#: Returns the replacement of a secret; it gets the path of its setting, if known.
 Mask = Callable[[str], str]
 
 

@@ -188,7 +188,7 @@ def set_rules(making: PlanBuilder, *, with_own: bool) -> None:
         order.move_to_places()
     order.write_places()
     order.delete_copies()
-    # A deletion makes rules forget what they depended on, which may be there no more.
+    # A deletion clears the dependence of rules on the deleted rule.
     order.write_places()
 
 
@@ -222,7 +222,7 @@ class _RuleOrder:
         found = (number - 1 for number, _ in number_rules(self._rules))
         return [place for place in found if first <= place < end][::-1]
 
-    # --- what goes --------------------------------------------------------------------------------
+    # --- removed rules ----------------------------------------------------------------------------
 
     def delete_surplus(self) -> None:
         """Delete rules that are not needed, one after the other, so that most of the rest stay in
@@ -296,7 +296,7 @@ class _RuleOrder:
             self._writer.write(gaps[-1], Rule())
             self._writer.delete(gaps[-1])
 
-    # --- what comes -------------------------------------------------------------------------------
+    # --- new rules --------------------------------------------------------------------------------
 
     def move_to_places(self) -> None:
         """Move rules where they are wanted, and make room for new ones."""

@@ -28,7 +28,7 @@ ParsedValue = Value | Unreadable
 #: A file as it was decoded, and the version that wrote it.
 ValueParser = Callable[[Mapping[str, Any], Profile], Mapping[str, ParsedValue]]
 
-#: Of a key that is not there: versions differ in what they have.
+#: The reason for a missing key: versions have different keys.
 MISSING = "is missing"
 _MISSING = Unreadable(MISSING)
 _WHOLE = re.compile(r"-?[0-9]{1,15}", re.ASCII)

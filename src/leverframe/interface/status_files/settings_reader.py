@@ -206,7 +206,7 @@ class _SettingsReader:
                     call.row.perform(stage, call.values)
                     read.update(call.row.limits)
         if stage.settings.variables != tree.variables:
-            # Two positions that stand for one setting, and do not say the same.
+            # Two positions for one setting, with different values.
             self._problems["ui.homepage"] = "the stored variables name two pages"
             read.discard("ui.homepage")
             return replace(

@@ -131,7 +131,7 @@ def _refuse(why: str) -> NoReturn:
 
 
 LIST_BODY_LIMIT = 1 << 20
-#: For what people send who have not signed in yet: it has room of its own.
+#: For bodies of users who have not signed in yet: they have a limit of their own.
 SMALL_BODY_LIMIT = 8 << 10
 #: Larger ones are checked off the event loop; lists and forms of our own pages are smaller.
 ON_LOOP_BODY_LIMIT = 32 << 10

@@ -29,7 +29,7 @@ from leverframe.interface.table.stage import Stage
 # Where no path is given, the commands are looked for on every path: all together first, because
 # some forms have several items, then each alone.
 
-#: Switching comes first: the most frequent, and the shortest names.
+#: Switching commands come first: they are the most frequent and have the shortest names.
 _PATHS = tuple(sorted(COMMAND_PATHS, key=lambda path: (path != "/outs.cgi", path)))
 
 

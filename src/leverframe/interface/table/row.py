@@ -43,7 +43,7 @@ from leverframe.interface.table.stage import Stage
 ADMIN = "admin"
 #: Outputs, PWM outputs and event variables: also for the user account and control users.
 CONTROL = "control"
-#: The own password: for all who have signed in.
+#: One's own password: for all signed-in accounts.
 ACCOUNT = "account"
 #: Signing in: for all clients.
 ANYONE = "anybody"
@@ -78,7 +78,7 @@ class Row(Struct, frozen=True, kw_only=True):
     role: str
     body: Body | None
     doc: str
-    #: Its fields hold a secret: refusals do not repeat what was sent.
+    #: Its fields contain a secret: refusals do not repeat the sent value.
     secret: bool
     #: It sets where a stored secret is sent to.
     names_server: bool

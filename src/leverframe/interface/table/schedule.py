@@ -93,7 +93,7 @@ FIELDS: dict[str, Param] = {
 def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
     days, periodic = fields["G"], bool(fields["G"] & PERIODIC_BIT)
     if days & EVERY_DAY_BIT and not days & ALL_DAYS:
-        # Public clients mean every day by it; beside days it says nothing.
+        # Public clients use it for every day; next to days it has no effect.
         days |= ALL_DAYS
     if fields["E"] == SECONDS_OF_DAY and not periodic:
         raise BadValue(

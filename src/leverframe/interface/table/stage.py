@@ -32,12 +32,12 @@ class Stage(Struct, eq=False):
     hashes: Mapping[str, str] = NO_HASHES
     #: Forms that no version printed are taken where they cannot mean anything else.
     lenient: bool = False
-    #: Paths that commands set, also to what they were.
+    #: Paths that commands set, even to their present value.
     given: list[str] = []
     actions: list[Action] = []
     #: Uploaded files by name; None removes one.
     blobs: dict[str, bytes | None] = {}
-    #: All settings are replaced: those of an earlier version do not come back any more.
+    #: All settings are replaced: those kept for an earlier version are not restored any more.
     replaces_all: bool = False
     #: Paths of secrets that are gone with the server that they were given for.
     forgotten: tuple[str, ...] = ()

@@ -78,7 +78,7 @@ def check_image(image: bytes, public_key: bytes, hw: str) -> Firmware:
     """Return the firmware of an image signed with this key (PEM) for this hardware."""
     from cryptography.exceptions import InvalidSignature
 
-    # The signature comes before all that a stranger could have written.
+    # The signature is checked before anything that a stranger could have written.
     description, end = _description(image)
     signature = image[end:]
     if not signature:

@@ -94,7 +94,7 @@ for _state, _following in TRANSITIONS.items():
     if _state is not CLOSED:
         _following |= {CLOSE: CLOSING, LOST: CLOSED}
 
-#: How long a connection may stay in a state; in the others it takes what it takes.
+#: How long a connection may stay in a state; other states have no limit.
 TIMEOUTS: dict[State, Callable[[HttpLimits], float]] = {
     IDLE: lambda limits: limits.idle_timeout_s,
     HEAD: lambda limits: limits.header_timeout_s,

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 #: waiting, or outrun the limit of a head.
 MAX_FEED_BYTES = 4 * KIB
 
-#: OPTIONS is understood for the sake of browsers that ask on behalf of a page of another site.
+#: OPTIONS is supported for browsers that query on behalf of a page of another site.
 METHODS = {b"GET": "GET", b"HEAD": "HEAD", b"POST": "POST", b"OPTIONS": "OPTIONS"}
 ALLOW: Headers = (("Allow", "GET, HEAD, POST"),)
 RETRY: Headers = (("Retry-After", "5"),)

@@ -258,7 +258,7 @@ class HttpServer:
         self._handler = handler
         self.state = ServerState(handler, limits, problem, admission)
         self.descriptors = descriptors or DescriptorBudget()
-        #: Those who came to a TLS port without TLS.
+        #: Clients without TLS at a TLS port.
         self._plain = self.state
         self._listener: HttpListener | None = None
         self._port = 0

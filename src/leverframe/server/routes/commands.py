@@ -167,7 +167,7 @@ class CommandEndpoint:
         try:
             with_bodies = await asyncio.to_thread(self._with_bodies, request, commands)
         except Refusal as refusal:
-            # A file comes alone: skipping it would be doing nothing, and calling that done.
+            # A file comes alone: skipping it would report success without doing anything.
             if commands.takes_file:
                 return reply_to_refusal(refusal)
             return self._bad_body(refusal, request)

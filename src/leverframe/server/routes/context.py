@@ -126,7 +126,7 @@ class ControllerWork(Struct, frozen=True):
     places: WorkPlaces
     streams: WorkPlaces
     owner: Hashable
-    #: Asked each time: a controller may get another tenant.
+    #: Read each time: a controller may get another tenant.
     tenant: Callable[[], Hashable] = no_tenant
     #: Of each piece of work.
     budget: WorkBudget = USUAL_BUDGET

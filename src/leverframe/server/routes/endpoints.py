@@ -68,7 +68,7 @@ class Endpoint(EndpointDescription, frozen=True, kw_only=True):
     changes: bool = False
     #: Answers while the bootloader waits, too.
     in_bootloader: bool = False
-    #: Its coroutine gives a reply, also where it refuses.
+    #: Its coroutine returns a reply, even for a refusal.
     refuses_itself: bool = False
 
 
@@ -104,7 +104,7 @@ async def front_page(context: Context) -> Reply:
 async def simulate(context: Context) -> Reply:
     if context.handlers.sim is None:
         raise NoSuchPath("This board is not simulated.")
-    # What is too long for a query is in the body.
+    # Parameters that are too long for a query are in the body.
     await context.handlers.sim.run(
         context.request.query or context.request.body.decode(errors="replace")
     )
@@ -435,7 +435,7 @@ STATUS_FILES = tuple(
     for _, file in sorted(status_files.FILES.items())
 )
 
-#: What is no typed value: the stream, pictures, pages, backups, the simulated board.
+#: Endpoints without a typed value: the stream, pictures, pages, backups, the simulated board.
 OTHERS = (
     Endpoint(
         STREAM_PATH,

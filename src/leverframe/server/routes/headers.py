@@ -137,7 +137,7 @@ UPLOADED_HEADERS: Headers = (
 # Compressed replies. Those that stay the same for long are compressed once, and not sent to a
 # browser that has them.
 
-#: Browsers ask every time whether what they keep is still right; mostly it is.
+#: Browsers check every time whether their cached copy is current; mostly it is.
 _ASKED_AGAIN = ("Cache-Control", "no-cache")
 #: No proxy keeps it: a page is shown only after sign-in.
 _FOR_GOOD = ("Cache-Control", "private, max-age=31536000, immutable")

@@ -43,7 +43,7 @@ CSV = "text/csv; charset=utf-8"
 MAX_VALUES = 2_000_000
 #: A reply with more values is sent in pieces, between which other requests have their turns.
 MAX_SHORT = 150_000
-#: The most points of one label that can be asked for.
+#: The maximum number of points of one label.
 MAX_POINTS = 100_000
 USUAL_POINTS = 600
 USUAL_SPAN_S = 3600.0

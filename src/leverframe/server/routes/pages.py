@@ -141,7 +141,7 @@ _KINDS = {
     ".svg": "image/svg+xml",
     ".webmanifest": "application/manifest+json",
 }
-#: Everything but the front page stands under this path.
+#: Everything but the front page is below this path.
 PREFIX = "/web/"
 _VERSION_LETTERS = 12
 #: What all pages have in common: their head, and what they say while their script is missing. Each

@@ -39,7 +39,7 @@ from leverframe.server.routes.context import Context
 from leverframe.server.routes.sim import BARCODE_LETTERS, SMS_LETTERS
 
 _ROOM = (-20.0, 50.0)
-#: Where readings mostly are, for those who turn a knob; any number within the limits is possible.
+#: The usual ranges of readings, for sliders; any number within the limits is possible.
 _USUAL = {
     "VCC": (0.0, 60.0),
     "TEMP": _ROOM,

@@ -56,7 +56,7 @@ class AwaitedCondition(Struct, frozen=True):
 class Advance(Struct, frozen=True):
     #: None: to the next deadline.
     seconds: float | None
-    #: Ends the advance early; that it does not come to hold is refused afterwards.
+    #: Ends the advance early; if the condition is never met, the request is refused afterwards.
     until: AwaitedCondition | None = None
 
     async def carry_out(self, controller: Controller) -> None:

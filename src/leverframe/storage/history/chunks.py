@@ -217,7 +217,7 @@ class ChunkStore:
         return self._texts
 
     def _read(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> Columns:
-        # Conditions of our own; what comes from outside is in the values.
+        # The conditions are ours; external data is only in the values.
         query = f"SELECT data FROM chunk WHERE {self._own} AND {where}"  # noqa: S608
         found = (data for (data,) in self._find(query, *values))
         return join(readable(found, tier), tier.columns)

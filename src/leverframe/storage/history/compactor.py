@@ -185,7 +185,7 @@ class Reduction:
             low = mean = high = ABSENT
         else:
             mean = self._area / self._present_s if self._present_s else (low + high) / 2
-            # Adding up must not carry it out of what was measured.
+            # Rounding errors of the sum must not exceed the measured range.
             mean = min(max(mean, low), high)
         row = (self._start, low, mean, high, self.held, self._present_s, float(self._count))
         self._open_at(None)

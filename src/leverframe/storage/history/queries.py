@@ -358,7 +358,7 @@ class _Grid:
 
 def _mean(area: float, weight: float, low: float, high: float) -> float:
     mean = area / weight if weight else (low + high) / 2
-    # Rounding must not carry it out of what was measured.
+    # Rounding must not exceed the measured range.
     return min(max(round(mean, _DIGITS), low), high)
 
 
@@ -368,7 +368,7 @@ def _mean(area: float, weight: float, low: float, high: float) -> float:
 class CsvStyle(Struct, frozen=True):
     """How a table is written: for programs, or with names and local times."""
 
-    #: What stands above a column instead of its label.
+    #: The heading of a column instead of its label.
     titles: Mapping[str, str] = {}
     #: The zone of the times; UTC with a Z without one.
     zone: tzinfo | None = None

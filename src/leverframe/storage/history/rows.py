@@ -16,7 +16,7 @@ from leverframe.core.engine.calls import Notify
 from leverframe.core.engine.journal import Cause
 from leverframe.core.engine.machine import Reason
 
-# What the tables of the history ask of a connection, whichever database it leads to.
+# What the tables of the history require of a connection, with either database.
 #
 # Statements are those that SQLite and PostgreSQL both understand, with `?` for values.
 

@@ -83,7 +83,7 @@ class Figures(Struct):
 
 
 class HistoryWorker(Protocol):
-    #: What is added can be read after the end.
+    #: Added values can be read after the end.
     is_durable: bool
     #: Real seconds that a value may wait before it is added.
     gather_s: float
@@ -149,7 +149,7 @@ class MemoryHistory:
 
     @property
     def _compactor(self) -> Compactor:
-        # Opened when something has come: tests build many controllers that are never asked.
+        # Opened with the first value: tests build many controllers that are never queried.
         if self._opened is None:
             self._opened = Compactor(ChunkStore(None, IN_MEMORY.max_bytes), IN_MEMORY)
         return self._opened

@@ -81,7 +81,7 @@ class FolderContent:
 
     def __init__(self, folder: DataFolder) -> None:
         self.folder = folder
-        #: What is lost of it, in sentences.
+        #: Its losses, in sentences.
         self.damage: list[str] = []
         rows = rows_in(folder.store_path, self.damage)
         if rows is None:

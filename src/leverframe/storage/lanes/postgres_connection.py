@@ -96,7 +96,7 @@ class SharedConnection:
 
         What the database refuses of this work alone is raised as it is.
         """
-        # Who is frozen with the database in the middle of a statement holds up one thread only.
+        # If the database hangs in the middle of a statement, only one thread waits.
         if not self._lock.acquire(timeout=PATIENCE_S):
             raise DatabaseAway
         try:

@@ -114,7 +114,7 @@ class DatabaseHistory(SharedHistory):
         except NotReached:
             raise
         except StoreUnavailable:
-            # A connection that broke is made again; there is no other attempt after the end.
+            # A broken connection is opened again; after the end there is no further attempt.
             self.require()
             self._session.leave(ends)
 
@@ -205,7 +205,7 @@ class WorkerInDatabase(WorkerOfOne):
     def _open(self) -> Compactor:
         compactor = super()._open()
         until = compactor.chunk_store.end_of_record()
-        # What was being written when the connection broke may be stored.
+        # Data that was being written when the connection broke may be stored.
         stored = [n for n, one in enumerate(self._unwritten) if round(one[0], 3) == until]
         if stored:
             del self._unwritten[: stored[-1] + 1]

@@ -153,7 +153,7 @@ class PostgresLane(GroupCommitLane):
 
     async def renew(self, claim: Claim) -> None:
         """Begin to write by another claim, when nothing of the former one is left."""
-        # What is still being written ends; by the new claim it would pass the fence.
+        # Unfinished writes end first; with the new claim they would pass the fence.
         self._ended = Fenced(FENCED)
         if self._writing is not None:
             hang_up(self._writing)
@@ -393,7 +393,7 @@ class PostgresLane(GroupCommitLane):
         def look(connection: Connection) -> dict[int, Stored]:
             found = {one: Stored({}, {}, []) for one in chosen}
             with connection.transaction():
-                # One picture, so that no commit comes between the parts.
+                # One consistent view, so that no commit comes between the parts.
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 query = "SELECT controller, path, value FROM setting WHERE controller = ANY(%s)"
                 for one, path, text in connection.execute(query, (chosen,)):

@@ -83,7 +83,7 @@ def open_database(address: str) -> Connection:
     """Connect, or raise CannotUseDatabase with the reason."""
     try:
         connection = connect(address)
-    # A name that can be none of a host is no error of the driver's.
+    # ValueError is for a name that cannot be a host name; the driver has no error for it.
     except (psycopg.Error, ValueError) as error:
         is_unreachable = isinstance(error, psycopg.OperationalError)
         raise CannotUseDatabase(
