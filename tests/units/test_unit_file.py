@@ -207,7 +207,7 @@ def test_mistake_in_a_unit_file_is_reported_with_its_line(
     assert len(found) == 1
     assert mistake in found[0]
     number = 2 + len(line.splitlines())
-    at_header = {"there is no rules.1", "such time, date"}
+    at_header = {"there is no rules.1", "this time, date"}
     assert found[0].startswith(
         f"unit.toml, line {number}{' is' if 'valid TOML' in mistake else ':'} "
     ) or any(words in mistake for words in at_header)
