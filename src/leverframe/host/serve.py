@@ -331,9 +331,8 @@ async def wait_for_stop(
 
 # `leverframe run`: set up logging and serve one controller until it is stopped.
 
-#: New containers before a process of many controllers collects garbage among them. With Python's
-#: default of 700 it scans pending requests again and again: 2 to 3 % of the cost of 100 controllers
-#: with a durable change each.
+#: New containers before a process collects garbage among them. With Python's default of 700 it scans
+#: pending requests again and again: 2 to 4 % of the cost of durable changes.
 NEW_BEFORE_A_LOOK = 10_000
 
 
@@ -342,13 +341,14 @@ def run(config: Config) -> None:
     # Startup creates hardly any garbage; collecting it takes a twentieth of the time to the first
     # answer. `serve` enables collection once it serves.
     gc.disable()
+    collect_rarely()
 
     set_up_logs(config.log_level, config.log_format, config.syslog)
     loop_runner()(serve(config))
 
 
 def collect_rarely() -> None:
-    """Collect garbage less often in a process of many controllers."""
+    """Collect garbage less often in a process that serves."""
     gc.set_threshold(NEW_BEFORE_A_LOOK)
 
 

@@ -28,7 +28,7 @@ def removes(rows: Rows) -> bool:
         rows.replace_settings
         or None in rows.settings.values()
         or None in rows.blobs.values()
-        or any(is_secret(path) for path in rows.settings)
+        or any(map(is_secret, rows.settings))
     )
 
 
