@@ -331,8 +331,8 @@ async def wait_for_stop(
 
 # `leverframe run`: set up logging and serve one controller until it is stopped.
 
-#: New containers before a process collects garbage among them. With Python's default of 700 it scans
-#: pending requests again and again: 2 to 4 % of the cost of durable changes.
+#: New containers before a process collects garbage among them. With Python's default of 700 it
+#: scans pending requests again and again: 2 to 4 % of the cost of durable changes.
 NEW_BEFORE_A_LOOK = 10_000
 
 

@@ -183,5 +183,6 @@ def _gap(count: int, number: int, wall: float) -> UnreadEntry:
 def _entries_in(entry: UnreadEntry) -> int:
     """Return for how many entries one stands."""
     content = entry.content
-    is_gap = isinstance(content, Fact) and content.what == "journal_gap"
-    return int(content.figures["count"]) if is_gap else 1
+    if isinstance(content, Fact) and content.what == "journal_gap":
+        return int(content.figures["count"])
+    return 1
