@@ -331,9 +331,8 @@ async def wait_for_stop(
 
 # `leverframe run`: set up logging and serve one controller until it is stopped.
 
-#: The number of new containers before a process with many controllers collects garbage. With
-#: Python's default of 700 it scans pending requests again and again, which costs 2 to 3 % for 100
-#: controllers with a durable change each.
+#: The number of new containers before a process collects garbage. With Python's default of 700 it
+#: scans pending requests again and again, which costs 2 to 4 % of durable changes.
 NEW_BEFORE_A_LOOK = 10_000
 
 
@@ -342,13 +341,14 @@ def run(config: Config) -> None:
     # Startup creates hardly any garbage, and collection would need a twentieth of the time to the
     # first answer. `serve` enables collection once it serves.
     gc.disable()
+    collect_rarely()
 
     set_up_logs(config.log_level, config.log_format, config.syslog)
     loop_runner()(serve(config))
 
 
 def collect_rarely() -> None:
-    """Collect garbage less often in a process of many controllers."""
+    """Collect garbage less often in a process that serves."""
     gc.set_threshold(NEW_BEFORE_A_LOOK)
 
 

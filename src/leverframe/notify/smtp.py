@@ -199,8 +199,11 @@ class _Dialogue:
                 "Message-ID."
             ) from error
 
-    async def _within(self, deadline_s: float, what: str, step: Awaitable[T]) -> T:
-        """Wait for a step with this deadline, and name the step in the error if it fails."""
+    async def _within(self, deadline_s: float, command: str, step: Awaitable[T]) -> T:
+        """Wait for the answer to a command, or for the greeting; report which one is missing.
+
+        The deadline is set in the library.
+        """
         try:
             return await step
         except TimeoutError as error:

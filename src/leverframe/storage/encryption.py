@@ -97,8 +97,8 @@ class EncryptingStore(Store):
 
 
 def needs_sealing(rows: Rows) -> bool:
-    """Return whether any of the rows must not be stored in plain text."""
-    return bool(_secrets_in(rows) or _messages_in(rows) or _blobs_in(rows))
+    """Return whether any of the rows may be of a kind that is encrypted."""
+    return bool(rows.messages or rows.blobs) or any(map(_is_sealed, rows.settings))
 
 
 def _messages_in(rows: Rows) -> dict[str, str]:

@@ -172,10 +172,7 @@ class WatchedFile:
     """The file of a store. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
 
     def __init__(
-        self,
-        path: Path,
-        migrations: Path,
-        do_later: Callable[[Callable[[], None]], object] | None = None,
+        self, path: Path, migrations: Path, do_later: Callable[[Callable[[], None]], object]
     ) -> None:
         """Open the file; `do_later`, if given, runs work for which no transaction need wait."""
         self._path = path
@@ -190,6 +187,7 @@ class WatchedFile:
         self.transactions = 0
         #: The approximate number of pages that are only in the log.
         self._pages = 0
+        self._is_checkpoint_planned = False
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -221,8 +219,12 @@ class WatchedFile:
                 if erases or moves:
                     # Overwrites replaced and removed content, which costs a third of the speed.
                     self._pragma("secure_delete = ON")
-                for statement in (_BEGIN, *statements, _COMMIT):
-                    self._writing.execute(*statement)
+                if len(statements) == 1:
+                    # A transaction of its own: each further statement waits for the interpreter.
+                    self._writing.execute(*statements[0])
+                else:
+                    for statement in (_BEGIN, *statements, _COMMIT):
+                        self._writing.execute(*statement)
             except BaseException as error:
                 self._undo(error)
                 raise
@@ -259,15 +261,15 @@ class WatchedFile:
         if erases:
             self._checkpoint("TRUNCATE")
             self._watch.note_log()
-        elif self._pages >= _CHECKPOINT_PAGES:
-            if self._do_later is None:
-                self._checkpoint("PASSIVE")
-            else:
-                self._do_later(self.checkpoint)
+        elif self._pages >= _CHECKPOINT_PAGES and not self._is_checkpoint_planned:
+            # Transactions that come before it need no further one.
+            self._is_checkpoint_planned = True
+            self._do_later(self.checkpoint)
 
     def checkpoint(self) -> None:
         """Copy the log into the main file."""
         with self._in_use:
+            self._is_checkpoint_planned = False
             self._checkpoint("PASSIVE")
 
     def _check_files(self) -> None:

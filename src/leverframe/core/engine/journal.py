@@ -181,6 +181,25 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     fact: Fact
 
 
+class JournalContent(Protocol):
+    """What happened; the fact is built only when it is read."""
+
+    def as_fact(self) -> Fact: ...
+
+
+class UnreadEntry(msgspec.Struct, frozen=True, gc=False):
+    """An entry whose fact and text are not built yet."""
+
+    number: int
+    wall: float
+    cause: Cause
+    content: JournalContent
+
+    def read(self) -> Entry:
+        fact = self.content.as_fact()
+        return Entry(self.number, self.wall, self.cause, str(fact), fact)
+
+
 class EntryReport(msgspec.Struct, frozen=True):
     """An entry in the form for pages and programs, and for storage."""
 
@@ -223,12 +242,6 @@ def report_of(entry: Entry) -> EntryReport:
         cause,
         cause.after or None,
     )
-
-
-class JournalContent(Protocol):
-    """What happened, from which the fact is built only when it is read."""
-
-    def as_fact(self) -> Fact: ...
 
 
 _Row = tuple[float, Cause, JournalContent]
@@ -281,12 +294,19 @@ class Journal:
 
     def since(self, number: int) -> list[Entry]:
         """List the entries after the one with this number, as far as they are kept."""
+        return [entry.read() for entry in self.unread_since(number)]
+
+    def unread_since(self, number: int) -> list[UnreadEntry]:
+        """List the same entries for another thread to read.
+
+        Reading those of 100 controllers with 30 changes a second each takes 100 ms every five
+        seconds.
+        """
         new = min(self._number - number, len(self._entries))
         newest = islice(reversed(self._entries), new) if new > 0 else ()
         numbered = zip(count(self._number, -1), newest, strict=False)
         entries = [
-            Entry(number, wall, cause, str(fact := content.as_fact()), fact)
-            for number, (wall, cause, content) in numbered
+            UnreadEntry(number, wall, cause, content) for number, (wall, cause, content) in numbered
         ]
         return entries[::-1]
 

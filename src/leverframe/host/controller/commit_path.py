@@ -7,7 +7,6 @@ change, everything that was staged on top of it fails with it.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -36,6 +35,13 @@ class Outstanding(msgspec.Struct, eq=False):
 
     #: The answer of a device that this request writes to.
     answer: asyncio.Future[None] | None = None
+
+    def fail(self, fault: Exception) -> None:
+        """End the wait for a change that is on disk and could not be applied."""
+        if self.write is not None and not self.write.done():
+            self.write.set_exception(fault)
+            # The log has it; an error that is not awaited is no oversight.
+            self.write.exception()
 
     async def finish(self) -> None:
         """Wait until all of it has ended; raise StoreUnavailable if the change is not on disk.
@@ -266,8 +272,6 @@ class CommitPath:
         if stage.forgotten:
             description.note = f"; deleted because its server changed: {', '.join(stage.forgotten)}"
         persisted = self._persistent.missing()
-        # Changes that only set are handed over together, each one with actions for itself.
-        on_committed = partial(self._on_committed) if actions else self._on_committed
         audit = self._audit.rows(wall, cause, leaves, blobs)
         try:
             rows = Rows(leaf_texts(leaves), audit)
@@ -286,7 +290,7 @@ class CommitPath:
                 also,
             )
             outstanding = change.outstanding
-            outstanding.write = self._writer.queue(rows, on_committed, change)
+            outstanding.write = self._writer.queue(rows, self._on_committed, change)
         except BaseException:
             self._audit.not_written(audit)
             raise

@@ -10,7 +10,7 @@ them, messages too, is on disk.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import tzinfo
 from math import inf, nextafter
@@ -386,23 +386,36 @@ class Controller(Hooks):
         return further
 
     def _adopt(self, changes: Sequence[Change]) -> None:
-        """Apply changes that are on disk to the engine; several together if they only set."""
-        at, old, last = self.clock.read(), self.engine.settings, changes[-1]
+        """Apply changes that are on disk to the engine; then notify the parts, once for all."""
+        at, old = self.clock.read(), self.engine.settings
         self._run_overdue_timers(at)
+        for together in _split_after_actions(changes):
+            try:
+                self._apply_changes(together, at)
+            except Exception as fault:
+                log.exception("a change that is on disk could not be applied")
+                for change in together:
+                    change.outstanding.fail(fault)
+        uploads = [name for change in changes for name in change.uploads]
+        under_way = self.notify_settings(old, changes[-1].settings, uploads)
+        if under_way:
+            for change in changes:
+                change.outstanding.beside = [*change.outstanding.beside, *under_way]
+        # Immediately: in a callback, 100 controllers later, nothing of this one would be in the
+        # cache.
+        self._end_round()
+
+    def _apply_changes(self, changes: Sequence[Change], at: Moment) -> None:
+        """Apply changes of which only the last one may act."""
+        last = changes[-1]
         for change in changes:
             self.engine.machine.journal.add(at.wall, change.cause, change.description)
         if last.actions:
             self.action_audit.note(self.engine.machine, last.actions, at.wall, last.cause)
-        following = (
-            self._apply(last.settings, last.actions, at, last.cause, wake=False) or Outstanding()
-        )
-        uploads = [name for change in changes for name in change.uploads]
-        following.beside += self.notify_settings(old, last.settings, uploads)
-        for change in changes:
-            change.outstanding.beside = following.beside
-        # Immediately: in a callback, 100 controllers later, nothing of this one would be in the
-        # cache.
-        self._end_round()
+        following = self._apply(last.settings, last.actions, at, last.cause, wake=False)
+        if following is not None:
+            for change in changes:
+                change.outstanding.beside = following.beside
 
     def _run_overdue_timers(self, at: Moment) -> None:
         """Run overdue timers first; their faults are not this request's."""
@@ -591,6 +604,15 @@ class Controller(Hooks):
         is_reached = await self.time.advance_until(holds, within_s)
         self._call_watchers()
         return is_reached
+
+
+def _split_after_actions(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
+    """Split changes so that those that only set are applied together, by their last settings."""
+    begin = 0
+    for end, change in enumerate(changes, start=1):
+        if change.actions or end == len(changes):
+            yield changes[begin:end]
+            begin = end
 
 
 def _waits(bootloader_until: float | None) -> bool:

@@ -18,6 +18,7 @@ import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from enum import IntEnum, auto
 from math import inf
+from types import CoroutineType
 from typing import Any
 
 from leverframe.core.runtime.outgoing import peer_of
@@ -381,10 +382,13 @@ class Connection(asyncio.BufferedProtocol):
             reply = self._server.handler(request)
         except Exception as error:
             reply = self._server.reply_to_failure(request, error)
-        if isinstance(reply, Reply) or not isinstance(reply, Coroutine):
+        if isinstance(reply, Reply):
             self._deliver(request, reply)
-        else:
+        # By its type first: to ask the abstract class takes 3 % of a change.
+        elif type(reply) is CoroutineType or isinstance(reply, Coroutine):
             self._answering = self._server.run(self._continue_later(request, reply, self._deliver))
+        else:
+            self._deliver(request, reply)
 
     async def _continue_later(
         self,

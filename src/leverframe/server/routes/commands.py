@@ -47,6 +47,12 @@ class Commands(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, calls: tuple[Call, ...]) -> "Commands":
+        if len(calls) == 1 and (row := calls[0].row).body is None:
+            # As nearly always: 1 us less.
+            is_about_account = row.role in (ANYONE, ACCOUNT)
+            switches, restores = row.role == CONTROL, row is RESTORE_ROW
+            alone = ((calls[0], None),)
+            return cls(calls, alone, False, False, is_about_account, restores, switches)
         takes_body = takes_file = False
         only_switches = True
         for call in calls:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.core.engine.journal import Entry, EntryReport, report_of
+from leverframe.core.engine.journal import Entry, EntryReport, UnreadEntry, report_of
 from leverframe.core.engine.machine import REASONS, TRACES, Traced
 from leverframe.core.labels import DIGITAL
 from leverframe.storage.history.chunks import ChunkStore
@@ -412,14 +412,8 @@ class NewEntries(Struct, frozen=True):
     #: The number of entries of a journal that resumed here after another node.
     numbered_elsewhere: int | None
 
-    def add_to(self, compactor: Compactor) -> int:
-        """Store the entries; return the offset of their numbers."""
-        base = self.stage_in(compactor)
-        compactor.chunk_store.commit()
-        return base
-
     def stage_in(self, compactor: Compactor) -> int:
-        """Do the same without a commit, which is left to the caller."""
+        """Store the entries, without a commit; return the offset of their numbers."""
         chunk_store = compactor.chunk_store
         base = self._base_after(chunk_store.entries.newest())
         reports = [_renumber(report_of(entry), base) for entry in self.entries]
@@ -441,6 +435,24 @@ class NewEntries(Struct, frozen=True):
             if self.numbered_elsewhere is None
             else max(0, newest - self.numbered_elsewhere)
         )
+
+
+class UnreadEntries(Struct, frozen=True):
+    """The same with entries that the thread of the history reads."""
+
+    entries: list[UnreadEntry]
+    base: int | None
+    numbered_elsewhere: int | None
+
+    def read(self) -> NewEntries:
+        entries = [entry.read() for entry in self.entries]
+        return NewEntries(entries, self.base, self.numbered_elsewhere)
+
+    def add_to(self, compactor: Compactor) -> int:
+        """Store them, and return what is added to numbers."""
+        base = self.read().stage_in(compactor)
+        compactor.chunk_store.commit()
+        return base
 
 
 def _renumber(report: EntryReport, base: int) -> EntryReport:

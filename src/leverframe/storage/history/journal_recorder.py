@@ -10,9 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from leverframe.core.engine.journal import KEPT_ENTRIES, Cause, Entry, Fact, Journal
+from leverframe.core.engine.journal import KEPT_ENTRIES, Cause, Fact, Journal, UnreadEntry
 from leverframe.core.runtime.clock import Clock
-from leverframe.storage.history.compactor import Compactor, NewEntries
+from leverframe.storage.history.compactor import Compactor, UnreadEntries
 from leverframe.storage.history.rows import EntryQuestion
 from leverframe.storage.history.worker import GATHER_S, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
@@ -45,7 +45,7 @@ class JournalRecorder:
         self._writing: asyncio.Task[None] | None = None
         #: The number of the newest collected entry, and the entries that are not written yet.
         self._number = 0
-        self._waiting: list[Entry] = []
+        self._waiting: list[UnreadEntry] = []
         #: The offset of entry numbers; None until the file's newest number has been read.
         self._base: int | None = None
         #: The number of entries of a journal that resumed here.
@@ -127,7 +127,7 @@ class JournalRecorder:
 
     def _collect(self) -> None:
         journal = self._journal()
-        new = journal.since(self._number)
+        new = journal.unread_since(self._number)
         lost = journal.count - self._number - len(new)
         if lost and self._number:
             self._waiting.append(_gap(lost, new[0].number - 1, new[0].wall))
@@ -155,14 +155,14 @@ class JournalRecorder:
         if self._base is None and self._recorded_elsewhere is None:
             started = Fact("started", figures={"version": self._version()})
             wall = self._waiting[0].wall if self._waiting else self._clock.read().wall
-            self._waiting.insert(0, Entry(0, wall, _BY_START, str(started), started))
+            self._waiting.insert(0, UnreadEntry(0, wall, _BY_START, started))
         entries, self._waiting = self._waiting, []
         if not entries:
             return
         base, before = self._base, self._recorded_elsewhere
         try:
             self._base = await self._history.add_entries(
-                NewEntries(entries, base, before), is_awaited=is_awaited
+                UnreadEntries(entries, base, before), is_awaited=is_awaited
             )
         except StoreUnavailable:
             has_start = base is None and before is None
@@ -176,11 +176,14 @@ def _nothing(_: Compactor) -> None:
     """Do nothing: only the turn on the thread is needed."""
 
 
-def _gap(count: int, number: int, wall: float) -> Entry:
+def _gap(count: int, number: int, wall: float) -> UnreadEntry:
     gap = Fact("journal_gap", figures={"count": count})
-    return Entry(number, wall, _BY_START, str(gap), gap)
+    return UnreadEntry(number, wall, _BY_START, gap)
 
 
-def _entries_in(entry: Entry) -> int:
+def _entries_in(entry: UnreadEntry) -> int:
     """Return the number of entries that an entry stands for."""
-    return int(entry.fact.figures["count"]) if entry.fact.what == "journal_gap" else 1
+    content = entry.content
+    if isinstance(content, Fact) and content.what == "journal_gap":
+        return int(content.figures["count"])
+    return 1

@@ -21,7 +21,7 @@ from msgspec import Struct
 from leverframe.core.engine.machine import Samples, Traced
 from leverframe.core.runtime.clock import Clock
 from leverframe.storage.history.chunks import ChunkStore
-from leverframe.storage.history.compactor import Bounds, Compactor, NewEntries
+from leverframe.storage.history.compactor import Bounds, Compactor, UnreadEntries
 from leverframe.storage.history.rows import TIERS
 from leverframe.storage.private_files import keep_report
 from leverframe.storage.snapshots import set_aside
@@ -104,7 +104,7 @@ class HistoryWorker(Protocol):
         Work that is not awaited runs after queries.
         """
 
-    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
         """Store journal entries; return the offset of their numbers."""
 
     def forget(self) -> None:
@@ -136,7 +136,7 @@ class MemoryHistory:
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
         return work(self._compactor)
 
-    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
         return await self.ask(new.add_to)
 
     def forget(self) -> None:
@@ -220,7 +220,7 @@ class ThreadHistoryWorker:
         executor = self._asked if is_awaited else self._executor
         return await asyncio.get_running_loop().run_in_executor(executor, self._ask, work)
 
-    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
         return await self.ask(new.add_to, is_awaited=is_awaited)
 
     def forget(self) -> None:
@@ -399,7 +399,7 @@ class HistoryRecorder:
         self.flush()
         return await self._worker.ask(work, is_awaited=is_awaited)
 
-    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
         """Store journal entries; return the offset of their numbers."""
         return await self._worker.add_entries(new, is_awaited=is_awaited)
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from leverframe.storage.encryption import KeyFile, Sealer
+from leverframe.storage.encryption import KeyFile, Sealer, needs_sealing
 from leverframe.storage.sqlite import not_saved
 from leverframe.storage.store import MemoryStore, Rows, Store, Stored, StoreUnavailable
 from leverframe.storage.writer import Faults, GroupCommit
@@ -158,7 +158,12 @@ class GroupCommitLane(Lane):
     def write(self, parts: Mapping[int, Rows]) -> Faults:
         """Write parts in one transaction, or else each in its own; return the faults."""
         try:
-            self.write_parts({one: self.sealer(one).seal(rows) for one, rows in parts.items()})
+            self.write_parts(
+                {
+                    one: self.sealer(one).seal(rows) if needs_sealing(rows) else rows
+                    for one, rows in parts.items()
+                }
+            )
         except BaseException as error:
             if len(parts) == 1 or isinstance(error, LaneUnavailable):
                 return dict.fromkeys(parts, _refusal(error))

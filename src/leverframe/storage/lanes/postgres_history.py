@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from leverframe.core.engine.machine import Traced
-from leverframe.storage.history.compactor import Bounds, Compactor, NewEntries
+from leverframe.storage.history.compactor import Bounds, Compactor, NewEntries, UnreadEntries
 from leverframe.storage.history.rows import reason_from, text_of
 from leverframe.storage.history.shared import (
     ControllerLine,
@@ -152,13 +152,13 @@ class WorkerInDatabase(WorkerOfOne):
         self, shared: DatabaseHistory, controller: int, line: ControllerLine, retry_s: float
     ) -> None:
         super().__init__(shared, controller, line, retry_s)
-        self._last_entries: list[NewEntries] = []
+        self._last_entries: list[UnreadEntries] = []
         self._has_noted_end = False
 
     def begin_close(self) -> None:
         self._is_closed = True
 
-    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
         if not self._is_closed:
             return await super().add_entries(new, is_awaited=is_awaited)
         self._last_entries.append(new)
@@ -195,7 +195,8 @@ class WorkerInDatabase(WorkerOfOne):
     def _record_end(self, at: float) -> None:
         unrecorded = None
         if self._unwritten or self._last_entries:
-            left = last_moments(at, self._unwritten, self._last_entries, continues=self._was_opened)
+            entries = [one.read() for one in self._last_entries]
+            left = last_moments(at, self._unwritten, entries, continues=self._was_opened)
             unrecorded = left.pack()
         elif not self._was_opened:
             return
