@@ -46,7 +46,7 @@ _NAME_PATH = "access.admin.name"
 
 
 class Asking(Struct, frozen=True, forbid_unknown_fields=True):
-    """An authenticated requester and its tenant; None is the operator, who may do everything."""
+    """An authenticated requester and its tenant; None for the operator, who may do everything."""
 
     account: Account
     tenant: str | None = None

@@ -69,7 +69,7 @@ class MemberResult(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     ] = []
     password: Annotated[
         str | None,
-        Meta(description="Password of its new administrator if it had none; shown this once."),
+        Meta(description="Password of its new administrator if it had none; shown only once."),
     ] = None
 
 

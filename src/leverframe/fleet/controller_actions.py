@@ -309,7 +309,7 @@ async def place_and_start(
         node.roster.expect(record, number)
     why = await node.start_failed([number])
     if why:
-        raise NotRunning(f"Its place is set. {why[number]}")
+        raise NotRunning(f"Its address and port are set. {why[number]}")
     if record.name not in node.members:
         # The controller was removed in the meantime.
         raise no_such_name(record.name)

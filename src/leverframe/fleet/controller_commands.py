@@ -215,7 +215,7 @@ def start_controllers_again(client: CommandLineClient, as_json: bool, names: lis
         for one in answer["results"]:
             print(one["detail"])
             if password := one.get("password"):
-                print(f"Its administrator has the password {password}, which is shown this once.")
+                print(f"Its administrator has the password {password}, which is shown only once.")
         if not answer["results"]:
             print("Nothing to start: all stored controllers run.")
     return NO if answer["refused"] else DONE

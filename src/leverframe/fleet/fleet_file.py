@@ -2,18 +2,18 @@
 
     port = 8090                       # keys of `leverframe run` that concern the whole node
     virtual_time = true
-    tenants = ["acme"]                # whose people see only what is theirs
+    tenants = ["acme"]                # whose users see only their own controllers
 
     [[controllers]]
-    name = "cellar"                   # with {n} for the number where there is a count
+    name = "cellar"                   # with {n} for the number if there is a count
     tags = ["north"]
-    hw = "3.5"                        # without them the version of the settings, or the newest
+    hw = "3.5"                        # default: the version of the settings, or the newest
     sw = "1.49"
-    settings = "cellar.toml"          # a backup that it begins with, beside this file
-    address = "127.0.0.2"             # an address, and a port, at which it alone answers
+    settings = "cellar.toml"          # a backup with the initial settings, beside this file
+    address = "127.0.0.2"             # an address and a port of its own
     port = 8091
-    board = { kind = "linux" }        # simulated if not given
-    tenant = "acme"                   # one of those above; the operator's if not given
+    board = { kind = "linux" }        # default: simulated
+    tenant = "acme"                   # one of those above; default: the operator
     firmware_key = "owner.pub"        # and other keys of a single controller: see MACHINE_KEYS
 
 A mistake in the keys of the node makes the whole file invalid. A mistake in a controller is

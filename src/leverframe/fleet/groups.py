@@ -198,7 +198,8 @@ class KeptSnapshot(Struct, frozen=True):
 
     label: str
     at: Annotated[
-        float, Meta(description="When it was taken, by the time of the node, in seconds since 1970")
+        float,
+        Meta(description="When it was taken, by the clock of the node, in seconds since 1970"),
     ]
     controllers: Annotated[int, Meta(description="The number of controllers in it.")]
 

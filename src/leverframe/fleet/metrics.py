@@ -128,7 +128,7 @@ def lane_families(figures: LaneFigures) -> Iterable[Family]:
     yield Family(
         "leverframe_lane_changes_total",
         COUNTER,
-        "Changes of controllers by result: durable, refused, or in doubt when they were answered.",
+        "Changes of controllers by result when answered: durable, refused or in doubt.",
         [({"outcome": name}, getattr(figures, name)) for name in outcomes],
     )
     yield Family(
@@ -272,7 +272,7 @@ def cluster_families(
             "Controllers that this node has released in an orderly way.",
             figures.releases,
         ),
-        "fenced": ("How often this node was declared dead itself.", figures.fenced),
+        "fenced": ("Number of times this node itself was declared dead.", figures.fenced),
     }
     for name, (text, count) in counters.items():
         yield Family(f"leverframe_cluster_{name}_total", COUNTER, text, [(NO_LABELS, count)])

@@ -67,7 +67,7 @@ def list_nodes(client: CommandLineClient, as_json: bool) -> None:
         return
     table = table_of("node", "state", "controllers", "capacity", "life", "inner address")
     for one in report["nodes"]:
-        name = f"{one['name']} (asked)" if one["is_this"] else one["name"]
+        name = f"{one['name']} (this node)" if one["is_this"] else one["name"]
         table.add_row(
             name,
             _state(one),

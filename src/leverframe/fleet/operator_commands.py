@@ -226,7 +226,7 @@ def _print_protected(answer: Reply) -> None:
     if count:
         some = "1 controller is" if count == 1 else f"{count} controllers are"
         print(
-            f"{some} open to every user of the machine of the node. `leverframe fleet protect`"
+            f"{some} open to every user of the node's machine. `leverframe fleet protect`"
             " makes them require sign-in."
         )
 
@@ -239,7 +239,7 @@ def _print_administrators(results: list[Reply]) -> None:
     for password, names in by_password.items():
         have = "administrator of {} has" if len(names) == 1 else "administrators of {} have"
         print(
-            f"The {have.format(', '.join(names))} the password {password}, which is shown only this"
+            f"The {have.format(', '.join(names))} the password {password}, which is shown only"
             " once. Until now every user of the machine could use them."
         )
 
@@ -289,7 +289,7 @@ def _print_password(made: Reply) -> None:
             f"From now on all users must sign in. Your account is {made['administrator']} with"
             f" the password {made['administrator_password']}"
         )
-    print("It is shown only this once.")
+    print("It is shown only once.")
     _print_protected(made)
 
 

@@ -29,9 +29,11 @@ class PeerReport(Struct, frozen=True):
         Meta(description="Its capacity relative to other nodes; 0 while it is drained."),
     ]
     controllers: Annotated[int, Meta(description="Number of its controllers.")]
-    epoch: Annotated[int, Meta(description="Number of lives that its name has had.")]
+    epoch: Annotated[int, Meta(description="Number of times that a node joined under this name.")]
     is_this: Annotated[bool, Meta(description="True for the node that answers.")]
-    is_drained: Annotated[bool, Meta(description="True if it stays empty, also across restarts.")]
+    is_drained: Annotated[
+        bool, Meta(description="True while it is drained, which lasts across restarts.")
+    ]
     silent_s: Annotated[
         int, Meta(description="Whole seconds since its last heartbeat, by the clock of this node.")
     ] = 0

@@ -91,7 +91,7 @@ class FleetView(Struct, frozen=True):
     node: NodeReport
     counts: dict[Health, int]
     matching: Annotated[int, Meta(description="Number of matching controllers.")]
-    order: Annotated[list[str], Meta(description="The names of those in view.")]
+    order: Annotated[list[str], Meta(description="Names of the controllers in view.")]
     rows: list[FleetRow]
     rollouts: Annotated[list[JobReport], Meta(description="Newest first.")] = []
     cluster: Annotated[
@@ -265,7 +265,7 @@ def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
 # does not think that it was removed. A node that was asked keeps watching its controllers for a
 # while, as it does for its own pages; the next request then reads only the changes.
 
-#: How long a node keeps watching after it was asked.
+#: How long a node keeps watching after the last request.
 LOOK_ON_S = 10.0
 
 #: The health as a number (or 0), the name (or ""), and the number of a controller.

@@ -43,7 +43,7 @@ class ProgressReport(Struct):
     """The number of controllers that were processed."""
 
     done: int = 0
-    of: Annotated[int, Meta(description="Number of all controllers; 0 while that is unknown.")] = 0
+    of: Annotated[int, Meta(description="Total number of controllers; 0 while it is unknown.")] = 0
 
 
 class NothingUnderWay(Refusal):

@@ -51,7 +51,7 @@ class NoSuchFleetAccount(Refusal):
 class TenantRecord(Struct, frozen=True):
     name: str
     max_controllers: Annotated[
-        int, Meta(description="Number of controllers up to which its administrators may add some.")
+        int, Meta(description="Its administrators may create controllers up to this number.")
     ] = USUAL_MAX
 
 

@@ -16,7 +16,7 @@ from leverframe.fleet.records import MemberRecord, NotRunning, is_seen
 from leverframe.interface.table.refusals import Refusal
 
 CAUSE_WITHHELD = (
-    "This controller failed to start. `leverframe fleet list` and the page of the node show its"
+    "This controller failed to start. `leverframe fleet list` and the page of the node show the"
     " operator why."
 )
 _NUMBER = re.compile(r"\d+")

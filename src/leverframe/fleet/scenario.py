@@ -7,12 +7,12 @@
 
     [[at]]                            # "06:00", "+90s", "2d 3h", or a local date and time
     time = "06:00"
-    tag = ["north"]                   # whom it concerns, or name = ["gh-1"]; all if not given
+    tag = ["north"]                   # the controllers, or name = ["gh-1"]; default: all
     sim = "DS1=4&INPD1=1"             # what the boards sense, as for /sim.cgi
     commands = ["/outs.cgi?out0=1"]
 
-All of it is checked before the run. Time is virtual and the same for all; the digest at the end is
-the same in every run in which the same happened.
+All of it is checked before the run. Time is virtual and the same for all; two runs with the same
+events end with the same digest.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -189,7 +189,9 @@ def _mistakes(node: FleetNode, happening: FleetHappening) -> Iterator[str]:
 
 def _check_sim(text: str, member: Member) -> None:
     if any(isinstance(step, Advance) for step in _bench(member).steps(text)):
-        raise Malformed("advance and until do not work in scenarios: the run moves the time.")
+        raise Malformed(
+            "advance and until are not allowed in scenarios: use the time of [[at]] instead."
+        )
 
 
 def _check_command(text: str, profiles: set[Profile]) -> None:

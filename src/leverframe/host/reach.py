@@ -143,7 +143,8 @@ def read_trusted_networks(config: Config) -> TrustedNetworks:
     networks = config.networks_without_sign_in()
     if networks:
         log.warning(
-            "programs in %s have the role %s without signing in because of the key trusted",
+            "programs in %s have the role %s without signing in because of the configuration key"
+            " trusted",
             ", ".join(map(str, networks)),
             config.trusted_role,
         )
@@ -178,8 +179,7 @@ async def ensure_sign_in(
         print_json({"event": "administrator", "name": name, "password": password})
     else:
         print(
-            f"Sign in as {name} with the password {password}\n"
-            f"It is shown only this once; {way_on}.",
+            f"Sign in as {name} with the password {password}\nIt is shown only once; {way_on}.",
             flush=True,
         )
 

@@ -252,11 +252,13 @@ class _Reader:
         value = table.get("time")
         after_s = seconds_after(value, start, timezone)
         if after_s is None:
+            wrong = (
+                "the time is missing" if value is None else f"{value!r} is not a time of the run"
+            )
             raise self._wrong(
                 place,
-                f"{'the time is missing' if value is None else f'{value!r} is no time of a run'};"
-                " write a time of day like 06:00, a duration from the start like +90s or 2d 3h, or"
-                " a local date and time.",
+                f"{wrong}; write a time of day like 06:00, a duration from the start like +90s or"
+                " 2d 3h, or a local date and time.",
             )
         if after_s < 0:
             raise self._wrong(place, f"{value} is before the start of the run.")

@@ -63,7 +63,7 @@ class AgentEngine:
         self._engine_ids: set[bytes] = set()
         self._numbers = itertools.count(1)
 
-    # --- who may ask ------------------------------------------------------------------------------
+    # --- permitted managers -----------------------------------------------------------------------
 
     def admit_community(self, community: str, until: ExitStack) -> str:
         """Admit a community; return the library's name for its users."""

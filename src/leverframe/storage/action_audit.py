@@ -171,7 +171,7 @@ class ActionAudit:
         except ErrorForPeople as error:
             # The next entry triggers another attempt.
             self._on_disk = None
-            log.warning("the audit trail could not be thinned: %s", error)
+            log.warning("the audit trail could not be pruned: %s", error)
 
     async def _thin_rows(self) -> int:
         """Thin the entries on disk; return the number of those that are left."""

@@ -49,7 +49,7 @@ class AuditEntry(msgspec.Struct, frozen=True, gc=False):
     time: Annotated[float, Meta(description="Seconds since 1970.")]
     cause: str
     detail: str
-    account: Annotated[str, Meta(description="Empty where no sign-in is required.")]
+    account: Annotated[str, Meta(description="Empty if no sign-in is required.")]
     source: Annotated[str, Meta(description="The address that the request came from.")]
     changes: tuple[AuditChange, ...]
     not_listed: Annotated[int, Meta(description="Further changes of the same request.")] = 0

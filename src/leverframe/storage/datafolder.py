@@ -179,8 +179,8 @@ def refuse_controller(path: Path) -> None:
     if (path / STORE_NAME).exists() and not is_of_node(path):
         raise FolderOfController(
             f"{path} is the folder of a single controller, not of a node; `leverframe run --data"
-            f" {path}` runs it. Choose another folder for the node with --data FOLDER, where"
-            f" `leverframe fleet adopt {path} --data FOLDER` takes this controller along."
+            f" {path}` runs it. Choose another folder for the node with --data FOLDER;"
+            f" `leverframe fleet adopt {path} --data FOLDER` adds this controller to it."
         )
 
 

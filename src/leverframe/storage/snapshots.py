@@ -72,7 +72,7 @@ class Snapshots:
         Raises StoreUnavailable.
         """
         self.take()
-        with _report_as("Older snapshots hold secrets that were erased and could not be removed"):
+        with _report_as("Older snapshots that contain erased secrets could not be removed"):
             for number in range(2, KEPT + 1):
                 _remove(self.path(number))
 

@@ -30,19 +30,19 @@ _OF_ENGINE = {
     "periodic_off": "{which} periodic switching off",
     "rule_waits": "met: {which} follows in {seconds} s",
     "rule_waits_to_end": "no longer met: {which} follows in {seconds} s",
-    "rule_delay_dropped": "delay dropped: {which} stays as it is",
+    "rule_delay_dropped": "delay cancelled: {which} stays as it is",
     "rule_leaves": "no longer met: {which} is left to rule {rule}, which is met",
-    "rule_unconfirmed": "{labels} unknown {seconds} s after startup: counts as not met",
-    "rules_stopped": "stopped after {steps} steps, unsettled: {labels}",
+    "rule_unconfirmed": "{labels} unknown {seconds} s after startup: the rule counts as not met",
+    "rules_stopped": "stopped after {steps} steps, still changing: {labels}",
     "schedule_never_runs": "never runs: the calendar has no {date}",
     "schedule_missed": "not run: more than a minute late",
     "watchdog_restarts": "{host} failed {failures} times: {which} restarts for {seconds} s",
     "watchdog_gives_up": "gives up on {host} after {restarts} restarts",
     "pid_on": "PID regulator on",
     "pid_off": "PID regulator off",
-    "pid_regulates": "{which} regulated",
-    "pid_holds": "{source} is absent: {which} duty held",
-    "pid_goes_on": "{which} duty regulated again",
+    "pid_regulates": "{which} is regulated",
+    "pid_holds": "{source} is absent: {which} keeps its duty",
+    "pid_goes_on": "{which} is regulated again",
     "energy_set": "{which} was set to {value:g}",
     "energy_counts": "{which} counts",
     "energy_stops": "{which} stopped counting",
@@ -92,7 +92,7 @@ _OF_BENCH = {
     "fault_acts": "acts on {on}",
     "fault_reads": "{which} reads {shown} instead of {value}",
     "fault_relay": "{which} was switched {told} but is {does}",
-    "fault_edges": "{which} changes to {level} with {count} further edges",
+    "fault_edges": "{which} changes to {level} with {count} extra edges",
     "fault_power_goes": "the controller is off for {seconds:g} s",
     "fault_power_comes": "the controller starts",
     "fault_clock": "the clock jumps by {seconds:g} s",
@@ -193,7 +193,9 @@ class EntryReport(msgspec.Struct, frozen=True):
     which: Annotated[str | None, Meta(description="The label concerned.")]
     old: Annotated[float | None, Meta(description="The value before.")] = field(name="from")
     new: Annotated[float | None, Meta(description="The value after.")] = field(name="to")
-    figures: Annotated[dict[str, Any], Meta(description="The other values of the sentence.")]
+    figures: Annotated[
+        dict[str, Any], Meta(description="Further values that the sentence contains.")
+    ]
     by: Annotated[
         Cause,
         Meta(

@@ -6,15 +6,15 @@ Behaviour that the interface document does not specify:
   setting counts from that same moment; if the new time has already passed, the output goes off
   immediately.
 - Periodic switching starts with the on time, and again when a time changes. A time of 0 leaves its
-  phase out, so the output stays in the other one; with both at 0 nothing is switched. A switching
-  from elsewhere lasts until the next phase. A command that ends periodic switching leaves the
-  output as it is; a rule that ends it switches the output off (see `actuator.py`).
-- While a rule or the schedule has periodic switching run that is not set, the output is remembered
-  as off: after a power cut nothing would end the phase that it was in.
+  phase out, so the output stays in the other one; with both at 0 nothing is switched. Any other
+  switching lasts until the next phase. A command that ends periodic switching leaves the output as
+  it is; a rule that ends it switches the output off (see `actuator.py`).
+- While a rule or the schedule runs periodic switching that the settings do not enable, the output
+  is remembered as off: after a power cut nothing would end the phase that it was in.
 - A pulse ends on its own, or when something else switches the output; a return time does not
   shorten or prolong it. It is remembered as off, as well.
 - At a start the first of these decides: periodic switching, the remembered state, on after start.
-  Switching an output during its start delay drops the delay.
+  Switching an output during its start delay cancels the delay.
 - The return time of an output that is on after the start counts from the start.
 
 The lock on outputs is checked where commands are staged, not here.

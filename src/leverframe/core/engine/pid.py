@@ -102,7 +102,7 @@ class PidRegulator:
 
     @property
     def is_holding(self) -> bool:
-        """Whether the duty stays as it is because there is nothing to regulate by."""
+        """Whether the duty is kept because the input has no value."""
         return self._holding is not None
 
     @property

@@ -38,10 +38,10 @@ class Obstacle(Struct, frozen=True):
 OBSTACLES = {
     "disabled": "The rule is disabled.",
     "absent": "Source {label} is absent.",
-    "must_not_be_met": "Rule {rule} must not be met.",
-    "missing": "Rule {rule} must be met, but there is none.",
+    "must_not_be_met": "Rule {rule} is met but must not be.",
+    "missing": "Rule {rule} must be met but does not exist.",
     "needed_disabled": "Rule {rule} must be met, but it is disabled.",
-    "must_be_met": "Rule {rule} must be met.",
+    "must_be_met": "Rule {rule} must be met but is not.",
     "only_when_it_stops": "It acts only when its condition ends.",
     "kept": "Rule {rule} keeps {label} as it is.",
 }

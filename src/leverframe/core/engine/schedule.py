@@ -5,12 +5,12 @@ monotonic seconds, so it is checked against the wall clock when it is due, and s
 clock was changed. Behaviour that the interface document does not specify:
 
 - An entry that is up to a minute overdue, because the clock was set forward or the program could
-  not run, still runs, once. What is overdue by more is not made up for.
+  not run, still runs, once. An entry that is overdue by more is skipped.
 - When the clock is set back, what ran already does not run again when its time comes once more. A
   clock that goes back by a day or more, or by the period of a periodic entry or more, was wrong
   before: then the entry is planned again.
-- An entry saved or enabled at its very time waits for the next one; so does a controller that
-  starts, or an entry that restarts the controller would do it again and again.
+- An entry that is saved or enabled exactly at its time first runs at the next one. The same applies
+  after a start: otherwise an entry that restarts the controller would restart it endlessly.
 """
 
 from msgspec import Struct

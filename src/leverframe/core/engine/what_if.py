@@ -62,7 +62,7 @@ class DifferingEntry(Struct, frozen=True):
     text: str
     only: Annotated[
         Literal["without", "with"],
-        Meta(description="The future in which it happens: with or without the change."),
+        Meta(description="Whether it happens with or without the change."),
     ]
     entry: Annotated[
         EntryReport | None, Meta(description="The entry as in the journal; absent for a message.")
@@ -84,7 +84,7 @@ class WhatIf(Struct, frozen=True):
     #: Entries of the journal, and messages, that happen in both, and those that do not.
     same: int
     differing: list[DifferingEntry]
-    not_listed: Annotated[int, Meta(description="Further entries that differ.")]
+    not_listed: Annotated[int, Meta(description="Number of differing entries beyond those listed.")]
     without: Annotated[dict[str, OutputUse], Meta(description="Outputs without the change.")]
     with_: Annotated[dict[str, OutputUse], Meta(description="Outputs with the change.")] = field(
         name="with"

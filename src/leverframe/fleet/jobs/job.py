@@ -336,7 +336,7 @@ class FleetJob:
 
     async def _send(self, numbers: Sequence[int]) -> Mapping[int, MemberResult]:
         if self.work is None:
-            nothing = MemberResult("", UNDECIDED, "The key that opens this job is missing.")
+            nothing = MemberResult("", UNDECIDED, "The key that decrypts this job is missing.")
             return dict.fromkeys(numbers, nothing)
         before = {number: self.outcomes.get(number) for number in numbers}
         steps = {

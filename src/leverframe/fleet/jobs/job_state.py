@@ -257,7 +257,9 @@ class JobReport(Struct, frozen=True):
     why: Annotated[str | None, Meta(description="Why it has stopped, or is held up.")]
     by: str
     made: Annotated[float, Meta(description="Seconds since 1970.")]
-    at: Annotated[float, Meta(description="The same by the clock of the node, maybe virtual.")]
+    at: Annotated[
+        float, Meta(description="The same, by the clock of the node, which may be virtual.")
+    ]
     group: Annotated[int, Meta(description="Number of finished groups.")]
     groups: list[GroupReport]
     controllers: int

@@ -54,7 +54,7 @@ class JobIncomplete(Refusal):
         id = name_for_tenant(job.plan.tenant, report.id)
         super().__init__(
             f"{report.why} Of {report.controllers} controllers, {report.done} have done it and"
-            f" {report.failed} have refused it; the rest is not known. /api/fleet/rollout?id={id}"
+            f" {report.failed} have rejected it; the others are unknown. /api/fleet/rollout?id={id}"
             f" shows details, and /api/fleet/rollout/resume?id={id} resumes it; finished steps"
             " are not repeated."
         )
@@ -266,7 +266,7 @@ class FleetJobs:
     async def _forget_own_of(self, tenant: str) -> None:
         for job in self.all(tenant):
             if job.state.status in UNDER_WAY:
-                await job.stop("Its tenant is removed.")
+                await job.stop("Its tenant was removed.")
             await self.remove(job)
 
     async def remove(self, job: FleetJob) -> None:

@@ -141,7 +141,7 @@ class MemberSteps:
 
 
 def missing_result(name: str) -> MemberResult:
-    return MemberResult(name, GONE, "The controller is gone.")
+    return MemberResult(name, GONE, "The controller no longer exists.")
 
 
 def _job_of(row: str) -> str:

@@ -106,7 +106,7 @@ async def find_chosen(context: FleetContext) -> Sequence[LocatedController]:
     QueryParameter(
         "id",
         JOB_ID,
-        "An id for this change: repeated requests with the same id carry it out once.",
+        "ID of this change: requests repeated with the same ID carry it out only once.",
     ),
     changes=True,
     role=CONTROL,

@@ -266,8 +266,8 @@ def _describe_type(hint: Any) -> str:
     return next(in_words, None) or describe_type(hint)
 
 
-NAMES = QueryParameter("name", Names, "The names of controllers.")
-TAGS = QueryParameter("tag", Tags, "Tags that they must all have.")
+NAMES = QueryParameter("name", Names, "Names of controllers.")
+TAGS = QueryParameter("tag", Tags, "Tags; only controllers with all of them.")
 LOOKED_FOR = (
     QueryParameter(
         "search",
@@ -276,7 +276,7 @@ LOOKED_FOR = (
     ),
     QueryParameter("health", Health, "Their health."),
     QueryParameter("owner", Name, "The tenant that owns them."),
-    QueryParameter("version", ShortText, "Hardware and software, such as `3.9/1.75`."),
+    QueryParameter("version", ShortText, "Version, hardware/software, such as `3.9/1.75`."),
 )
 CHOSEN = (NAMES, TAGS, *LOOKED_FOR)
 

@@ -110,7 +110,9 @@ async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]
     QueryParameter(
         "hw", ShortText, "Their hardware version; by default that of the template, or the newest."
     ),
-    QueryParameter("sw", ShortText, "Their software version; the same default."),
+    QueryParameter(
+        "sw", ShortText, "Their software version; by default that of the template, or the newest."
+    ),
     QueryParameter("like", Name, "The controller whose settings the new ones start with."),
     *PLACES,
     QueryParameter("tenant", Name, "The tenant that owns them; the operator by default."),
@@ -197,9 +199,7 @@ async def _template(context: FleetContext) -> BackupFile | None:
     if like is None:
         return await context.templates.read(body) if body else None
     if body:
-        raise BadValue(
-            "Set either a template in the body or the parameter, not both.", field="like"
-        )
+        raise BadValue("Set either a template in the body or `like`, not both.", field="like")
     (member,) = context.select([like])
     profile = member.controller.profile
     return BackupFile.create(profile, own_settings_of(member))

@@ -85,7 +85,10 @@ class NodeReport(Struct, frozen=True):
     virtual: bool
     time: float
     newest: Annotated[dict[str, str], Meta(description="The newest software by hardware version.")]
-    rate: Annotated[float, Meta(description="Rate of running virtual time; 0 while it stands.")]
+    rate: Annotated[
+        float,
+        Meta(description="Virtual seconds per second while time runs; 0 while it stands still."),
+    ]
     snapshots: list[str]
     troubles: Annotated[list[str], Meta(description="Problems of the node itself, in sentences.")]
     account: Annotated[
@@ -124,7 +127,7 @@ class NodeReport(Struct, frozen=True):
     ] = []
     starting: Annotated[
         ProgressReport | None,
-        Meta(description="Number of running controllers until all are started; null after that."),
+        Meta(description="During startup, the number of running controllers; then null."),
     ] = None
 
 
@@ -168,7 +171,10 @@ class NodeHealth(Struct, frozen=True):
     controllers: Annotated[
         int | None,
         Meta(
-            description=("Number of controllers; null if there are tenants, as for their health.")
+            description=(
+                "Number of controllers; null if there are tenants, because this report"
+                " needs no sign-in."
+            )
         ),
     ]
     findings: Annotated[
@@ -178,7 +184,7 @@ class NodeHealth(Struct, frozen=True):
         int | None | UnsetType,
         Meta(
             description="Number of controllers expected at startup, or present before the stop;"
-            " null as the other number."
+            " null if `controllers` is null because of tenants."
         ),
     ] = UNSET
 
@@ -190,7 +196,7 @@ class MadeReport(Struct, frozen=True):
         str | None,
         Meta(
             description=(
-                "Password of their administrators, shown this once; null if they require none."
+                "Password of their administrators, shown only once; null if they require none."
             )
         ),
     ] = None

@@ -34,7 +34,7 @@ SHOWN_ROLLOUTS = 10
 PLACE = (
     QueryParameter("order", Order, "`worst` first, or by `name`."),
     QueryParameter(
-        "first", Annotated[int, Meta(ge=0)], "Number of controllers before those in view."
+        "first", Annotated[int, Meta(ge=0)], "Number of controllers to skip before those in view."
     ),
     QueryParameter(
         "count",

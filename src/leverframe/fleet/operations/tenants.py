@@ -41,7 +41,7 @@ TENANT = QueryParameter("tenant", Name, "The name of the tenant.")
 MAX = QueryParameter(
     "max",
     Annotated[int, Meta(ge=0, le=MAX_CONTROLLERS)],
-    f"Number of controllers up to which its administrators may add some; {USUAL_MAX} by default.",
+    "Its administrators may create controllers up to this number; {USUAL_MAX} by default.",
 )
 GIVEN_TO = QueryParameter("tenant", Name, "The new tenant; empty for the operator.")
 OF_TENANT = QueryParameter("tenant", Name, "The tenant of the account; the operator by default.")
@@ -57,7 +57,7 @@ class TenantReport(Struct, frozen=True):
     controllers: Annotated[int, Meta(description="Number of its controllers, on all nodes.")]
     accounts: int
     max_controllers: Annotated[
-        int, Meta(description=("Number up to which its administrators may add controllers"))
+        int, Meta(description=("Its administrators may create controllers up to this number."))
     ]
 
 
@@ -191,7 +191,7 @@ def _count_open(context: FleetContext) -> int:
 @_operator("protect", *CHOSEN, changes=True, scope=at_each)
 async def protect_controllers(context: FleetContext) -> BulkReport:
     """Require sign-in at those chosen controllers that are open to every user of the machine. A
-    controller without a password gets an administrator; `password` is shown this once. The first
+    controller without a password gets an administrator; `password` is shown only once. The first
     account or tenant of a node does this for all."""
     members = await context.find_chosen()
     return await close_open(
@@ -216,7 +216,7 @@ def _account_report(account: FleetAccount) -> FleetAccountReport:
     "account/add", ACCOUNT_NAME, ROLE, OF_TENANT, LEFT_OPEN, changes=True, while_starting=True
 )
 async def add_account(context: FleetContext) -> AccountMade:
-    """Create an account, with a password that is shown this once. From the first account on all
+    """Create an account, with a password that is shown only once. From the first account on all
     users have to sign in, and controllers that are open to every user of the machine get an
     administrator each, unless `open` is set."""
     registry, given = context.node.registry, context.given
@@ -266,7 +266,7 @@ def _account(context: FleetContext, name: str) -> FleetAccount:
 
 @operation("account/password", WHOSE, changes=True, role=ACCOUNT, while_starting=True)
 async def make_password(context: FleetContext) -> AccountMade:
-    """Generate a new password for your own account, which is shown this once; the operator can do
+    """Generate a new password for your own account, which is shown only once; the operator can do
     it for every account."""
     own = context.account.name
     name = context.given.get("name") or own

@@ -51,7 +51,7 @@ async def _merge_moves(context: FleetContext, found: Parts) -> AdvanceReport:
     QueryParameter("to", ShortText, "A moment such as `2026-03-29T03:00`, by the time zone."),
     QueryParameter("step", bool, "Move to the next moment at which something is due."),
     QueryParameter(
-        "rate", float, "Let time run at this rate, in seconds per second; 0 freezes it."
+        "rate", float, "Let time run at this rate, in virtual seconds per second; 0 freezes it."
     ),
     changes=True,
     scope=at_each_and_all,

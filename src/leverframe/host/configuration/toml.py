@@ -101,7 +101,7 @@ def _nearest_line(
     best, number, column = 0, 0, 0
     for found, line, behind in placed:
         shared = _common_length(found, place)
-        # A table below the place stands for a place without its own line.
+        # A table below the place represents a place without its own line.
         is_within = shared == len(found) or shared == len(place)
         if is_within and shared > best:
             best, number, column = shared, line, behind

@@ -257,7 +257,7 @@ def _second(text: str | None, usual: float) -> float:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise BadExport(
-            f"{text!r} is no time; write it like 2026-01-05, 2026-01-05T12:00 or 1767571200."
+            f"{text!r} is not a time; write it like 2026-01-05, 2026-01-05T12:00 or 1767571200."
         ) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 

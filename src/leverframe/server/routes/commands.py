@@ -149,7 +149,7 @@ class CommandEndpoint:
     ) -> Reply | Coroutine[Any, Any, Reply]:
         """Run the commands; return a coroutine if something must be awaited."""
         if request.method not in ("GET", "POST"):
-            raise WrongMethodForPath("Commands take GET or POST.", allowed="GET, POST")
+            raise WrongMethodForPath("Commands require GET or POST.", allowed="GET, POST")
         if commands.takes_file or len(request.body) > ON_LOOP_BODY_LIMIT:
             return self._take_large_body(request, commands, account)
         with_bodies: Sequence[Command] = commands.without_bodies
@@ -214,7 +214,7 @@ class CommandEndpoint:
         if not commands.takes_body:
             if calls and request.body and request.query:
                 raise Malformed(
-                    "The command takes no body.", command=calls[0].text, allowed="an empty body"
+                    "The command accepts no body.", command=calls[0].text, allowed="an empty body"
                 )
             return commands.without_bodies
         if len(calls) > 1:

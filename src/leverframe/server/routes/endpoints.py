@@ -262,15 +262,15 @@ VALUES = (
         role=ADMIN,
         reply=dict[str, str],
         function=api.reading_codes,
-        doc="List the codes that can stand in texts of messages and on the display: the label by "
-        "its number, as this version writes it.",
+        doc="List the codes that message texts and the display can contain: each number with its"
+        " label, as this version writes it.",
     ),
     Endpoint(
         "/api/findings",
         role=ADMIN,
         reply=list[FindingReport],
         function=api.findings,
-        doc="List the findings, worst first, with the page that repairs each.",
+        doc="List the findings, worst first, with the page on which each can be fixed.",
     ),
     Endpoint(
         "/api/log",
@@ -381,7 +381,7 @@ VALUES = (
         role=ANYONE,
         reply=api.Health,
         function=api.health,
-        doc="Show supervisors whether the controller is running.",
+        doc="Report to supervisors whether the controller is running.",
     ),
     Endpoint(
         "/metrics",

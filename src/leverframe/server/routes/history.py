@@ -300,7 +300,7 @@ def fields_of(query: str, parameters: Sequence[QueryParameter]) -> dict[str, str
     given = dict(pairs)
     unknown = [name for name in given if name not in names]
     if unknown or len(given) < len(pairs):
-        wrong = f"There is no field {unknown[0][:40]}." if unknown else "A field is there twice."
+        wrong = f"There is no field {unknown[0][:40]}." if unknown else "A field appears twice."
         raise BadHistoryQuery(wrong, allowed=allowed)
     return given
 
@@ -329,7 +329,7 @@ def second_of(fields: dict[str, str], name: str, usual: float) -> float:
         second = -1.0
     if not isfinite(second) or not 0 <= second <= LATEST_SECOND:
         raise BadHistoryQuery(
-            f"{fields[name][:40]!r} is no time.",
+            f"{fields[name][:40]!r} is not a time.",
             field=name,
             value=fields[name][:40],
             allowed=f"seconds since 1970, 0 to {LATEST_SECOND}",

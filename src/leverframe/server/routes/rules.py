@@ -85,7 +85,7 @@ def duration_in(query: str) -> float:
     except BadDuration as error:
         raise BadValue(str(error), field="for", allowed="1s to 7d") from None
     if not 1.0 <= seconds <= MAX_S:
-        raise BadValue("This is not possible.", field="for", allowed="1s to 7d")
+        raise BadValue("The duration is out of range.", field="for", allowed="1s to 7d")
     return seconds
 
 

@@ -5,11 +5,11 @@
 `barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` simulates an SMS;
 `/api/sim` shows its reply. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between outputs
 and inputs (see `devices/simulated/plant_wiring.py`), `plant=none` removes all, and `DS1=plant`
-shows again what a plant gives there. `outbox=clear` forgets the messages that were captured, and
-`requests=clear` the requests that were noted. `fault=slow*delay:5s*path:/json/all.json*times:2`
-sets a fault (see `devices/simulated/fault_catalogue.py`), `fault=end:3` ends the one with that
-number, `fault=none` all of them; in values of faults `*` is `%2A`, encoded once more. On virtual
-time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say which hosts answer, `advance=SECONDS` or
+shows the plant's reading again. `outbox=clear` forgets the messages that were captured, and
+`requests=clear` the recorded requests. `fault=slow*delay:5s*path:/json/all.json*times:2` sets a
+fault (see `devices/simulated/fault_catalogue.py`), `fault=end:3` ends the one with that number,
+`fault=none` all of them; in values of faults `*` is `%2A`, encoded once more. In virtual time
+`ping=HOST:MILLISECONDS` and `ping=HOST:none` say which hosts answer, `advance=SECONDS` or
 `advance=next` moves the time, and `until=CONDITION*within:TIME` moves it until a condition holds
 (see `interface/names.py`). All items are checked first, then carried out in order; readings that
 are joined are sensed at one instant.
@@ -232,7 +232,7 @@ class SimCommands:
 
     def _clear(self, name: str, text: str) -> Callable[[], None]:
         if text != CLEAR:
-            raise BadValue(f"{text!r} is not possible.", value=text, allowed=CLEAR)
+            raise BadValue(f"{text!r} is not valid.", value=text, allowed=CLEAR)
         controller = self._controller
         if name == "outbox":
             return lambda: controller.forget_captured()
@@ -299,7 +299,7 @@ class SimCommands:
         off_s = time_unreachable_s(fault)
         if off_s is not None and off_s > MAX_UNREACHABLE_S:
             raise Conflict(
-                "This fault could not be ended over HTTP.",
+                "This fault would also block the request that ends it.",
                 allowed=f"for:TIME, or takes:TIME, up to {MAX_UNREACHABLE_S:.0f} s",
             )
         faults.add(fault)
@@ -345,7 +345,7 @@ class SimCommands:
         milliseconds = None if answer == NONE else _number(answer)
         if milliseconds is not None and not 0 <= milliseconds <= MAX_MILLISECONDS:
             raise BadValue(
-                f"{answer} ms is not possible.",
+                f"{answer} ms is not a ping time.",
                 value=answer,
                 allowed=f"0 to {MAX_MILLISECONDS:g}, or none",
             )
@@ -364,7 +364,7 @@ def _may_hold_secret(item: str) -> bool:
 
 def _one_of(text: str, allowed: tuple[str, ...]) -> str | None:
     if text not in allowed:
-        raise BadValue(f"{text!r} is not possible.", value=text, allowed=", ".join(allowed))
+        raise BadValue(f"{text!r} is not valid.", value=text, allowed=", ".join(allowed))
     return None if text == NONE else text
 
 

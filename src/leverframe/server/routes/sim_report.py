@@ -55,7 +55,7 @@ _USUAL = {
 
 
 Limits = Annotated[
-    tuple[float, float], Meta(description="Values outside these limits are not readings.")
+    tuple[float, float], Meta(description="Values outside these limits are not valid readings.")
 ]
 UsualRange = Annotated[tuple[float, float], Meta(description="The usual range.")]
 

@@ -198,7 +198,7 @@ class LaneBar(Struct, frozen=True, omit_defaults=True):
 
 
 class TimelineLane(Struct, frozen=True):
-    label: Annotated[str, Meta(description="As in `/api/state`, or `rule.1` and so on.")]
+    label: Annotated[str, Meta(description="The label as in `/api/state`, or `rule.1` and so on.")]
     kind: Annotated[str, Meta(description="output, pwm, variable, input or rule")]
     bars: Annotated[list[LaneBar], Meta(description="The bars in order, without a gap, up to now.")]
 
