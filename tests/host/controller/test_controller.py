@@ -188,7 +188,7 @@ async def test_failing_watcher_affects_neither_the_change_nor_other_watchers(
     await twin.ok("/stm.cgi?oname=0Pump")
     assert twin.controller.engine.settings.outputs[0].name == "Pump"
     assert calls
-    assert "a part could not follow the state" in caplog.text
+    assert "a part failed to apply a state change" in caplog.text
 
 
 async def test_watchers_are_notified_of_every_restart() -> None:

@@ -133,7 +133,7 @@ class GroupCommitLane(Lane):
 
     @abstractmethod
     def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
-        """Read the rows of the audit trail whose names begin like this."""
+        """Read the rows of the audit trail whose names begin with the prefix."""
 
     @abstractmethod
     def read_messages(self, controller: int) -> dict[int, Any]:
@@ -141,7 +141,7 @@ class GroupCommitLane(Lane):
 
     @abstractmethod
     def read_blob(self, controller: int, name: str) -> bytes | None:
-        """Read one upload; None when there is none of that name."""
+        """Read one upload; None if there is none of that name."""
 
     @abstractmethod
     def release(self) -> None:

@@ -81,7 +81,7 @@ class SqliteLane(GroupCommitLane):
         self._write_to_tables(forgetting(controllers), erases=True)
 
     def fill_tables(self) -> None:
-        """Put all batches into the tables, in the lane's thread; where that fails, they stay."""
+        """Put all batches into the tables, in the lane's thread; if that fails, they stay."""
         try:
             self._write_to_tables([])
         except Exception as error:
