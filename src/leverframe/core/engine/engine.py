@@ -259,7 +259,8 @@ class Engine:
         """Process readings of the board."""
         self._live_until(at)
         self.inputs.sense(readings)
-        return self._settle_and_finish()
+        self._settle()
+        return self._finish()
 
     def tick(self, at: Moment) -> list[Effect]:
         """Serve all deadlines that are due."""
