@@ -229,7 +229,7 @@ class DigitalInputs:
     def _show_impulse(self, pair: int, seconds: float | None) -> None:
         if seconds != self._impulse_s[pair]:
             self._impulse_s[pair] = seconds
-            self._machine.version += 1
+            self._machine.mark("impulses")
 
     def _is_counted(self, label: str) -> bool:
         """Return True if a meter counts the pulses of an input: its counter reports them."""

@@ -374,7 +374,7 @@ class Engine:
         machine = self.machine
         old = machine.settings
         machine.settings = settings
-        machine.version += 1
+        machine.mark("settings")
         if settings.timezone != old.timezone:
             machine.use_timezone()
             self.schedule.clock_changed()
@@ -410,7 +410,7 @@ class Engine:
                 self.inputs.next_onewire_id()
             case RaiseRestartFlag():
                 machine.restart_flag = True
-                machine.version += 1
+                machine.mark("restart")
                 machine.log(cause, Fact("restart_flag"))
             case ForgetCounters():
                 self.energy.forget()

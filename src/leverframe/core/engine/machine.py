@@ -8,8 +8,10 @@ value by label, the deadlines, the effects asked for so far and the present mome
 
 import io
 import pickle
+from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import timezone, tzinfo
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 from zoneinfo import ZoneInfo
@@ -22,7 +24,7 @@ from leverframe.core.engine.journal import BY_START, OWN_CAUSES, Cause, Fact, Jo
 from leverframe.core.engine.schedule_times import zone_named
 from leverframe.core.engine.texts import message_texts
 from leverframe.core.engine.timers import Key, Moment, Timers
-from leverframe.core.labels import EVENT_VARIABLES, LABELS, OUTPUTS, PWMS, STATES
+from leverframe.core.labels import EVENT_VARIABLES, LABELS, LIGHTING, OUTPUTS, PWMS, STATES
 from leverframe.core.profile import Profile
 from leverframe.core.settings import MAX_RULES, NO_ONEWIRE_ID, Node, Settings
 
@@ -161,6 +163,15 @@ Value = float | int | None
 #: The kind and the detail of what the regulator causes.
 BY_REGULATOR = "timer", "PID regulator"
 _AS_STARTED = (0.0, BY_START, 0)
+#: What `Machine.mark` names: readings of the lighting module, all readings of the modules, texts,
+#: and states of features.
+PARTS = frozenset(
+    {*LIGHTING, "slot1", "slot2", "slot3", "i2c", "barcode", "dsid", "impulses", "restart"}
+    | {"settings", "name", "clock", "display", "findings", "modbus writes"}
+    | {"rules", "schedule", "watchdog"}
+)
+#: How many of the newest changes are known by name.
+KEPT_CHANGES = 64
 
 
 class Machine:
@@ -175,6 +186,7 @@ class Machine:
         "journal",
         "persisted",
         "profile",
+        "recent",
         "regulated",
         "restart_flag",
         "resting",
@@ -220,6 +232,8 @@ class Machine:
         self.resting: dict[str, float] = {}
         #: Grows with every change that a status file could show.
         self.version = 0
+        #: Labels and parts of the newest of these changes; None until `changes_since` is called.
+        self.recent: deque[str] | None = None
         self.restart_flag = False
         #: Who switched an output, PWM output or event variable last, or that a contact changed:
         #: wall time, cause, and the number of the entry in the journal.
@@ -240,7 +254,7 @@ class Machine:
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         """Leave out what another part records into; the user of the copy starts a new recording."""
         slots = {name: getattr(self, name) for name in self.__slots__}
-        return None, slots | {"samples": None}
+        return None, slots | {"samples": None, "recent": None}
 
     def put(self, label: str, value: Value) -> bool:
         """Set the value of a label and return True if it changed."""
@@ -258,9 +272,27 @@ class Machine:
     def publish(self, label: str, value: Value) -> None:
         """Set a value without marking it as changed for rules."""
         self.values[label] = value
+        # As `mark`, without a call: readings are most of what happens.
         self.version += 1
+        if self.recent is not None:
+            self.recent.append(label)
         if self.samples is not None:
             self.samples.append((self.at.wall, label, value))
+
+    def mark(self, part: str) -> None:
+        """Note a change of something visible; what has no label is named by its part."""
+        self.version += 1
+        if self.recent is not None:
+            self.recent.append(part)
+
+    def changes_since(self, version: int) -> set[str] | None:
+        """Return what changed since a version; None if that is not known any more."""
+        if self.recent is None:
+            self.recent = deque(maxlen=KEPT_CHANGES)
+        count = self.version - version
+        if count > len(self.recent):
+            return None
+        return set(islice(reversed(self.recent), count))
 
     def run(self, action: str, on: bool) -> None:
         """Note whether what a rule action starts is running."""

@@ -139,7 +139,7 @@ class Schedule:
         if plan.next_run is not None and plan.next_run <= wall + _ROUNDING_S:
             plan.last_run = max(plan.next_run, wall)
             # Also where the action changes nothing: the runs are part of the state.
-            self._machine.version += 1
+            self._machine.mark("schedule")
             self._actuator.perform(plan.entry.action, plan.entry.value, True, plan.cause)
             self._plan(plan, plan.last_run)
 

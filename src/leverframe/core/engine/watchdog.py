@@ -161,7 +161,7 @@ class Watchdog:
 
     def _raise_version(self) -> None:
         """Raise the version: the state of an entry is part of the visible state."""
-        self._machine.version += 1
+        self._machine.mark("watchdog")
 
     def _ping(self, guard: _Guard) -> None:
         guard.state = RUNNING

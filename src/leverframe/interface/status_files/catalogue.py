@@ -5,7 +5,7 @@ added stands at the end of a file, or directly behind its older siblings (`diff4
 JSON, where positions do not matter.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -19,12 +19,13 @@ from leverframe.interface.status_files.keys import (
     Shown,
     View,
     join_names,
-    json_bytes,
+    json_members,
     only_on,
-    xml_bytes,
+    xml_lines,
 )
 from leverframe.interface.status_files.module_readings import MODULE_READINGS
 from leverframe.interface.status_files.parsers import ParsedValue
+from leverframe.interface.status_files.segments import Document, DocumentLayout, Segment
 from leverframe.interface.status_files.settings import VARIABLES, command_keys
 from leverframe.interface.table.codes import span
 
@@ -308,12 +309,27 @@ def parse_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[s
     return found
 
 
+@lru_cache(maxsize=256)
+def layout_of(path: str, profile: Profile) -> DocumentLayout[View] | None:
+    """Return the segments of a file; None if the profile has no such file."""
+    groups = keys_of(path, profile)
+    if groups is None:
+        return None
+    if content_type(path) == JSON:
+        return DocumentLayout(b"{", b",", b"}", [_segment(keys, json_members) for keys in groups])
+    segments = [_segment(keys, xml_lines) for keys in groups]
+    return DocumentLayout(b"<response>\n", b"", b"</response>\n", segments)
+
+
+def _segment(keys: Keys, write: Callable[[Sequence[str], Sequence[Shown]], bytes]) -> Segment[View]:
+    names, show = keys.names, keys.show
+    return Segment(keys.inputs, lambda view: write(names, show(view)))
+
+
 def build(path: str, view: View) -> bytes | None:
     """Return a file as it is sent; None if this profile has no such file."""
-    texts = show_file(path, view)
-    if texts is None:
-        return None
-    return json_bytes(texts) if content_type(path) == JSON else xml_bytes(texts)
+    layout = layout_of(path, view.engine.machine.profile)
+    return None if layout is None else Document(layout).build(view)
 
 
 def show_file(path: str, view: View) -> dict[str, Shown] | None:
@@ -322,21 +338,17 @@ def show_file(path: str, view: View) -> dict[str, Shown] | None:
     groups = keys_of(path, profile)
     if groups is None:
         return None
-    texts: list[Shown] = []
-    for keys in groups:
-        texts += keys.show(view)
-    # All together: joining each of the 40 groups of a file separately takes 25 to 45 us.
-    return dict(zip(_names_of(path, profile), texts, strict=True))
-
-
-@lru_cache(maxsize=256)
-def _names_of(path: str, profile: Profile) -> tuple[str, ...]:
-    return tuple(name for keys in keys_of(path, profile) or () for name in keys.names)
+    return {
+        name: text
+        for keys in groups
+        for name, text in zip(keys.names, keys.show(view), strict=True)
+    }
 
 
 def names_of(profile: Profile) -> frozenset[str]:
     """Return all keys that status files have on a profile."""
-    return frozenset(name for path in PATHS for name in _names_of(path, profile))
+    groups = (keys for path in PATHS for keys in keys_of(path, profile) or ())
+    return frozenset(name for keys in groups for name in keys.names)
 
 
 def content_type(path: str) -> str:
