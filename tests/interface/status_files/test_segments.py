@@ -1,12 +1,13 @@
 """A file that is built again in parts is the file that is built from scratch, whatever happens."""
 
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.core.engine.calls import ON
+from leverframe.core.engine.calls import ON, NextOneWireId, RaiseRestartFlag
 from leverframe.core.engine.machine import KEPT_CHANGES, PARTS
 from leverframe.core.engine.pwm import DUTIES
 from leverframe.core.engine.rules import CONFIRMED_WITHIN_S
@@ -26,7 +27,7 @@ from leverframe.interface.table.lookup import TABLE
 from leverframe.interface.table.row import Row
 from tests.boundary_profiles import PROFILES as EVERY_PROFILE
 from tests.cases import for_each
-from tests.effort import examples
+from tests.effort import examples, some_of
 from tests.interface.status_files.files_bench import NEWEST, PROFILES, FilesBench
 from tests.random_settings import random_stage
 
@@ -124,7 +125,7 @@ def take(bench: FilesBench, step: str, value: Any) -> None:
 def test_files_in_segments_equal_those_built_from_scratch(
     profile: Profile, steps: list[tuple[tuple[str, Any], bool]]
 ) -> None:
-    bench, reader = FilesBench(profile=profile), Reader()
+    bench, reader = FilesBench({"impulse_time": (True, True)}, profile=profile), Reader()
     bench.sense(**dict.fromkeys(LIMITS, 21.5))
     for (step, value), is_read in steps:
         take(bench, step, value)
@@ -152,7 +153,7 @@ def test_switch_makes_only_segments_stale_that_show_it() -> None:
     document.build(bench.view)
     bench.switch_on("OUT1")
     changes = follower.changes(bench.engine, bench.at)
-    assert changes == {"OUT1", ANY_CHANGE}
+    assert changes == {"OUT1", "switched", ANY_CHANGE}
     document.note_changes(changes)
     assert [layout.segments[place].build(bench.view) for place in document.stale] == [
         b'"out0":"0","out1":"1","out2":"0","out3":"0","out4":"0","out5":"0"'
@@ -184,6 +185,70 @@ def test_rule_whose_source_did_not_come_back_shows_no_result() -> None:
     assert b"<eve0>10</eve0>" in reader.read(bench.view)["/xml/eve.xml"]
     bench.wait(CONFIRMED_WITHIN_S)
     assert b"<eve0>00</eve0>" in reader.read(bench.view)["/xml/eve.xml"]
+
+
+class RecordedSettings:
+    """A tree of settings that notes which of its branches are read."""
+
+    def __init__(self, settings: Settings, seen: set[str]) -> None:
+        self._settings, self._seen = settings, seen
+
+    def __getattr__(self, branch: str) -> Any:
+        self._seen.add(branch)
+        return getattr(self._settings, branch)
+
+
+class RecordedValues(dict[str, Any]):
+    """Values that note which of them are read."""
+
+    def __init__(self, values: Mapping[str, Any], seen: set[str]) -> None:
+        super().__init__(values)
+        self._seen = seen
+
+    def __getitem__(self, label: str) -> Any:
+        self._seen.add(label)
+        return super().__getitem__(label)
+
+
+@for_each("profile", some_of(EVERY_PROFILE), ids=str)
+def test_segments_read_no_value_or_branch_that_is_not_among_their_inputs(profile: Profile) -> None:
+    bench, seen = FilesBench(profile=profile), set[str]()
+    bench.sense(**dict.fromkeys(LIMITS, 21.5))
+    view, machine = bench.view, bench.engine.machine
+    machine.values = RecordedValues(machine.values, seen)
+    machine.settings = RecordedSettings(machine.settings, seen)  # type: ignore[assignment]
+    for path in PATHS:
+        layout = layout_of(path, profile)
+        for segment in layout.segments if layout is not None else ():
+            seen.clear()
+            segment.build(view)
+            unnamed = seen.difference(segment.inputs)
+            assert not unnamed or ANY_CHANGE in segment.inputs, segment.build(view)
+
+
+@for_each(
+    ("path", "act"),
+    [
+        ("/json/all.json", lambda bench: bench.sense(d3=4.5)),
+        ("/json/all.json", lambda bench: bench.sense(barcode="5901234")),
+        ("/json/dsi2c.json", lambda bench: bench.do(NextOneWireId())),
+        ("/json/status.json", lambda bench: bench.do(RaiseRestartFlag())),
+        ("/json/status_per.json", lambda bench: bench.sense(INPD2=0)),
+        ("/json/status_per.json", lambda bench: bench.sense(slot2=(7.5,) * 30)),
+        ("/xml/co.xml", lambda bench: bench.set_clock(1.0e9)),
+    ],
+)
+def test_change_of_what_has_no_label_is_shown(path: str, act: Callable[[FilesBench], None]) -> None:
+    # A version that has each of the keys.
+    profile = Profile("3.5", "1.45b")
+    bench, reader = FilesBench({"impulse_time": (True, True)}, profile=profile), Reader()
+    bench.sense(onewire=(ID,), INPD1=1, INPD2=1)
+    bench.sense(INPD1=0)
+    bench.wait(0.25)
+    before = reader.read(bench.view)[path]
+    act(bench)
+    after = reader.read(bench.view)[path]
+    assert after == build(path, bench.view) != before
 
 
 def test_files_depend_only_on_inputs_whose_changes_are_reported() -> None:

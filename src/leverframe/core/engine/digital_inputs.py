@@ -91,8 +91,7 @@ class InputJournal:
             row.counted = 0
 
     def _add_entry(self, index: int, fact: Fact) -> None:
-        machine, label = self._machine, DIGITAL_INPUTS[index]
-        machine.switched[label] = machine.at.wall, BY_INPUT, machine.log(BY_INPUT, fact)
+        self._machine.note_switching(DIGITAL_INPUTS[index], BY_INPUT, fact)
 
     def _change(self, index: int) -> tuple[int, int]:
         value = int(self._machine.values[DIGITAL_INPUTS[index]] or 0)

@@ -168,7 +168,7 @@ _AS_STARTED = (0.0, BY_START, 0)
 PARTS = frozenset(
     {*LIGHTING, "slot1", "slot2", "slot3", "i2c", "barcode", "dsid", "impulses", "restart"}
     | {"settings", "name", "clock", "display", "findings", "modbus writes"}
-    | {"rules", "schedule", "watchdog"}
+    | {"rules", "schedule", "switched", "watchdog"}
 )
 #: How many of the newest changes are known by name.
 KEPT_CHANGES = 64
@@ -330,24 +330,31 @@ class Machine:
         """Add an entry to the journal and return its number."""
         return self.journal.add(self.at.wall, cause, fact)
 
-    def log_switching(self, label: str, cause: Cause, fact: Fact) -> None:
+    def note_switching(self, label: str, cause: Cause, fact: Fact) -> None:
+        """Add an entry to the journal that is shown as the last cause of a value."""
         wall = self.at.wall
         self.switched[label] = wall, cause, self.journal.add(wall, cause, fact)
+        self.mark("switched")
+
+    def log_switching(self, label: str, cause: Cause, fact: Fact) -> None:
+        self.note_switching(label, cause, fact)
         if cause.kind in OWN_CAUSES:
             self.by_hand.discard(label)
         else:
             self.by_hand.add(label)
         if self.samples is not None:
-            self.samples.add_cause(wall, label, cause)
+            self.samples.add_cause(self.at.wall, label, cause)
 
     def log_regulation(self, label: str, fact: Fact) -> None:
         """Note that the regulator moves from now on what was switched on."""
         wall, cause = self.at.wall, Cause(*BY_REGULATOR, after=self.entry_of(label))
         self.regulated[label] = wall, cause, self.journal.add(wall, cause, fact)
+        self.mark("switched")
         self._trace_cause(label)
 
     def end_regulation(self, label: str) -> None:
         if self.regulated.pop(label, None) is not None:
+            self.mark("switched")
             self._trace_cause(label)
 
     def mover(self, label: str) -> Cause:

@@ -219,6 +219,11 @@ class Rules:
             for live in shown
         }
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the delay of a rule is running."""
+        return bool(self._waiting)
+
     def absent_sources(self) -> dict[int, str]:
         """Return for the rules that wait, by number, the first source that has no value."""
         if None not in map(self._machine.values.get, self._by_source):

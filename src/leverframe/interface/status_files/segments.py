@@ -100,7 +100,7 @@ _BRANCHES = Settings.__struct_fields__
 _branches_of: Callable[[Settings], tuple[Any, ...]] = attrgetter(*_BRANCHES)
 
 
-def changed_branches(old: Settings, new: Settings) -> list[str]:
+def list_changed_branches(old: Settings, new: Settings) -> list[str]:
     """Return the branches in which two trees differ, by identity."""
     pairs = zip(_BRANCHES, _branches_of(old), _branches_of(new), strict=True)
     return [name for name, before, after in pairs if before is not after]
@@ -138,7 +138,7 @@ class ChangeFollower:
             named = machine.changes_since(self._version)
             changed |= _VISIBLE if named is None else named
             if self._settings is not None and self._settings is not machine.settings:
-                changed.update(changed_branches(self._settings, machine.settings))
+                changed.update(list_changed_branches(self._settings, machine.settings))
         if wall != self._wall:
             changed.add(CLOCK)
         if uptime != self._uptime:

@@ -43,6 +43,7 @@ from leverframe.server.routes.files import StatusFiles, Uploads
 from leverframe.server.routes.sign_in import SignInEndpoint
 from leverframe.server.routes.sim import SimCommands
 from leverframe.server.routes.sim_time import SimSnapshots
+from leverframe.server.routes.state_document import StateDocuments
 
 # Shares of `/api/stream`: every change is sent to every stream, so their number is limited.
 #
@@ -236,6 +237,7 @@ class Handlers(Struct, frozen=True):
     sign_in: SignInEndpoint
     uploads: Uploads
     status_files: StatusFiles
+    state: StateDocuments
     streams: StreamShares
     #: What runs in processes of its own.
     work: ControllerWork
