@@ -18,6 +18,7 @@ from leverframe.interface.status_files.keys import (
     Keys,
     Shown,
     View,
+    Write,
     join_names,
     json_members,
     only_on,
@@ -321,15 +322,19 @@ def layout_of(path: str, profile: Profile) -> DocumentLayout[View] | None:
     return DocumentLayout(b"<response>\n", b"", b"</response>\n", segments)
 
 
-def _segment(keys: Keys, write: Callable[[Sequence[str], Sequence[Shown]], bytes]) -> Segment[View]:
-    names, show = keys.names, keys.show
-    return Segment(keys.inputs, lambda view: write(names, show(view)))
+def _segment(keys: Keys, write: Callable[[Sequence[str]], Write]) -> Segment[View]:
+    show, write_texts = keys.show, write(keys.names)
+    return Segment(keys.inputs, lambda view: write_texts(show(view)))
 
 
 def build(path: str, view: View) -> bytes | None:
     """Return a file as it is sent; None if this profile has no such file."""
     layout = layout_of(path, view.engine.machine.profile)
-    return None if layout is None else Document(layout).build(view)
+    if layout is None:
+        return None
+    document = Document(layout)
+    document.refresh(view)
+    return document.content()
 
 
 def show_file(path: str, view: View) -> dict[str, Shown] | None:

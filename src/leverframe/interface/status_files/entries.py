@@ -35,7 +35,6 @@ from leverframe.interface.status_files.keys import (
     number_names,
 )
 from leverframe.interface.status_files.parsers import ReadSetting, SettingParser, UnreadSetting
-from leverframe.interface.status_files.segments import ANY_CHANGE
 from leverframe.interface.table import codes
 from leverframe.interface.table import rules as rule_rows
 from leverframe.interface.table import schedule as schedule_rows
@@ -221,7 +220,7 @@ def _entry_in(text: str, profile: Profile) -> ScheduleEntry | None:
 
 RULE_RESULTS = Keys(
     number_names("eve", 0, MAX_RULES),
-    (ANY_CHANGE,),
+    ("rules",),
     _results,
     "results of condition 1 and condition 2 of every event entry",
     "two characters 0 or 1; a missing condition 2 is 0",

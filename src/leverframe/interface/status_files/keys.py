@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import compress
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -228,20 +229,26 @@ _ANYWHERE = _IN_TEXT | str.maketrans({'"': "&quot;", "'": "&#x27;"})
 _encode_json = msgspec.json.Encoder().encode
 
 
-def json_members(names: Sequence[str], texts: Sequence[Shown]) -> bytes:
-    """Write the members of an object, without its braces."""
-    return _encode_json(dict(zip(names, texts, strict=True)))[1:-1]
+#: Writes the texts of some keys.
+Write = Callable[[Sequence[Shown]], bytes]
 
 
-def xml_lines(names: Sequence[str], texts: Sequence[Shown]) -> bytes:
-    """Write one element per line."""
-    written = [text for text in texts if isinstance(text, str)]
-    assert len(written) == len(names), "lists are for JSON alone"
-    if _NEEDS_NO_CARE.fullmatch("".join(written)) is None:
-        # Seldom: looking at all of them together takes a third of looking at each.
-        written = [xml_text(text) for text in written]
-    lines = [f"<{tag}>{text}</{tag}>\n" for tag, text in zip(names, written, strict=True)]
-    return "".join(lines).encode()
+def json_members(names: Sequence[str]) -> Write:
+    """Return what writes members of an object, without its braces."""
+    return lambda texts: _encode_json(dict(zip(names, texts, strict=True)))[1:-1]
+
+
+def xml_lines(names: Sequence[str]) -> Write:
+    """Return what writes one element per line; its texts are no lists, which are for JSON alone."""
+    lines = "".join(f"<{name}>%s</{name}>\n" for name in names)
+
+    def write(texts: Sequence[Any]) -> bytes:
+        if _NEEDS_NO_CARE.fullmatch("".join(texts)) is None:
+            # Seldom: looking at all of them together takes a third of looking at each.
+            texts = [xml_text(text) for text in texts]
+        return (lines % tuple(texts)).encode()
+
+    return write
 
 
 def xml_text(text: str) -> str:

@@ -1,15 +1,14 @@
 """Documents of a controller in segments: only those are built again whose inputs changed.
 
 A segment names its inputs: labels, branches of the settings, and the parts of the engine that have
-no label (`Machine.mark`). `ChangeFollower` says which inputs changed since it was last asked, and a
-`Document` keeps the bytes of its segments until one of their inputs did. Status files, `/api/state`
-and the stream are such documents.
+no label (`Machine.mark`). A `Document` keeps the bytes of its segments until one of their inputs
+changes. Status files, `/api/state` and the stream are such documents.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -18,7 +17,7 @@ from leverframe.core.engine.machine import PARTS, Machine
 from leverframe.core.engine.pwm import DUTIES
 from leverframe.core.engine.timers import Moment
 from leverframe.core.labels import LABELS
-from leverframe.core.settings import Settings
+from leverframe.core.settings import RulePlaces, Settings, number_rules
 
 #: Inputs that are neither a label, nor a part of the engine, nor a branch of the settings.
 #: The wall clock and the seconds since the start, in whole seconds.
@@ -30,9 +29,19 @@ ALWAYS = "always"
 
 #: All that an engine reports as changed.
 _VISIBLE = PARTS.union(LABELS, DUTIES)
-_NOTHING: frozenset[str] = frozenset()
 
-View = TypeVar("View")
+
+class EngineView(Protocol):
+    """What documents are built from: an engine, and more, at one moment."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def at(self) -> Moment: ...
+
+
+View = TypeVar("View", bound=EngineView)
 
 
 class Segment(Struct, Generic[View], frozen=True):
@@ -45,7 +54,7 @@ class Segment(Struct, Generic[View], frozen=True):
 class DocumentLayout(Generic[View]):
     """All segments of a document, and the bytes before, between and behind them."""
 
-    __slots__ = ("always", "end", "places_by_input", "segments", "separator", "start")
+    __slots__ = ("_always", "_places_by_input", "end", "segments", "separator", "start")
 
     def __init__(
         self, start: bytes, separator: bytes, end: bytes, segments: Sequence[Segment[View]]
@@ -56,42 +65,17 @@ class DocumentLayout(Generic[View]):
         for place, segment in enumerate(self.segments):
             for name in segment.inputs:
                 places[name] = (*places.get(name, ()), place)
-        #: The places of the segments that are built every time.
-        self.always = places.pop(ALWAYS, ())
-        self.places_by_input = places
+        #: Those of the segments that are built every time.
+        self._always = places.pop(ALWAYS, ())
+        self._places_by_input = places
 
-
-class Document(Generic[View]):
-    """A document of one controller."""
-
-    __slots__ = ("_layout", "parts", "stale")
-
-    def __init__(self, layout: DocumentLayout[View]) -> None:
-        self._layout = layout
-        count = len(layout.segments)
-        #: The segments as they were last built.
-        self.parts = [b""] * count
-        #: The places of those that have to be built again.
-        self.stale = set(range(count))
-
-    def note_changes(self, inputs: Iterable[str]) -> None:
-        stale, places_by_input = self.stale, self._layout.places_by_input
-        for name in inputs:
-            if name in places_by_input:
-                stale.update(places_by_input[name])
-
-    def update(self, view: View) -> list[bytes]:
-        """Build the segments whose inputs changed; return all of them."""
-        layout, parts, stale = self._layout, self.parts, self.stale
-        segments = layout.segments
-        for place in stale.union(layout.always):
-            parts[place] = segments[place].build(view)
-        stale.clear()
-        return parts
-
-    def build(self, view: View) -> bytes:
-        layout = self._layout
-        return b"%b%b%b" % (layout.start, layout.separator.join(self.update(view)), layout.end)
+    def places_of(self, *changes: Iterable[str]) -> Collection[int]:
+        """Return the places of the segments that depend on changed inputs."""
+        places_by_input = self._places_by_input
+        found = [
+            places_by_input[name] for names in changes for name in names if name in places_by_input
+        ]
+        return {*self._always}.union(*found) if found else self._always
 
 
 # Which inputs changed.
@@ -106,41 +90,97 @@ def list_changed_branches(old: Settings, new: Settings) -> list[str]:
     return [name for name, before, after in pairs if before is not after]
 
 
+def list_rule_labels(rules: RulePlaces) -> frozenset[str]:
+    """Return the labels that rules look at or switch."""
+    labels = ({rule.source, rule.source2, rule.action} for _, rule in number_rules(rules))
+    return frozenset[str]().union(*labels)
+
+
 class ChangeFollower:
     """Follows the engine of a controller, which may be replaced by another one."""
 
-    __slots__ = ("_engine", "_settings", "_uptime", "_version", "_wall")
+    __slots__ = (
+        "_engine",
+        "_rule_labels",
+        "_rules_waited",
+        "_settings",
+        "_uptime",
+        "_version",
+        "_wall",
+    )
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
         self._settings: Settings | None = None
         self._version = self._wall = self._uptime = 0
+        self._rule_labels: frozenset[str] = frozenset()
+        self._rules_waited = False
 
     def changes(self, engine: Engine, at: Moment) -> AbstractSet[str] | None:
         """Return the inputs that changed since the last call; None for another engine."""
         machine = engine.machine
         wall, uptime = int(at.wall), int(engine.uptime(at))
-        changed: AbstractSet[str] | None = _NOTHING
+        # The rest of a delay is always another one, and then there is none.
+        waited, self._rules_waited = self._rules_waited, engine.rules.is_waiting
         if engine is not self._engine:
-            changed = None
+            self._engine, self._settings = engine, machine.settings
+            self._rule_labels = list_rule_labels(machine.settings.rules)
             # From now on it remembers what changes.
             machine.changes_since(machine.version)
-        elif (machine.version, wall, uptime) != (self._version, self._wall, self._uptime):
-            changed = self._changes_of(machine, wall, uptime)
-        self._engine, self._settings = engine, machine.settings
+            changed = None
+        elif machine.version != self._version:
+            changed = self._list_engine_changes(machine)
+        else:
+            changed = set()
+        if changed is not None:
+            if waited or self._rules_waited:
+                changed.add("rules")
+            if wall != self._wall:
+                changed.add(CLOCK)
+            if uptime != self._uptime:
+                changed.add(UPTIME)
         self._version, self._wall, self._uptime = machine.version, wall, uptime
         return changed
 
-    def _changes_of(self, machine: Machine, wall: int, uptime: int) -> set[str]:
-        changed = set()
-        if machine.version != self._version:
-            changed.add(ANY_CHANGE)
-            named = machine.changes_since(self._version)
-            changed |= _VISIBLE if named is None else named
-            if self._settings is not None and self._settings is not machine.settings:
-                changed.update(list_changed_branches(self._settings, machine.settings))
-        if wall != self._wall:
-            changed.add(CLOCK)
-        if uptime != self._uptime:
-            changed.add(UPTIME)
+    def _list_engine_changes(self, machine: Machine) -> set[str]:
+        named = machine.changes_since(self._version)
+        changed = {ANY_CHANGE, *(_VISIBLE if named is None else named)}
+        old, new = self._settings, machine.settings
+        if old is not None and old is not new:
+            self._settings = new
+            changed.update(list_changed_branches(old, new))
+            if old.rules is not new.rules:
+                self._rule_labels = list_rule_labels(new.rules)
+        if not self._rule_labels.isdisjoint(changed):
+            changed.add("rules")
         return changed
+
+
+class Document(Generic[View]):
+    """A document of one controller."""
+
+    __slots__ = ("_follower", "_layout", "parts")
+
+    def __init__(self, layout: DocumentLayout[View]) -> None:
+        self._layout = layout
+        self._follower = ChangeFollower()
+        #: The segments as they were last built.
+        self.parts = [b""] * len(layout.segments)
+
+    def refresh(self, view: View, others: Iterable[str] = ()) -> Collection[int]:
+        """Build the segments whose inputs changed, those of the engine and others.
+
+        Return their places.
+        """
+        layout, parts = self._layout, self.parts
+        segments = layout.segments
+        changes = self._follower.changes(view.engine, view.at)
+        stale = range(len(segments)) if changes is None else layout.places_of(changes, others)
+        for place in stale:
+            parts[place] = segments[place].build(view)
+        return stale
+
+    def content(self) -> bytes:
+        """Return the document as it was last built."""
+        layout = self._layout
+        return b"%b%b%b" % (layout.start, layout.separator.join(self.parts), layout.end)

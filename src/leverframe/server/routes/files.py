@@ -7,14 +7,13 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from leverframe.core.engine.timers import Moment
 from leverframe.core.errors import BadUpload
 from leverframe.core.runtime.log_lines import LogThrottle
 from leverframe.host.controller import Controller
 from leverframe.interface import status_files
 from leverframe.interface.status_files.keys import View
 from leverframe.interface.status_files.markers import with_values
-from leverframe.interface.status_files.segments import ChangeFollower, Document
+from leverframe.interface.status_files.segments import Document
 from leverframe.interface.uploads import FRONT_PAGE, ending_of
 from leverframe.interface.uploads.picture import content_type
 from leverframe.server.http.messages import Reply
@@ -38,26 +37,16 @@ class StatusFiles:
         self._controller = controller
         self._name = name
         self._mac = mac
-        self._follower = ChangeFollower()
         #: By path.
         self._built: dict[str, BuiltFile] = {}
+        controller.profile_watchers.append(self._built.clear)
 
     def reply(self, path: str) -> Reply:
-        at = self._controller.clock.read()
-        self._note_changes(at)
         built = self._built.get(path) or self._begin(path)
-        if built.document.stale:
-            body = built.document.build(self._view(at))
-            built.reply = Reply(200, status_files.content_type(path), body)
+        if built.document.refresh(self.view()):
+            content = built.document.content()
+            built.reply = Reply(200, status_files.content_type(path), content)
         return built.reply
-
-    def _note_changes(self, at: Moment) -> None:
-        changes = self._follower.changes(self._controller.engine, at)
-        if changes is None:
-            self._built.clear()
-        elif changes:
-            for built in self._built.values():
-                built.document.note_changes(changes)
 
     def _begin(self, path: str) -> BuiltFile:
         profile = self._controller.profile
@@ -69,11 +58,9 @@ class StatusFiles:
 
     def view(self) -> View:
         """Return the present state in the form that files are built from."""
-        return self._view(self._controller.clock.read())
-
-    def _view(self, at: Moment) -> View:
         controller = self._controller
-        return View(controller.engine, controller.name_or(self._name), self._mac, at)
+        name, at = controller.name_or(self._name), controller.clock.read()
+        return View(controller.engine, name, self._mac, at)
 
 
 # Uploaded files as replies: the web site and the picture.

@@ -3,8 +3,7 @@
 Each member is a segment, which is built again when what it depends on has changed.
 """
 
-from collections.abc import Callable, Collection, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -20,7 +19,6 @@ from leverframe.core.engine.schedule import ScheduleExplanation
 from leverframe.core.engine.timers import Moment, WallTime
 from leverframe.core.engine.watchdog import WatchdogExplanation
 from leverframe.core.labels import LABELS, LIGHTING, OUTPUTS, READINGS
-from leverframe.core.settings import RulePlaces, number_rules
 from leverframe.devices.modbus_writer import WriteReport
 from leverframe.devices.modem_line import ModemState
 from leverframe.devices.module_slot import SlotReport, SlotStatistics
@@ -30,7 +28,6 @@ from leverframe.interface.status_files.segments import (
     ALWAYS,
     ANY_CHANGE,
     CLOCK,
-    ChangeFollower,
     Document,
     DocumentLayout,
     Segment,
@@ -235,69 +232,44 @@ class StateDocuments:
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-        self._follower = ChangeFollower()
         self._layout = _layout_of(())
         #: By whether it is for administrators, as far as it was asked for.
-        self._documents: dict[bool, Document[StateView]] = {}
-        self._rules: RulePlaces | None = None
-        #: What the explanations of these rules depend on.
-        self._rule_labels: frozenset[str] = frozenset()
-        self._rules_waited = False
-        self._around: tuple[object, ...] = ()
+        self._documents: dict[bool, StateDocument] = {}
 
     def build(self, *, for_admin: bool) -> bytes:
-        view = self._view(for_admin)
-        return self._document(view).build(view)
+        return self._refresh(for_admin).content()
 
     def members(self, *, for_admin: bool) -> list[bytes]:
         """Return each member as it is in the document."""
-        view = self._view(for_admin)
-        return self._document(view).update(view).copy()
+        return self._refresh(for_admin).parts.copy()
 
     def name_of(self, place: int) -> str:
         return self._layout.members[place].name
 
-    def _view(self, for_admin: bool) -> StateView:
-        return StateView(self._controller, self._controller.clock.read(), for_admin)
-
-    def _document(self, view: StateView) -> Document[StateView]:
-        self._note_changes(view)
-        document = self._documents.get(view.for_admin)
-        if document is None:
-            document = self._documents[view.for_admin] = Document(self._layout.document)
-        return document
-
-    def _note_changes(self, view: StateView) -> None:
-        changes = self._follower.changes(view.engine, view.at)
-        reports = tuple(self._controller.reports)
-        if changes is None or reports != self._layout.reports:
+    def _refresh(self, for_admin: bool) -> "StateDocument":
+        controller = self._controller
+        reports = tuple(controller.reports)
+        if reports != self._layout.reports:
             self._layout = _layout_of(reports)
             self._documents.clear()
-            changes = frozenset()
-        changes = {*changes, *self._list_other_changes(view.engine, changes)}
-        if changes:
-            for document in self._documents.values():
-                document.note_changes(changes)
+        document = self._documents.get(for_admin)
+        if document is None:
+            document = self._documents[for_admin] = StateDocument(self._layout)
+        document.follow(StateView(controller, controller.clock.read(), for_admin))
+        return document
 
-    def _list_other_changes(self, engine: Engine, changes: AbstractSet[str]) -> Iterator[str]:
-        """List the inputs that changed although the engine does not report them by these names."""
-        rules = engine.settings.rules
-        if rules is not self._rules:
-            self._rules, self._rule_labels = rules, _labels_of(rules)
-        # The rest of a delay is always another one, and then there is none.
-        waited, self._rules_waited = self._rules_waited, engine.rules.is_waiting
-        if waited or self._rules_waited or not self._rule_labels.isdisjoint(changes):
-            yield "rules"
-        controller = self._controller
+
+class StateDocument(Document[StateView]):
+    __slots__ = ("_around",)
+
+    def __init__(self, layout: StateLayout) -> None:
+        super().__init__(layout.document)
+        #: What parts around the engine said last.
+        self._around: tuple[object, ...] = ()
+
+    def follow(self, view: StateView) -> None:
+        controller = view.controller
         found = [tuple(source()) for source in controller.findings.sources]
         revisions = controller.troubles.revision, controller.settings_revision
-        around = (revisions, controller.open_ports(), found)
-        if around != self._around:
-            self._around = around
-            yield AROUND
-
-
-def _labels_of(rules: RulePlaces) -> frozenset[str]:
-    """Return the labels that rules look at or switch."""
-    labels = ({rule.source, rule.source2, rule.action} for _, rule in number_rules(rules))
-    return frozenset[str]().union(*labels)
+        former, self._around = self._around, (revisions, controller.open_ports(), found)
+        self.refresh(view, (AROUND,) if self._around != former else ())
