@@ -168,7 +168,7 @@ _AS_STARTED = (0.0, BY_START, 0)
 PARTS = frozenset(
     {*LIGHTING, "slot1", "slot2", "slot3", "i2c", "barcode", "dsid", "impulses", "restart"}
     | {"settings", "name", "clock", "display", "findings", "modbus writes"}
-    | {"rules", "schedule", "switched", "watchdog"}
+    | {"pid", "rules", "schedule", "watchdog"}
 )
 #: How many of the newest changes are known by name.
 KEPT_CHANGES = 64
@@ -280,7 +280,7 @@ class Machine:
             self.samples.append((self.at.wall, label, value))
 
     def mark(self, part: str) -> None:
-        """Note a change of something visible; what has no label is named by its part."""
+        """Note a change of what is shown of a label, its cause for one, or of a part."""
         self.version += 1
         if self.recent is not None:
             self.recent.append(part)
@@ -334,7 +334,7 @@ class Machine:
         """Add an entry to the journal that is shown as the last cause of a value."""
         wall = self.at.wall
         self.switched[label] = wall, cause, self.journal.add(wall, cause, fact)
-        self.mark("switched")
+        self.mark(label)
 
     def log_switching(self, label: str, cause: Cause, fact: Fact) -> None:
         self.note_switching(label, cause, fact)
@@ -349,12 +349,12 @@ class Machine:
         """Note that the regulator moves from now on what was switched on."""
         wall, cause = self.at.wall, Cause(*BY_REGULATOR, after=self.entry_of(label))
         self.regulated[label] = wall, cause, self.journal.add(wall, cause, fact)
-        self.mark("switched")
+        self.mark(label)
         self._trace_cause(label)
 
     def end_regulation(self, label: str) -> None:
         if self.regulated.pop(label, None) is not None:
-            self.mark("switched")
+            self.mark(label)
             self._trace_cause(label)
 
     def mover(self, label: str) -> Cause:

@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
+from leverframe.core.engine.calls import target_of
 from leverframe.core.engine.engine import Engine
 from leverframe.core.engine.machine import PARTS, Machine
 from leverframe.core.engine.pwm import DUTIES
@@ -22,8 +23,6 @@ from leverframe.core.settings import RulePlaces, Settings, number_rules
 #: Inputs that are neither a label, nor a part of the engine, nor a branch of the settings.
 #: The wall clock and the seconds since the start, in whole seconds.
 CLOCK, UPTIME = "clock", "uptime"
-#: Whatever changes in the engine.
-ANY_CHANGE = "any change"
 #: What no one reports: such a segment is built every time.
 ALWAYS = "always"
 
@@ -92,7 +91,10 @@ def list_changed_branches(old: Settings, new: Settings) -> list[str]:
 
 def list_rule_labels(rules: RulePlaces) -> frozenset[str]:
     """Return the labels that rules look at or switch."""
-    labels = ({rule.source, rule.source2, rule.action} for _, rule in number_rules(rules))
+    labels = (
+        {rule.source, rule.source2, rule.action, target_of(rule.action)}
+        for _, rule in number_rules(rules)
+    )
     return frozenset[str]().union(*labels)
 
 
@@ -144,7 +146,7 @@ class ChangeFollower:
 
     def _list_engine_changes(self, machine: Machine) -> set[str]:
         named = machine.changes_since(self._version)
-        changed = {ANY_CHANGE, *(_VISIBLE if named is None else named)}
+        changed = set(_VISIBLE) if named is None else named
         old, new = self._settings, machine.settings
         if old is not None and old is not new:
             self._settings = new
@@ -176,8 +178,13 @@ class Document(Generic[View]):
         segments = layout.segments
         changes = self._follower.changes(view.engine, view.at)
         stale = range(len(segments)) if changes is None else layout.places_of(changes, others)
-        for place in stale:
-            parts[place] = segments[place].build(view)
+        try:
+            for place in stale:
+                parts[place] = segments[place].build(view)
+        except Exception:
+            # Those that were not built must not be taken for what they show.
+            self._follower = ChangeFollower()
+            raise
         return stale
 
     def content(self) -> bytes:

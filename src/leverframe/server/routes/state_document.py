@@ -13,12 +13,13 @@ from msgspec import Meta, Struct
 from leverframe.core.engine import pid
 from leverframe.core.engine.engine import Engine
 from leverframe.core.engine.journal import OWN_CAUSES, Cause
+from leverframe.core.engine.live_rule import SWITCHED
 from leverframe.core.engine.pwm import DUTIES
 from leverframe.core.engine.rule_explanation import RuleExplanation
 from leverframe.core.engine.schedule import ScheduleExplanation
 from leverframe.core.engine.timers import Moment, WallTime
 from leverframe.core.engine.watchdog import WatchdogExplanation
-from leverframe.core.labels import LABELS, LIGHTING, OUTPUTS, READINGS
+from leverframe.core.labels import DIGITAL_INPUTS, LABELS, LIGHTING, OUTPUTS, PWMS, READINGS
 from leverframe.devices.modbus_writer import WriteReport
 from leverframe.devices.modem_line import ModemState
 from leverframe.devices.module_slot import SlotReport, SlotStatistics
@@ -26,7 +27,6 @@ from leverframe.host.controller import Controller
 from leverframe.host.controller.findings import FindingReport
 from leverframe.interface.status_files.segments import (
     ALWAYS,
-    ANY_CHANGE,
     CLOCK,
     Document,
     DocumentLayout,
@@ -188,6 +188,9 @@ def _report(name: str) -> StateMember:
 
 #: The input that stands for what parts around the engine say.
 AROUND = "around the engine"
+#: What can be absent.
+_MEASURED = (*READINGS, *DIGITAL_INPUTS)
+_OF_PARTS = ("findings", "pid", "rules", "settings", "watchdog", CLOCK, AROUND)
 
 _MEMBERS = (
     *map(_value, (*LABELS, *DUTIES)),
@@ -198,9 +201,9 @@ _MEMBERS = (
     StateMember("uptime", (ALWAYS,), lambda view: view.engine.uptime(view.at)),
     StateMember("restart", ("restart",), lambda view: int(view.engine.machine.restart_flag)),
     StateMember("settings_revision", (AROUND,), lambda view: view.controller.settings_revision),
-    StateMember("absent_since", (ANY_CHANGE,), lambda view: view.engine.machine.absent_since),
+    StateMember("absent_since", _MEASURED, lambda view: view.engine.machine.absent_since),
     StateMember("returns_in", (ALWAYS,), _show_returns),
-    StateMember("switched", ("switched",), _show_switched),
+    StateMember("switched", (*SWITCHED, *DIGITAL_INPUTS), _show_switched),
     StateMember("rules", ("rules",), lambda view: view.engine.rules.explain(view.at.now)),
     StateMember("schedule", ("schedule",), lambda view: view.engine.schedule.explain()),
     StateMember("watchdog", ("watchdog",), lambda view: view.engine.watchdog.explain()),
@@ -208,7 +211,7 @@ _MEMBERS = (
     StateMember("barcode", ("barcode",), lambda view: view.engine.inputs.barcode),
     StateMember("lighting", LIGHTING, lambda view: view.engine.inputs.lighting),
     StateMember("troubles", (AROUND,), lambda view: view.controller.troubles),
-    StateMember("findings", (ANY_CHANGE, CLOCK, AROUND), _show_findings),
+    StateMember("findings", (*_MEASURED, *PWMS, *_OF_PARTS), _show_findings),
     StateMember("ports", (AROUND,), lambda view: view.controller.open_ports()),
 )
 
