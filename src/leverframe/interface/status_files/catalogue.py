@@ -16,7 +16,6 @@ from leverframe.core.profile import ALWAYS, HW35, Profile, Spans, is_offered, sp
 from leverframe.interface.status_files import entries, readings, settings, states
 from leverframe.interface.status_files.keys import (
     Keys,
-    Shown,
     View,
     Write,
     join_names,
@@ -335,19 +334,6 @@ def build(path: str, view: View) -> bytes | None:
     document = Document(layout)
     document.refresh(view)
     return document.content()
-
-
-def show_file(path: str, view: View) -> dict[str, Shown] | None:
-    """Return the keys of a file with their texts; None if this profile has no such file."""
-    profile = view.engine.machine.profile
-    groups = keys_of(path, profile)
-    if groups is None:
-        return None
-    return {
-        name: text
-        for keys in groups
-        for name, text in zip(keys.names, keys.show(view), strict=True)
-    }
 
 
 def names_of(profile: Profile) -> frozenset[str]:
