@@ -97,11 +97,6 @@ _NUMBERS = (float, int)
 DECIMALS = 9
 
 
-def valid_reading(label: str, value: Any) -> float | None:
-    """Return what the board delivered for a label of `LIMITS`, or None if it is no valid number."""
-    return within(LIMITS[label], value)
-
-
 def within(limits: tuple[float, float], value: Any) -> float | None:
     """Return a number that is within its limits as a float, and None for anything else."""
     low, high = limits

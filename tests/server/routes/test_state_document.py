@@ -135,6 +135,10 @@ async def test_stream_adds_up_to_the_state() -> None:
 
 
 async def _next(stream: AsyncGenerator[bytes, None]) -> dict[str, Any]:
-    _, data, _ = (await anext(stream)).split(b"\n", 2)
-    content: dict[str, Any] = msgspec.json.decode(data.removeprefix(b"data: "))
-    return content
+    """Return the content of the next message that is no heartbeat."""
+    async for chunk in stream:
+        kind, data, _ = chunk.split(b"\n", 2)
+        if kind != b"event: heartbeat":
+            content: dict[str, Any] = msgspec.json.decode(data.removeprefix(b"data: "))
+            return content
+    raise AssertionError("the stream ended")

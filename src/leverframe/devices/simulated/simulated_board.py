@@ -248,7 +248,8 @@ class SimulatedBoard:
         now = self._now()
         self.levels[index] = level
         self.history.append(Driven(now, PWMS[index], level))
-        self._plants.put(PWMS[index], level, now)
+        if self._plants.wired:
+            self._plants.put(PWMS[index], level, now)
 
     def set_pwm_frequency(self, group: int, hz: int) -> None:
         self._set_pin("PWM0 Hz" if group == 0 else "PWM1-3 Hz", hz)
