@@ -233,6 +233,8 @@ _layout_of = lru_cache(maxsize=16)(StateLayout)
 class StateDocuments:
     """`/api/state` of one controller, for administrators and for others."""
 
+    __slots__ = ("_controller", "_documents", "_layout")
+
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._layout = _layout_of(())
