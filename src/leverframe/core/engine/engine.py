@@ -360,6 +360,7 @@ class Engine:
             labels = ", ".join(sorted(unsettled))
             figures = {"steps": MAX_STEPS, "labels": labels}
             machine.log(_BY_RULE_LOOP, Fact("rules_stopped", figures=figures))
+            machine.mark("rules")
 
     def _derive(self, changed: set[str]) -> None:
         """Compute the readings that follow from others, and add what changed."""
@@ -372,6 +373,7 @@ class Engine:
     def _leave_to_rest(self, changed: set[str]) -> None:
         """Take out what rests, and add what has rested."""
         machine = self.machine
+        machine.mark("rules")
         resting, now = machine.resting, machine.at.now
         changed.update(label for label, until in resting.items() if until <= now)
         machine.resting = {label: until for label, until in resting.items() if until > now}
