@@ -332,7 +332,7 @@ def build(path: str, view: View) -> bytes | None:
     if layout is None:
         return None
     document = Document(layout)
-    document.refresh(view)
+    document.refresh(view.engine, view.at, lambda: view)
     return document.content()
 
 

@@ -8,7 +8,7 @@ changes. Status files, `/api/state` and the stream are such documents.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -29,18 +29,7 @@ ALWAYS = "always"
 #: All that an engine reports as changed.
 _VISIBLE = PARTS.union(LABELS, DUTIES)
 
-
-class EngineView(Protocol):
-    """What documents are built from: an engine, and more, at one moment."""
-
-    @property
-    def engine(self) -> Engine: ...
-
-    @property
-    def at(self) -> Moment: ...
-
-
-View = TypeVar("View", bound=EngineView)
+View = TypeVar("View")
 
 
 class Segment(Struct, Generic[View], frozen=True):
@@ -53,7 +42,7 @@ class Segment(Struct, Generic[View], frozen=True):
 class DocumentLayout(Generic[View]):
     """All segments of a document, and the bytes before, between and behind them."""
 
-    __slots__ = ("_always", "_places_by_input", "end", "segments", "separator", "start")
+    __slots__ = ("_places_by_input", "always", "end", "segments", "separator", "start")
 
     def __init__(
         self, start: bytes, separator: bytes, end: bytes, segments: Sequence[Segment[View]]
@@ -65,7 +54,7 @@ class DocumentLayout(Generic[View]):
             for name in segment.inputs:
                 places[name] = (*places.get(name, ()), place)
         #: Those of the segments that are built every time.
-        self._always = places.pop(ALWAYS, ())
+        self.always = places.pop(ALWAYS, ())
         self._places_by_input = places
 
     def places_of(self, *changes: Iterable[str]) -> Collection[int]:
@@ -74,7 +63,7 @@ class DocumentLayout(Generic[View]):
         found = [
             places_by_input[name] for names in changes for name in names if name in places_by_input
         ]
-        return {*self._always}.union(*found) if found else self._always
+        return {*self.always}.union(*found) if found else self.always
 
 
 # Which inputs changed.
@@ -121,7 +110,7 @@ class ChangeFollower:
     def changes(self, engine: Engine, at: Moment) -> AbstractSet[str] | None:
         """Return the inputs that changed since the last call; None for another engine."""
         machine = engine.machine
-        wall, uptime = int(at.wall), int(engine.uptime(at))
+        wall, uptime = int(at.wall), int(at.now - machine.started.now)
         # The rest of a delay is always another one, and then there is none.
         waited, self._rules_waited = self._rules_waited, engine.rules.is_waiting
         if engine is not self._engine:
@@ -169,16 +158,25 @@ class Document(Generic[View]):
         #: The segments as they were last built.
         self.parts = [b""] * len(layout.segments)
 
-    def refresh(self, view: View, others: Iterable[str] = ()) -> Collection[int]:
+    def refresh(
+        self, engine: Engine, at: Moment, look: Callable[[], View], others: Iterable[str] = ()
+    ) -> Collection[int]:
         """Build the segments whose inputs changed, those of the engine and others.
 
-        Return their places.
+        Return their places. `look` is called if there are any.
         """
         layout, parts = self._layout, self.parts
-        segments = layout.segments
-        changes = self._follower.changes(view.engine, view.at)
-        stale = range(len(segments)) if changes is None else layout.places_of(changes, others)
+        segments, changes = layout.segments, self._follower.changes(engine, at)
+        if changes is None:
+            stale: Collection[int] = range(len(segments))
+        elif changes or others:
+            stale = layout.places_of(changes, others)
+        else:
+            stale = layout.always
+        if not stale:
+            return stale
         try:
+            view = look()
             for place in stale:
                 parts[place] = segments[place].build(view)
         except Exception:

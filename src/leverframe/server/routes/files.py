@@ -43,8 +43,9 @@ class StatusFiles:
 
     def reply(self, path: str) -> Reply:
         built = self._built.get(path) or self._begin(path)
-        if built.document.refresh(self.view()):
-            content = built.document.content()
+        controller, document = self._controller, built.document
+        if document.refresh(controller.engine, controller.clock.read(), self.view):
+            content = document.content()
             built.reply = Reply(200, status_files.content_type(path), content)
         return built.reply
 

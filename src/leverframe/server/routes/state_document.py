@@ -277,4 +277,5 @@ class StateDocument(Document[StateView]):
         found = [tuple(source()) for source in controller.findings.sources]
         revisions = controller.troubles.revision, controller.settings_revision
         former, self._around = self._around, (revisions, controller.open_ports(), found)
-        self.refresh(view, (AROUND,) if self._around != former else ())
+        others = (AROUND,) if self._around != former else ()
+        self.refresh(controller.engine, view.at, lambda: view, others)
