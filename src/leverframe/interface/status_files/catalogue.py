@@ -34,7 +34,7 @@ JSON, XML = "application/json", "text/xml"
 
 class File(Struct, frozen=True):
     path: str
-    #: What the file holds, for people.
+    #: The contents of the file, in words.
     doc: str
     keys: tuple[Keys, ...]
     when: Spans = ALWAYS

@@ -205,7 +205,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
         (*MAPPED, *_SLOT_LABELS, "modbus_mapping"),
         _readings_by_slot,
         "three lists, the 30 readings of each slot",
-        f"{DECIMAL}, {ZERO} if absent, or not mapped where no bus is read",
+        f"{DECIMAL}, {ZERO} if absent, or if not mapped and no bus is read",
         SLOTTED,
         _parse_slots,
     ),
