@@ -71,7 +71,7 @@ PARTS: dict[type, tuple[type, set[str]]] = {
     Machine: (
         portable_state.MachineState,
         {"by_hand", "configured_timezone", "effects", "journal", "persisted", "profile"}
-        | {"samples", "settings", "timers", "timezone"},
+        | {"recent", "samples", "settings", "timers", "timezone"},
     ),
     Outputs: (portable_state.OutputsState, {"_machine"}),
     _Channel: (portable_state.ChannelState, set()),

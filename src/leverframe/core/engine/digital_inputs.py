@@ -91,8 +91,7 @@ class InputJournal:
             row.counted = 0
 
     def _add_entry(self, index: int, fact: Fact) -> None:
-        machine, label = self._machine, DIGITAL_INPUTS[index]
-        machine.switched[label] = machine.at.wall, BY_INPUT, machine.log(BY_INPUT, fact)
+        self._machine.note_switching(DIGITAL_INPUTS[index], BY_INPUT, fact)
 
     def _change(self, index: int) -> tuple[int, int]:
         value = int(self._machine.values[DIGITAL_INPUTS[index]] or 0)
@@ -231,7 +230,7 @@ class DigitalInputs:
     def _show_impulse(self, pair: int, seconds: float | None) -> None:
         if seconds != self._impulse_s[pair]:
             self._impulse_s[pair] = seconds
-            self._machine.version += 1
+            self._machine.mark("impulses")
 
     def _is_counted(self, label: str) -> bool:
         """Return True if a meter counts the pulses of an input: its counter shows them already."""

@@ -99,7 +99,7 @@ class Display:
             machine.timers.cancel(_DARK)
         if screen != self.shown:
             self.shown = screen
-            machine.version += 1
+            machine.mark("display")
             machine.emit(ShowScreen(screen))
 
     def _time_darkness(self) -> None:

@@ -367,6 +367,7 @@ class Engine:
             labels = ", ".join(sorted(unsettled))
             figures = {"steps": MAX_STEPS, "labels": labels}
             machine.log(_BY_RULE_LOOP, Fact("rules_stopped", figures=figures))
+            machine.mark("rules")
 
     def _derive(self, changed: set[str]) -> None:
         """Compute the readings that depend on others, and add those that changed."""
@@ -379,6 +380,7 @@ class Engine:
     def _leave_to_rest(self, changed: set[str]) -> None:
         """Remove resting labels, and add those whose rest is over."""
         machine = self.machine
+        machine.mark("rules")
         resting, now = machine.resting, machine.at.now
         changed.update(label for label, until in resting.items() if until <= now)
         machine.resting = {label: until for label, until in resting.items() if until > now}
@@ -397,7 +399,7 @@ class Engine:
         machine = self.machine
         old = machine.settings
         machine.settings = settings
-        machine.version += 1
+        machine.mark("settings")
         if settings.timezone != old.timezone:
             machine.use_timezone()
             self.schedule.clock_changed()
@@ -434,7 +436,7 @@ class Engine:
                 self.inputs.next_onewire_id()
             case RaiseRestartFlag():
                 machine.restart_flag = True
-                machine.version += 1
+                machine.mark("restart")
                 machine.log(cause, Fact("restart_flag"))
             case ForgetCounters():
                 self.energy.forget()

@@ -108,7 +108,7 @@ class OneWire:
         self._step += 1
         if shown != self._machine.dsid:
             self._machine.dsid = shown
-            self._machine.version += 1
+            self._machine.mark("dsid")
         return shown
 
     def raw(self, label: str) -> float | None:
@@ -349,7 +349,9 @@ class Inputs:
         raw = within(LIMITS[label], value)
         if raw != self._raw[label]:
             self._raw[label] = raw
-            self._show(label)
+            if not self._show(label):
+                # Status files also show what is measured at the pin.
+                self._machine.mark(label)
 
     def _take_onewire_bus(self, _: str, ids: Any) -> None:
         self._onewire.take_bus(ids)
@@ -361,25 +363,25 @@ class Inputs:
         text, attribute = value if isinstance(value, str) else None, _TEXTS[label]
         if text != getattr(self, attribute):
             setattr(self, attribute, text)
-            self._machine.version += 1
+            self._machine.mark(label)
 
     def _take_lighting(self, label: str, value: Any) -> None:
         reading = within(LIGHTING_LIMITS, value)
         if reading != self.lighting[label]:
             self.lighting[label] = reading
-            self._machine.version += 1
+            self._machine.mark(label)
 
     def _take_module(self, label: str, values: tuple[float | None, ...]) -> None:
         slot = _SLOTS[label]
         if values != self.module_readings.get(slot):
             self.module_readings[slot] = values
-            self._machine.version += 1
+            self._machine.mark(label)
 
-    def _show(self, label: str) -> None:
+    def _show(self, label: str) -> bool:
         value = self._raw[label]
         if value is not None and (convert := _CONVERTERS.get(label)) is not None:
             value = convert(self, value)
-        self._machine.put(label, value)
+        return self._machine.put(label, value)
 
     def _humidity(self, humidity_pct: float) -> float:
         return min(max(humidity_pct, 0.0), 100.0)

@@ -8,8 +8,10 @@ decides in which order features are called.
 
 import io
 import pickle
+from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import timezone, tzinfo
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 from zoneinfo import ZoneInfo
@@ -22,7 +24,7 @@ from leverframe.core.engine.journal import BY_START, OWN_CAUSES, Cause, Fact, Jo
 from leverframe.core.engine.schedule_times import zone_named
 from leverframe.core.engine.texts import message_texts
 from leverframe.core.engine.timers import Key, Moment, Timers
-from leverframe.core.labels import EVENT_VARIABLES, LABELS, OUTPUTS, PWMS, STATES
+from leverframe.core.labels import EVENT_VARIABLES, LABELS, LIGHTING, OUTPUTS, PWMS, STATES
 from leverframe.core.profile import Profile
 from leverframe.core.settings import MAX_RULES, NO_ONEWIRE_ID, Node, Settings
 
@@ -161,6 +163,15 @@ Value = float | int | None
 #: The kind and the detail of causes by the regulator.
 BY_REGULATOR = "timer", "PID regulator"
 _AS_STARTED = (0.0, BY_START, 0)
+#: What `Machine.mark` names: readings of the lighting module, all readings of the modules, texts,
+#: and states of features.
+PARTS = frozenset(
+    {*LIGHTING, "slot1", "slot2", "slot3", "i2c", "barcode", "dsid", "impulses", "restart"}
+    | {"settings", "name", "clock", "display", "findings", "modbus writes"}
+    | {"pid", "rules", "schedule", "watchdog"}
+)
+#: How many of the newest changes are known by name.
+KEPT_CHANGES = 64
 
 
 class Machine:
@@ -175,6 +186,7 @@ class Machine:
         "journal",
         "persisted",
         "profile",
+        "recent",
         "regulated",
         "restart_flag",
         "resting",
@@ -220,6 +232,8 @@ class Machine:
         self.resting: dict[str, float] = {}
         #: Increases with every change that a status file could show.
         self.version = 0
+        #: Labels and parts of the newest of these changes; None until `changes_since` is called.
+        self.recent: deque[str] | None = None
         self.restart_flag = False
         #: The last switching of an output, PWM output or event variable, or the last change of a
         #: contact: wall time, cause, and the number of the journal entry.
@@ -241,7 +255,7 @@ class Machine:
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         """Leave out the recording of another part; the user of the copy starts a new one."""
         slots = {name: getattr(self, name) for name in self.__slots__}
-        return None, slots | {"samples": None}
+        return None, slots | {"samples": None, "recent": None}
 
     def put(self, label: str, value: Value) -> bool:
         """Set the value of a label and return True if it changed."""
@@ -259,9 +273,27 @@ class Machine:
     def publish(self, label: str, value: Value) -> None:
         """Set a value without marking it as changed for rules."""
         self.values[label] = value
+        # As `mark`, without a call: readings are most of what happens.
         self.version += 1
+        if self.recent is not None:
+            self.recent.append(label)
         if self.samples is not None:
             self.samples.append((self.at.wall, label, value))
+
+    def mark(self, part: str) -> None:
+        """Note a change of what is shown of a label, its cause for one, or of a part."""
+        self.version += 1
+        if self.recent is not None:
+            self.recent.append(part)
+
+    def changes_since(self, version: int) -> set[str] | None:
+        """Return what changed since a version; None if that is not known any more."""
+        if self.recent is None:
+            self.recent = deque(maxlen=KEPT_CHANGES)
+        count = self.version - version
+        if count > len(self.recent):
+            return None
+        return set(islice(reversed(self.recent), count))
 
     def run(self, action: str, on: bool) -> None:
         """Record whether the function that a rule action starts is running."""
@@ -299,24 +331,31 @@ class Machine:
         """Add an entry to the journal and return its number."""
         return self.journal.add(self.at.wall, cause, fact)
 
-    def log_switching(self, label: str, cause: Cause, fact: Fact) -> None:
+    def note_switching(self, label: str, cause: Cause, fact: Fact) -> None:
+        """Add an entry to the journal that is shown as the last cause of a value."""
         wall = self.at.wall
         self.switched[label] = wall, cause, self.journal.add(wall, cause, fact)
+        self.mark(label)
+
+    def log_switching(self, label: str, cause: Cause, fact: Fact) -> None:
+        self.note_switching(label, cause, fact)
         if cause.kind in OWN_CAUSES:
             self.by_hand.discard(label)
         else:
             self.by_hand.add(label)
         if self.samples is not None:
-            self.samples.add_cause(wall, label, cause)
+            self.samples.add_cause(self.at.wall, label, cause)
 
     def log_regulation(self, label: str, fact: Fact) -> None:
         """Record that from now on the regulator moves the duty of an output that is on."""
         wall, cause = self.at.wall, Cause(*BY_REGULATOR, after=self.entry_of(label))
         self.regulated[label] = wall, cause, self.journal.add(wall, cause, fact)
+        self.mark(label)
         self._trace_cause(label)
 
     def end_regulation(self, label: str) -> None:
         if self.regulated.pop(label, None) is not None:
+            self.mark(label)
             self._trace_cause(label)
 
     def mover(self, label: str) -> Cause:

@@ -31,6 +31,7 @@ _RETURN: tuple[Key, ...] = tuple(("outputs", "return", index) for index in range
 _PULSE: tuple[Key, ...] = tuple(("outputs", "pulse", index) for index in range(len(OUTPUTS)))
 _PHASE: tuple[Key, ...] = tuple(("outputs", "phase", index) for index in range(len(OUTPUTS)))
 _DELAY: tuple[Key, ...] = tuple(("outputs", "delay", index) for index in range(len(OUTPUTS)))
+_SWITCHING_OFF = frozenset((*_PULSE, *_RETURN))
 #: Timers of each output that end when it is switched.
 _ENDED_BY_SWITCHING = tuple(zip(_DELAY, _PULSE, _RETURN, strict=True))
 
@@ -108,6 +109,11 @@ class Outputs:
         timers = self._machine.timers
         when = timers.when(_PULSE[index]) or timers.when(_RETURN[index])
         return None if when is None else max(0.0, when - now)
+
+    @property
+    def returns(self) -> bool:
+        """Whether a pulse or a return time is running; asking each output takes longer."""
+        return self._machine.timers.are_set(_SWITCHING_OFF)
 
     def is_periodic(self, index: int) -> bool:
         return AUTO_SWITCH[index] in self._machine.running

@@ -120,6 +120,7 @@ class PidRegulator:
 
     def _begin(self) -> None:
         self._machine.run(ENABLE_PID, True)
+        self._machine.mark("pid")
         self._fresh = True
         self._is_settled = False
         self._last_input = None
@@ -127,6 +128,7 @@ class PidRegulator:
 
     def _end(self, pwm: int, hand_over: bool = False) -> None:
         self._machine.run(ENABLE_PID, False)
+        self._machine.mark("pid")
         self._holding = None
         self._machine.timers.cancel(_SAMPLE)
         if not hand_over:
@@ -171,6 +173,7 @@ class PidRegulator:
         if holding == self._holding:
             return
         self._holding = holding
+        self._machine.mark("pid")
         output = PWMS[pid.pwm]
         what = "pid_holds" if holding else "pid_goes_on"
         self._machine.log(_BY_REGULATOR, Fact(what, output, figures={"source": pid.source}))

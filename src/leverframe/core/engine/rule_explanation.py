@@ -70,7 +70,7 @@ def explain_rule(
     live: LiveRule, machine: Machine, holder: LiveRule | None, now: float
 ) -> RuleExplanation:
     """Explain a rule; `holder` is the permanent rule that keeps its target, or None."""
-    shown = live if live.rule.enabled else _judge_copy(live, machine)
+    shown = judge_disabled(live, machine)
     when = machine.timers.when(live.key)
     obstacle = _obstacle(live, machine, holder)
     return RuleExplanation(
@@ -87,8 +87,10 @@ def explain_rule(
     )
 
 
-def _judge_copy(live: LiveRule, machine: Machine) -> LiveRule:
-    """Evaluate a copy of a disabled rule, which itself is never evaluated, to show its results."""
+def judge_disabled(live: LiveRule, machine: Machine) -> LiveRule:
+    """Return the rule; of a disabled one, which is never evaluated, a copy with its results."""
+    if live.rule.enabled:
+        return live
     shown = LiveRule(live.rule, live.key, live.number)
     shown.judge(machine.values)
     return shown

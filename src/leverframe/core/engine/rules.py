@@ -53,7 +53,12 @@ from leverframe.core.engine.live_rule import (
     list_moved_places,
 )
 from leverframe.core.engine.machine import ANOTHER_RULE, RULE_TRACES, Machine
-from leverframe.core.engine.rule_explanation import RuleExplanation, absent_source, explain_rule
+from leverframe.core.engine.rule_explanation import (
+    RuleExplanation,
+    absent_source,
+    explain_rule,
+    judge_disabled,
+)
 from leverframe.core.engine.timers import Key
 from leverframe.core.settings import Rule, RulePlaces, Settings, number_rules, without_trailing_gaps
 
@@ -169,6 +174,7 @@ class Rules:
     def on_timer(self, key: Key) -> None:
         if key == RESTED:
             self._machine.changed.update(self._machine.resting)
+            self._machine.mark("rules")
             return
         if key == _UNCONFIRMED:
             self._end_unconfirmed()
@@ -224,6 +230,19 @@ class Rules:
             explain_rule(live, self._machine, self._holder(live.rule.action), counted_from)
             for live in self._live
         ]
+
+    def results(self) -> dict[int, tuple[bool | None, ...]]:
+        """Return the last results of the conditions of all rules, by their numbers."""
+        shown = (judge_disabled(live, self._machine) for live in self._live)
+        return {
+            live.number: tuple(condition.result for condition in live.conditions())
+            for live in shown
+        }
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the delay of a rule is running."""
+        return bool(self._waiting)
 
     def absent_sources(self) -> dict[int, str]:
         """Return the first absent source of each rule that waits for one, by rule number."""
@@ -283,6 +302,7 @@ class Rules:
             missing = ", ".join(condition.label for condition in live.conditions())
             figures = {"labels": missing, "seconds": CONFIRMED_WITHIN_S}
             self._machine.log(live.cause, Fact("rule_unconfirmed", figures=figures))
+            self._machine.mark("rules")
         self._turn(_in_order([*ended, *(other for live in ended for other in live.dependents)]))
 
     def _link(self) -> None:

@@ -109,6 +109,8 @@ class Schedule:
         self._wait()
 
     def _plan(self, plan: _Plan, after: float) -> None:
+        # Even if the action changes nothing: the runs are part of the state.
+        self._machine.mark("schedule")
         try:
             plan.next_run = next_run(plan.entry, after, self._machine.timezone)
         except (ValueError, OverflowError):
@@ -138,8 +140,6 @@ class Schedule:
         wall = self._machine.at.wall
         if plan.next_run is not None and plan.next_run <= wall + _ROUNDING_S:
             plan.last_run = max(plan.next_run, wall)
-            # Even if the action changes nothing: the runs are part of the state.
-            self._machine.version += 1
             self._actuator.perform(plan.entry.action, plan.entry.value, True, plan.cause)
             self._plan(plan, plan.last_run)
 

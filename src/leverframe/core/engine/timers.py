@@ -1,6 +1,7 @@
 """Moments, and the engine's deadlines: a heap of (when, key), at most one deadline per key."""
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Annotated
 
@@ -79,6 +80,10 @@ class Timers:
     def when(self, key: Key) -> float | None:
         found = self._deadlines.get(key)
         return found[0] if found else None
+
+    def are_set(self, keys: AbstractSet[Key]) -> bool:
+        """Return whether any of these keys has a deadline."""
+        return not self._deadlines.keys().isdisjoint(keys)
 
     def in_order(self) -> list[tuple[float, Key]]:
         """List the deadlines in the order in which they were set."""

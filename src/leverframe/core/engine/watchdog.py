@@ -160,8 +160,8 @@ class Watchdog:
         self._raise_version()
 
     def _raise_version(self) -> None:
-        """Increase the version: the state of an entry is part of the visible state."""
-        self._machine.version += 1
+        """Note a change: the state of an entry is part of the visible state."""
+        self._machine.mark("watchdog")
 
     def _ping(self, guard: _Guard) -> None:
         guard.state = RUNNING

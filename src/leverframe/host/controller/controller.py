@@ -517,7 +517,7 @@ class Controller(Hooks):
     def take_name(self, name: str) -> None:
         """Change the name that is used if users have not set one."""
         self.new_name = name
-        self.engine.machine.version += 1
+        self.engine.machine.mark("name")
         self._notify_if_changed()
 
     def _note_store(self, error: StoreUnavailable | None) -> None:
@@ -530,7 +530,7 @@ class Controller(Hooks):
     def clock_changed(self) -> None:
         """Adapt the engine to a wall clock that was set or stepped."""
         # Report the time itself, and whether the clock is set.
-        self.engine.machine.version += 1
+        self.engine.machine.mark("clock")
         self.carry_out(self.engine.clock_changed(self.clock.read()))
 
     def _enter_bootloader(self, effect: calls.EnterBootloader) -> None:

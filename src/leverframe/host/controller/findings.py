@@ -293,7 +293,7 @@ class FindingsWatch:
         self.check_if_due()
         if self._journalled.keys() != known:
             # The parts that show the findings are notified, too.
-            self._engine().machine.version += 1
+            self._engine().machine.mark("findings")
 
     def check_again(self) -> None:
         """Look when watchers are called next: a source finds something else now."""

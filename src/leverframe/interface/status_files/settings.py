@@ -86,7 +86,7 @@ VARIABLES = ("bit", "byte", "word", "dword", "string")
 
 
 def _name_key(name: str, label: str) -> Keys:
-    return key(name, lambda view: label, f"name of {label}, which cannot be changed", TEXT)
+    return key(name, (), lambda view: label, f"name of {label}, which cannot be changed", TEXT)
 
 
 SENSOR_NAMES = joint_settings(
@@ -125,7 +125,7 @@ ANALOG_SENSORS = settings(
     code_form(codes.ANALOG_SENSORS),
     "sensor codes of INPA1-INPA6",
 )
-LAST_ID = key("dsid", lambda view: view.engine.machine.dsid, "1-Wire ID read last", TEXT)
+LAST_ID = key("dsid", ("dsid",), lambda view: view.engine.machine.dsid, "1-Wire ID read last", TEXT)
 ONEWIRE_IDS = settings(
     number_names("dsid", 1, 8),
     "onewire.*.id",

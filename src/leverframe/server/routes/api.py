@@ -27,7 +27,8 @@ from leverframe.server.http.certificate import CertificateReport
 from leverframe.server.http.messages import Reply
 from leverframe.server.routes.context import Context
 from leverframe.server.routes.headers import compress_reply
-from leverframe.server.routes.state import State, state
+from leverframe.server.routes.state import state
+from leverframe.server.routes.state_document import State
 from leverframe.storage.audit import AuditEntry
 
 #: A status file as JSON, with the key names that its clients know.
@@ -139,7 +140,7 @@ def start(context: Context) -> Reply:
         account(context),
         cast("JsonStatus", status),
         labels(context),
-        state(context),
+        cast("State", msgspec.Raw(state(context).body)),
         settings(context) if context.account.role == ADMIN else None,
     )
     return compress_reply(context.request, JSON, msgspec.json.encode(start))

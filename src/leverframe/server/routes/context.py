@@ -41,6 +41,7 @@ from leverframe.server.routes.files import StatusFiles, Uploads
 from leverframe.server.routes.sign_in import SignInEndpoint
 from leverframe.server.routes.sim import SimCommands
 from leverframe.server.routes.sim_time import SimSnapshots
+from leverframe.server.routes.state_document import StateDocuments
 
 # Shares of `/api/stream`: every change is sent to every stream, so the number of streams is
 # limited.
@@ -238,6 +239,7 @@ class Handlers(Struct, frozen=True):
     sign_in: SignInEndpoint
     uploads: Uploads
     status_files: StatusFiles
+    state: StateDocuments
     streams: StreamShares
     #: What runs in separate processes.
     work: ControllerWork

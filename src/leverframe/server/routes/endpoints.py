@@ -44,7 +44,8 @@ from leverframe.server.routes.sim_report import SimReport, sim_report
 from leverframe.server.routes.sim_time import FILE_PARAMETERS as SNAPSHOT_FILE_PARAMETERS
 from leverframe.server.routes.sim_time import PARAMETERS as SNAPSHOT_PARAMETERS
 from leverframe.server.routes.sim_time import SnapshotReport
-from leverframe.server.routes.state import EVENT_STREAM, State, state, stream
+from leverframe.server.routes.state import EVENT_STREAM, state, stream
+from leverframe.server.routes.state_document import State
 from leverframe.server.routes.timeline import JOURNAL_PARAMETERS as JOURNAL_PARAMETERS
 from leverframe.server.routes.timeline import TIMELINE_PARAMETERS as TIMELINE_PARAMETERS
 from leverframe.server.routes.timeline import LeverTimeline, journal_json, timeline

@@ -58,6 +58,7 @@ from leverframe.server.routes.sign_in import (
 )
 from leverframe.server.routes.sim import SimCommands
 from leverframe.server.routes.sim_time import SimSnapshots
+from leverframe.server.routes.state_document import StateDocuments
 from leverframe.server.sessions import Access, AccountsOfSettings
 
 _SLASHES = re.compile("//+")
@@ -183,6 +184,7 @@ class Web(Dispatcher[Endpoint, Account]):
             SignInEndpoint(controller, reach.names, self.access, commands, public_name),
             uploads,
             files,
+            StateDocuments(controller),
             StreamShares(),
             work or work_alone(),
             None if bench is None else SimCommands(controller, bench),
