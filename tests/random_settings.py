@@ -43,14 +43,26 @@ class AnyHash(Mapping[str, str]):
 def random_settings(
     profile: Profile, random: Random, commands: int = 60, rows: Sequence[Row] = TABLE
 ) -> Settings:
-    stage = Stage(profile, defaults(profile), None, AnyHash())
-    rows = [row for row in rows if row.is_offered(profile) and _changes_settings(row)]
+    rows = [row for row in rows if _changes_settings(row)]
+    return random_stage(profile, defaults(profile), random, commands, rows).settings
+
+
+def random_stage(
+    profile: Profile,
+    settings: Settings,
+    random: Random,
+    commands: int,
+    rows: Sequence[Row] = TABLE,
+) -> Stage:
+    """What random commands do to these settings; those that are refused do nothing."""
+    stage = Stage(profile, settings, None, AnyHash())
+    rows = [row for row in rows if row.is_offered(profile) and not isinstance(row.body, Upload)]
     for row in random.choices(rows, k=commands):
         try:
             _perform(stage, row, profile, random)
         except Refusal:
             continue
-    return stage.settings
+    return stage
 
 
 def _changes_settings(row: Row) -> bool:

@@ -301,7 +301,7 @@ def connect_writing(controller: Controller, master: ModbusMaster) -> list[Servic
         controller.engine.machine.journal.add(wall(), Cause("modbus", reason), fact)
 
     def on_change() -> None:
-        controller.engine.machine.version += 1
+        controller.engine.machine.mark("modbus writes")
         controller.carry_out([])
 
     reports = WriteReports(wall, on_change)

@@ -1,15 +1,14 @@
-"""A mail handed to its server.
+"""The delivery of a mail to its server.
 
-With TLS switched on, port 465 is TLS from the first byte and every other port must offer STARTTLS;
-the certificate is checked. With TLS switched off nothing is encrypted, as the setting says.
+With TLS switched on, port 465 uses TLS from the first byte, every other port must offer STARTTLS,
+and the certificate is checked. With TLS switched off, nothing is encrypted.
 
-Every header is made by the standard library's writer, of texts without control characters.
+The standard library formats every header, from texts without control characters. Each phase has its
+deadline of RFC 5321 (4.5.3.2): a server that scans for viruses, or slows down unknown clients, may
+need minutes. After the final dot, only the server knows whether it has accepted the mail: until it
+answers, the delivery is uncertain.
 
-Each phase has the deadline that RFC 5321 (4.5.3.2) gives it: a server that looks for viruses, or
-slows strangers down, may take minutes. Once the final dot is sent, only the server knows whether it
-has the mail: until it answers, the mail is in doubt.
-
-Loaded with the first mail only, by `email.py`.
+`email.py` loads this module only with the first mail.
 """
 
 import asyncio
@@ -37,7 +36,7 @@ from leverframe.notify.channel import (
     sentence,
 )
 
-#: Headers that hold an address.
+#: Headers that contain an address.
 ADDRESSES = ("From", "To")
 START_INPUT, TAKEN = 354, 250
 
@@ -55,10 +54,10 @@ async def send(
     in_doubt: AbstractContextManager[None],
     way_out: OutgoingChannel,
 ) -> str:
-    """Send a mail and return what the server answered; raises `CannotSend` if it refused.
+    """Send a mail and return the server's answer; raise `CannotSend` if it refuses the mail.
 
-    `in_doubt` is entered when the server may have the mail, and left without an exception when the
-    server has said whether it does.
+    `in_doubt` is entered when the server may have accepted the mail, and left without an exception
+    after the server's answer.
     """
     dialogue = _Dialogue(email, context, from_the_start, deadlines, way_out)
     try:
@@ -74,7 +73,7 @@ async def send(
             final=error.code >= 500,
         ) from error
     except aiosmtplib.SMTPResponseException as error:
-        # Of all refusals only that of the mail itself is beyond what settings can change.
+        # Only a refusal of the mail itself is final; changed settings can fix all others.
         raise CannotSend(
             f"{email.host} answered {error.code} {_one_line(error.message)}.",
             final=isinstance(error, aiosmtplib.SMTPDataError) and error.code >= 500,
@@ -122,12 +121,12 @@ class _Dialogue:
         await self._introduce(written, len(raw))
         data_s = self._deadlines.data_s
         begin = self._smtp.execute_command(b"DATA", timeout=data_s)
-        start = await self._within(data_s, "answer DATA", begin)
+        start = await self._within(data_s, "DATA", begin)
         if start.code != START_INPUT:
             raise aiosmtplib.SMTPDataError(start.code, start.message)
         with in_doubt:
             answer = await self._answer_to(_LEADING_DOT.sub(b"..", raw) + b".\r\n")
-            # What it says to that changes nothing; but who stops us here has the mail in doubt.
+            # The answer to QUIT does not matter, but cancelling here leaves the delivery uncertain.
             with contextlib.suppress(OSError, aiosmtplib.SMTPException):
                 await self._smtp.quit(timeout=self._deadlines.quit_s)
         if answer.code != TAKEN:
@@ -140,25 +139,25 @@ class _Dialogue:
             connected = await self._way_out.connect(self._email.host, self._email.port)
         try:
             greeting = self._smtp.connect(sock=connected, timeout=limits.greeting_s)
-            await self._within(limits.greeting_s, "greet", greeting)
+            await self._within(limits.greeting_s, "", greeting)
         except asyncio.CancelledError:
-            # Who is stopped before the library has taken the socket has it still.
+            # If cancelled before the library uses the socket, it is still ours to close.
             if self._smtp.transport is None:
                 connected.close()
             raise
-        await self._within(limits.command_s, "answer EHLO", self._hello())
+        await self._within(limits.command_s, "EHLO", self._hello())
         if self._start_tls:
-            await self._within(limits.command_s, "begin TLS", self._smtp.starttls())
-            await self._within(limits.command_s, "answer EHLO", self._hello())
+            await self._within(limits.command_s, "STARTTLS", self._smtp.starttls())
+            await self._within(limits.command_s, "EHLO", self._hello())
         if self._email.username:
             login = self._smtp.login(self._email.username, self._email.password)
-            await self._within(limits.command_s, "answer the login", login)
+            await self._within(limits.command_s, "AUTH", login)
 
     async def _hello(self) -> None:
         try:
             await self._smtp.ehlo()
         except aiosmtplib.SMTPHeloError:
-            # An old server; whether it offers what the settings ask for is seen later.
+            # An old server; later code checks whether it offers what the settings require.
             await self._smtp.helo()
 
     async def _introduce(self, written: WrittenMail, size: int) -> None:
@@ -170,43 +169,50 @@ class _Dialogue:
         encoding = "ascii"
         if not _is_plain(written):
             if not self._smtp.supports_extension("smtputf8"):
-                raise aiosmtplib.SMTPNotSupported(
-                    "it does not accept addresses with such characters."
-                )
+                raise aiosmtplib.SMTPNotSupported("addresses with non-ASCII characters.")
             options.append("SMTPUTF8")
             encoding = "utf-8"
         sender = self._smtp.mail(written.sender, options=options, encoding=encoding)
-        await self._within(command_s, "answer MAIL", sender)
+        await self._within(command_s, "MAIL", sender)
         recipient = self._smtp.rcpt(written.recipient, encoding=encoding)
-        await self._within(command_s, "answer RCPT", recipient)
+        await self._within(command_s, "RCPT", recipient)
 
     async def _answer_to(self, data: bytes) -> aiosmtplib.SMTPResponse:
-        """Send the text to its final dot and wait for what becomes of it."""
+        """Send the text up to its final dot and return the server's answer."""
         protocol = self._smtp.protocol
-        # Nothing has happened since the answer to DATA.
+        # The connection cannot have changed since the answer to DATA.
         assert protocol is not None
         end_s = self._deadlines.end_s
         try:
             protocol.write(data)
             return await protocol.read_response(timeout=end_s)
-        except OSError as error:
-            what = (
-                f"did not confirm it within {text_from_seconds(end_s)}"
-                if isinstance(error, TimeoutError)
-                else "closed the connection before it confirmed it"
-            )
+        except TimeoutError as error:
             raise CannotSend(
-                f"It is uncertain whether the mail arrived: {self._place} received all of it and "
-                f"{what}. It is sent again with the same Message-ID."
+                f"It is uncertain whether the mail arrived: {self._place} received all of it but "
+                f"did not confirm this within {text_from_seconds(end_s)}. It is sent again with "
+                "the same Message-ID."
+            ) from error
+        except OSError as error:
+            raise CannotSend(
+                f"It is uncertain whether the mail arrived: {self._place} received all of it but "
+                "closed the connection before it confirmed this. It is sent again with the same "
+                "Message-ID."
             ) from error
 
-    async def _within(self, deadline_s: float, what: str, step: Awaitable[T]) -> T:
-        """Wait for a step that has this deadline in the library, and report which one failed."""
+    async def _within(self, deadline_s: float, command: str, step: Awaitable[T]) -> T:
+        """Wait for the answer to a command, or for the greeting; report which one is missing.
+
+        The deadline is set in the library.
+        """
         try:
             return await step
         except TimeoutError as error:
             deadline = text_from_seconds(deadline_s)
-            raise CannotSend(f"{self._place} did not {what} within {deadline}.") from error
+            if not command:
+                raise CannotSend(f"{self._place} sent no greeting within {deadline}.") from error
+            raise CannotSend(
+                f"{self._place} did not answer {command} within {deadline}."
+            ) from error
 
 
 def _is_plain(written: WrittenMail) -> bool:
@@ -214,7 +220,7 @@ def _is_plain(written: WrittenMail) -> bool:
 
 
 def encode_mail(written: WrittenMail) -> bytes:
-    """Return the mail as it is sent: plain UTF-8 where an address needs it."""
+    """Encode the mail for sending; as plain UTF-8 if an address requires it."""
     mail = EmailMessage(policy=SMTP)
     for name, text in written.headers.items():
         mail[name] = _address(text) if name in ADDRESSES else text

@@ -1,9 +1,9 @@
 """Rules in the words of the pages: `DS1 >= 30 and OUT0 = 1`, then `eMail 1`.
 
-A condition has a source, a comparison (`>=`, `<`, or `=` for what is 0 or 1) and a number; two of
-them are joined by `and`, `or`, `nand`, `nor` or `xor`. An action is what the Rules page offers:
-`OUT0`, `PWM1`, `EVENT2`, `AutoSwitch OUT0`, `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT` and so
-on; behind what is switched may stand `on`, `off` or `reverse`.
+A condition has a source, a comparison (`>=`, `<`, or `=` for states of 0 or 1) and a number; two
+conditions are joined by `and`, `or`, `nand`, `nor` or `xor`. An action is what the Rules page
+offers: `OUT0`, `PWM1`, `EVENT2`, `AutoSwitch OUT0`, `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT`
+and so on; a switching action may end with `on`, `off` or `reverse`.
 """
 
 import re
@@ -22,9 +22,9 @@ from leverframe.interface.table.rules import EVENT_ROW, actions_of, sources_of
 _CONDITION = re.compile(r"\s*([A-Za-z][\w.]*)\s*(>=|<|=)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 _OPERATORS = tuple(code.word for code in codes.RULE_OPERATORS.of(Profile()))[1:]
 _JOINED = re.compile(rf"\s({'|'.join(_OPERATORS)})\s", re.IGNORECASE)
-#: The number of parts per unit in which rules count values.
+#: The rules count values in hundredths of a unit.
 PARTS = 100
-#: Nothing is sent: whatever these are set to only makes a message complete.
+#: Nothing is sent: these values only make a message complete.
 MAIL_SERVER = "mail.example"
 RECIPIENT, SENDER = "keeper@example.org", "twin@example.org"
 NUMBER = "+48600000000"
@@ -39,7 +39,7 @@ class BadRule(ErrorForPeople, ValueError):
 def rule_from_words(
     when: str, then: str, profile: Profile, hysteresis: float, on_delay: float, off_delay: float
 ) -> Rule:
-    """Make the rule that the words say; refuse what this version does not have."""
+    """Parse a rule from words; reject anything that this version does not have."""
     first, operator, second = _parts(when)
     action, value = _action(then, profile)
     fields: dict[str, Any] = dict(zip(("source", "compare", "reference"), first, strict=True))
@@ -56,10 +56,10 @@ def rule_from_words(
                 raise BadRule(f"{fields[name]} is compared with {allowed}, not with {compare}.")
     for number in (hysteresis, fields["reference"], fields.get("reference2", 0.0)):
         if round(number * PARTS) / PARTS != number:
-            raise BadRule(f"{number:g} is too exact; rules compare with hundredths.")
+            raise BadRule(f"{number:g} has too many decimals; rules compare with two at most.")
     for letter, what, seconds in (("N", "on delay", on_delay), ("L", "off delay", off_delay)):
         if seconds % 1:
-            raise BadRule(f"{seconds:g} s is too exact; delays of rules are whole seconds.")
+            raise BadRule(f"{seconds:g} s is not possible; delays of rules are whole seconds.")
         if seconds and not has_field(EVENT_ROW.params[letter], profile):
             raise BadRule(
                 f"Rules of {profile} have no {what}; leave it out, or choose a version that has it."
@@ -92,7 +92,8 @@ def condition_from_words(text: str) -> Comparison:
     if found is None:
         joined = ", ".join(word.lower() for word in _OPERATORS)
         raise BadRule(
-            f"{text.strip()!r} is no condition; write it like DS1 >= 30, DS1 < 20 or OUT0 = 1, and"
+            f"{text.strip()!r} is not a condition; write it like DS1 >= 30, DS1 < 20 or OUT0 = 1,"
+            " and"
             f" join two of them with {joined}."
         )
     return found[1], found[2], float(found[3])
@@ -112,12 +113,12 @@ def _one_of(word: str, allowed: Iterable[str], what: str, profile: Profile) -> s
     found = by_key.get(word.lower())
     if found is None:
         known = ", ".join(sorted(by_key.values()))
-        raise BadRule(f"{profile} has no {what} {word!r}; known are {known}.")
+        raise BadRule(f"{profile} has no {what} {word!r}; known: {known}.")
     return found
 
 
 def missing_setup(action: str, text: str, settings: Mapping[str, Any]) -> list[str]:
-    """Return the commands that set what is missing for a message with that text."""
+    """Return the commands that set the missing settings of a message with this text."""
     kind = action.rstrip("1234 ").lower()
     slot = int(action[-1]) if action[-1].isdecimal() else 1
     match kind:

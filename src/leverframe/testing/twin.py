@@ -1,7 +1,7 @@
 """A twin in the process of the test.
 
-The controller is loaded with the first twin, not with this module: a project imports `Twin` also in
-runs that start none.
+The controller's code is loaded with the first twin, not with this module, because a project may
+import `Twin` even in runs that start none.
 """
 
 from collections.abc import Mapping
@@ -22,24 +22,26 @@ if TYPE_CHECKING:
 
 
 class Twin(AnyTwin):
-    """A controller in this process, in virtual time, that nothing leaves.
+    """A controller in this process, in virtual time; its messages are captured.
 
     - `hw`, `sw`: the version; without them the newest, or that of the `settings` file
-    - `mac`, `name`: its identity; without them one made from the `seed`
-    - `start`: its first moment, like `"2026-03-29T00:30"`; `timezone`: of it and of the schedule
+    - `mac`, `name`: its identity; by default derived from the `seed`
+    - `start`: its first moment, like `"2026-03-29T00:30"`; `timezone`: that of `start` and of the
+      schedule
     - `settings`: values by path, like `{"outputs.0.name": "Pump"}`; a backup (`.toml`, `.json`,
-      `.bin`); a unit file (`.toml`); a recorded unit (`.jsonl`), which also gives its answers where
-      the twin has none; what `pull_unit` returns; or the URL of a unit, which is read and never
-      written to. `recorded_unit` lists what a unit did not show
-    - `port`: where it listens; without it, on a free port
-    - `accounts`: passwords by name, the administrator first, then the user; sign-in is asked for
+      `.bin`); a unit file (`.toml`); a recorded unit (`.jsonl`), whose answers also serve
+      requests that the twin does not know; what `pull_unit` returns; or the URL of a unit, which
+      is read and never written to. `recorded_unit` lists what a unit did not show
+    - `port`: port to listen on; by default a free port
+    - `accounts`: passwords by name, the administrator first, then the user; sign-in is then
+      required
     - `tls`: serve HTTPS; `ca_file` is then what clients trust
     - `modbus`, `snmp`: switch these servers on; `mqtt`: a broker to connect to, `"HOST:PORT"` or
       `"mqtt://NAME:PASSWORD@HOST:PORT"`
     - `lenient`: skip commands that are not understood, as real units do
     - `recorded`: a recording by `leverframe record`; requests that the version does not know are
       answered as recorded
-    - `seed`: makes what is random the same in every run
+    - `seed`: random seed, so that every run is the same
     """
 
     _reports_each_end = True
@@ -75,7 +77,7 @@ class Twin(AnyTwin):
 
     @classmethod
     def process(cls, **parameters: Any) -> "ProcessTwin":
-        """Return a twin as a process of its own, which can be killed; see `ProcessTwin`."""
+        """Return a twin in its own process, which can be killed; see `ProcessTwin`."""
         from leverframe.testing.misuse import check_names
         from leverframe.testing.process_twin import ProcessTwin
 
@@ -84,7 +86,7 @@ class Twin(AnyTwin):
 
     @classmethod
     def load(cls, path: str | Path, **parameters: Any) -> Self:
-        """Return a twin that begins with a saved snapshot: `with Twin.load("warm.snapshot"): ...`.
+        """Return a twin that starts from a saved snapshot: `with Twin.load("warm.snapshot"): ...`.
 
         It has the version, identity, settings and time of the snapshot. Parameters such as
         `accounts` (for `get`), `tls` or `port` are those of `Twin`.
@@ -92,9 +94,10 @@ class Twin(AnyTwin):
         return cls._load("Twin.load", path, parameters)
 
     def fork(self) -> "Twin":
-        """Return another twin, on ports of its own, that continues from here; closed with this.
+        """Return another twin on its own ports that continues from here, closed with this one.
 
-        It stays away from a broker: there it would be taken for this one, and push it out.
+        The fork does not connect to the broker, where it would have the same name and disconnect
+        this twin.
         """
         other = copy(self)
         other._transport = self._transport.fork()
@@ -114,10 +117,10 @@ class Twin(AnyTwin):
 
     @property
     def name(self) -> str:
-        """What it is called at present."""
+        """Its present name."""
         return self._transport.running.present_name
 
     @property
     def controller(self) -> "Controller":
-        """The controller itself, for use on the loop of the twins alone."""
+        """The controller object, which may only be used on the loop of the twins."""
         return self._transport.controller

@@ -62,8 +62,8 @@ def find_shared_folder() -> Path:
             if stat.S_ISDIR(found.st_mode) and os.access(folder, os.W_OK):
                 return folder
     raise CannotLock(
-        "The unit cannot be locked: neither"
-        f" {' nor '.join(str(place / _NAME) for place in _SHARED)} is writable."
+        "The unit cannot be locked. Write access is required to one of these folders:"
+        f" {', '.join(str(place / _NAME) for place in _SHARED)}."
     )
 
 
@@ -86,7 +86,7 @@ def unit_held(plan: UnitPlan, folder: Path | None = None) -> Iterator[None]:
         os.pwrite(descriptor, msgspec.json.encode(holder), 0)
         yield
     finally:
-        # A file of another user stays: the next process locks it again.
+        # The file may belong to another user; then it stays and can be locked again.
         with suppress(OSError):
             path.unlink()
         os.close(descriptor)

@@ -160,7 +160,7 @@ def test_loop_of_rules_is_bounded_and_logged() -> None:
     drives = [drive for drive in bench.effects(DriveOutput) if drive.index == 0]
     assert len(drives) <= MAX_STEPS + 2
     loop = [line for line in bench.history() if line.startswith("rule loop")]
-    assert loop == [f"rule loop: stopped after {MAX_STEPS} steps, unsettled: OUT0"]
+    assert loop == [f"rule loop: stopped after {MAX_STEPS} steps, still changing: OUT0"]
 
 
 def test_remainder_of_a_loop_waits_for_the_next_change_from_outside() -> None:
@@ -197,6 +197,17 @@ def test_change_during_the_rest_is_judged_afterwards() -> None:
     bench.wait(0.5)
     assert len([drive for drive in bench.effects(DriveOutput) if drive.index == 0]) == MAX_STEPS
     assert bench.due_in() is None
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_reading_that_turns_nothing_itself_is_judged_with_what_rests(level: int) -> None:
+    both = rule("DS1", 20.0, "OUT1", operator="AND", source2="OUT0", reference2=level)
+    bench = Bench({**rules(LOOP, both), "rules.0.enabled": False})
+    bench.sense(DS1=21.0)
+    bench.set(rules__0__enabled=True)
+    assert bench.engine.machine.resting
+    bench.sense(DS1=22.0)
+    assert bench.values["OUT1"] == (bench.values["OUT0"] == level)
 
 
 def test_changed_rules_are_judged_immediately() -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from leverframe.core.engine.calls import DrivePwm, FollowDuty
 from leverframe.core.engine.journal import Cause
 from leverframe.core.engine.machine import Samples
+from leverframe.core.engine.portable_state import ENCODER, portable
 from leverframe.core.settings import Rule
 
 from .bench import BY_TEST, Bench
@@ -174,7 +175,7 @@ def test_absent_input_holds_the_last_duty_and_says_so() -> None:
     explanation = bench.engine.pid.explain()
     assert explanation["holding"] == "DS1 is absent"
     assert explanation["input"] is None
-    assert bench.history()[-1] == "timer PID regulator: DS1 is absent: PWM2 duty held"
+    assert bench.history()[-1] == "timer PID regulator: DS1 is absent: PWM2 keeps its duty"
 
 
 def test_regulation_resumes_without_a_jump_of_i_or_d_when_the_input_is_back() -> None:
@@ -186,14 +187,14 @@ def test_regulation_resumes_without_a_jump_of_i_or_d_when_the_input_is_back() ->
     bench.wait(1)
     assert duty(bench) == pytest.approx(65)
     assert bench.engine.pid.explain()["holding"] is None
-    assert bench.history()[-1] == "timer PID regulator: PWM2 duty regulated again"
+    assert bench.history()[-1] == "timer PID regulator: PWM2 is regulated again"
 
 
 def test_input_that_was_never_there_holds_the_duty_from_the_start() -> None:
     bench = Bench({**HEATER, "pid.kp": 1000})
     bench.wait(10)
     assert duty(bench) == 50
-    assert len([line for line in bench.history() if "held" in line]) == 1
+    assert len([line for line in bench.history() if "keeps its duty" in line]) == 1
 
 
 def test_absent_input_stops_a_moving_duty() -> None:
@@ -321,6 +322,62 @@ def test_duty_is_a_percentage_for_any_coefficients_and_readings(
         assert bench.due_in() == 1
 
 
+def wait_with_skips(bench: Bench, seconds: float) -> None:
+    """Let time pass as on a virtual clock: what changes nothing is passed without a call."""
+    until = bench.now + seconds
+    while True:
+        last = bench.engine.skip_quiet(until)
+        if last is not None:
+            bench.now = last
+            bench.engine.machine.at = bench.at
+        due = bench.engine.next_deadline()
+        if due is None or due > until:
+            break
+        bench.wait(due - bench.now)
+    bench.wait(until - bench.now)
+
+
+def state(bench: Bench) -> tuple[bytes, list[object]]:
+    return ENCODER.encode(portable(bench.engine)), bench.effects()
+
+
+steps = st.one_of(
+    st.tuples(st.just("DS1"), st.sampled_from([None, 15.0, 20.9, 21.0, 30.0])),
+    st.tuples(st.just("pid__target"), st.sampled_from([10.0, 20.0, 21.0])),
+    st.tuples(st.just("pid__enabled"), st.booleans()),
+    st.tuples(st.just("pwm__1__duty"), st.sampled_from([0, 7, 100])),
+    st.tuples(st.just("outputs__0__periodic"), st.booleans()),
+    st.tuples(st.just("wait"), st.sampled_from([0.0, 0.5, 1.0, 2.5, 60.0])),
+)
+
+
+@given(st.sampled_from([0, 500, -500]), st.sampled_from([0, 3000]), st.lists(steps, max_size=20))
+def test_regulator_whose_quiet_samples_are_skipped_lives_the_same(
+    kp: int, ki: int, script: list[tuple[str, object]]
+) -> None:
+    others = {"pwm__1__change_time": 3, "outputs__0__on_time": 2, "outputs__0__off_time": 3}
+    whole, skipping = heater(kp, ki, 100, **others), heater(kp, ki, 100, **others)
+    for what, value in script:
+        for bench in (whole, skipping):
+            if what == "DS1":
+                bench.sense(DS1=value)
+            elif what != "wait":
+                bench.set(**{what: value})
+        if what == "wait":
+            assert isinstance(value, float)
+            whole.wait(value)
+            wait_with_skips(skipping, value)
+        assert state(skipping) == state(whole)
+
+
+def test_settled_regulator_has_its_samples_skipped_until_its_target_changes() -> None:
+    bench = heater(kp=1000)
+    bench.wait(1)
+    assert bench.engine.skip_quiet(bench.now + 60) == bench.now + 60
+    bench.set(pid__target=22.0)
+    assert bench.engine.skip_quiet(bench.now + 60) is None
+
+
 def mover(bench: Bench) -> str:
     return bench.engine.machine.mover("PWM2").detail
 
@@ -331,7 +388,7 @@ def test_regulator_counts_as_who_moves_an_output_that_a_hand_switched_on() -> No
     bench.switch_on("PWM2")
     assert mover(bench) == "PID regulator"
     journal = bench.engine.machine.journal.entries()
-    assert [entry.text for entry in journal[-2:]] == ["PWM2 on", "PWM2 regulated"]
+    assert [entry.text for entry in journal[-2:]] == ["PWM2 on", "PWM2 is regulated"]
     assert journal[-1].cause.after == journal[-2].number
     bench.wait(5)
     assert bench.engine.machine.journal.count == journal[-1].number

@@ -28,6 +28,7 @@ from leverframe.host.controller.findings import (
 )
 from leverframe.interface.table.rules import event_query
 from leverframe.server.http.certificate import own_certificate
+from leverframe.server.routes.state_document import StateDocuments
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
 from leverframe.testing.in_process import NEWEST
@@ -209,6 +210,16 @@ async def journal_of(twin: LoopTwin, finding: str) -> list[str]:
     """Return what the journal says of a finding."""
     log = await twin.json("/api/log")
     return [entry["what"] for entry in log if entry["detail"] == finding]
+
+
+@for_each("case", CASES, ids=lambda case: case.id)
+async def test_state_in_segments_shows_a_finding_as_one_from_scratch(case: Case) -> None:
+    async with await LoopTwin.start() as twin:
+        documents = StateDocuments(twin.controller)
+        for step in (*case.made, *case.repaired):
+            await does(twin, [step])
+            from_scratch = StateDocuments(twin.controller).build(for_admin=True)
+            assert documents.build(for_admin=True) == from_scratch
 
 
 @for_each("case", CASES, ids=lambda case: case.id)

@@ -1,27 +1,28 @@
 """Rules: conditions on readings and states that make something happen (the document's Events).
 
-Rules are judged only when a source of theirs changed, all against one snapshot: first every result,
-then the actions, in entry order. What the actions change is judged in the next call.
+Rules are evaluated only when one of their sources has changed, all against one snapshot: first all
+results, then the actions, in entry order. Changes by these actions are evaluated in the next call.
 
-A rule is *met* when its combined condition holds and the rule it depends on agrees. Becoming met
-activates it after the on delay, no longer being met deactivates it after the off delay; changing
-back before that drops the delay, and then nothing happens at all.
+A rule is *met* when its combined condition holds and the rule it depends on agrees. A rule that
+becomes met is activated after the on delay; one that is no longer met is deactivated after the off
+delay. If it changes back before that, the delay is dropped and nothing happens.
 
-Several rules on one target: while one of them is met that acts both ways, it decides, and another
-one that ends changes nothing against it; only when none is met, the one that ended last
-decides. `LiveRule.decides` says which rules count.
+If several rules have the same target, a met rule that acts both ways decides, and another rule that
+ends does not override it. Only when no such rule is met does the rule that ended last decide.
+`LiveRule.decides` defines which rules count.
 
-After a start, a rule resumes that had switched an output that remembers its state (see
-`live_rule.py`). If it is no longer met, it ends as it would have; if its sources do not come back
+After a start, rules that had switched an output with a remembered state resume (see
+`live_rule.py`). If such a rule is no longer met, it ends as usual. If its sources do not return
 within `CONFIRMED_WITHIN_S` and its end switches off, it ends then.
 
-Gap: the dependence looks at the other rule's two conditions only, not at what that rule in turn
-depends on, so there are no chains and no cycles. A rule that is disabled or missing counts as not
-met.
+Gap: a dependence uses only the two conditions of the other rule, not that rule's own dependence, so
+there are no chains and no cycles. A disabled or missing rule counts as not met.
 """
 
 from collections import deque
 from collections.abc import Collection, Iterable
+from math import nan
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,15 +36,15 @@ from leverframe.core.engine.calls import (
     REVERSE,
     after_switching,
     pulse_seconds,
-    target_of,
 )
-from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.journal import Cause, Decided, Fact
 from leverframe.core.engine.live_rule import (
     ACTIVATE,
     DEACTIVATE,
     LASTING,
     ONLY_WHEN_IT_STARTS,
     ONLY_WHEN_IT_STOPS,
+    Condition,
     Firing,
     LiveRule,
     RuleMemory,
@@ -52,19 +53,26 @@ from leverframe.core.engine.live_rule import (
     list_moved_places,
 )
 from leverframe.core.engine.machine import ANOTHER_RULE, RULE_TRACES, Machine
-from leverframe.core.engine.rule_explanation import RuleExplanation, absent_source, explain_rule
+from leverframe.core.engine.rule_explanation import (
+    RuleExplanation,
+    absent_source,
+    explain_rule,
+    judge_disabled,
+)
 from leverframe.core.engine.timers import Key
 from leverframe.core.settings import Rule, RulePlaces, Settings, number_rules, without_trailing_gaps
 
 #: How long a restored result holds while its sources are absent.
 CONFIRMED_WITHIN_S = 60
-#: The deadline at which what rules left unsettled is looked at again.
+#: The deadline at which unsettled labels are evaluated again.
 RESTED: Key = ("rules", "rested")
 _UNCONFIRMED: Key = ("rules", "unconfirmed")
 
 
 def rules_without(rules: RulePlaces, index: int) -> tuple[Rule | None, ...]:
-    """Return the rules without one: later places move down, and dependences follow their rule."""
+    """Return the rules without one of them: later rules move down, and dependences follow their
+    rule.
+    """
     deleted = index + 1
     return without_trailing_gaps(
         [rule and _after_deletion(rule, deleted) for rule in (*rules[:index], *rules[index + 1 :])]
@@ -79,7 +87,7 @@ def _after_deletion(rule: Rule, deleted: int) -> Rule:
 
 
 def rules_moved(rules: RulePlaces, index: int, to: int) -> tuple[Rule | None, ...]:
-    """Return the rules with one at another place: dependences follow their rule."""
+    """Return the rules with one of them moved: dependences follow their rule."""
     order = [place for place in range(len(rules)) if place != index]
     order.insert(to, index)
     numbers = {old + 1: new + 1 for new, old in enumerate(order)}
@@ -118,22 +126,23 @@ class Rules:
         self._machine = machine
         self._actuator = actuator
         self._live: list[LiveRule] = []
-        #: Enabled rules by the labels they look at.
-        self._by_source: dict[str, list[LiveRule]] = {}
-        #: Enabled permanent rules by their action, where its result lasts.
+        #: Enabled rules by the labels that they watch, each with the condition that does so.
+        self._by_source: dict[str, list[tuple[Condition, LiveRule]]] = {}
+        #: Enabled permanent rules by action, if its result lasts.
         self._holders: dict[str, list[LiveRule]] = {}
         #: Rules whose delay is running, by the key of their deadline.
         self._waiting: dict[Key, LiveRule] = {}
-        #: Enabled rules whose result lasts, by what they switch.
+        #: Enabled rules with a lasting result, by target.
         self._by_target: dict[str, list[LiveRule]] = {}
         self._memory = RuleMemory(machine)
         self._serial = 0
         self._activations = 0
 
     def start(self) -> None:
-        """Start all rules as not met: one whose condition holds acts as if it just became met.
+        """Start all rules as not met: a rule whose condition holds acts as if it had just become
+        met.
 
-        Those that had switched an output that remembers resume as met.
+        Rules that had switched an output with a remembered state resume as met.
         """
         rules = number_rules(self._machine.settings.rules)
         self._live = [self._fresh(number, rule) for number, rule in rules]
@@ -155,7 +164,8 @@ class Rules:
             self._machine.resting = {}
             self._begin()
             self.trace()
-        # Other settings may have touched what a permanent rule keeps, e.g. periodic switching.
+        # New settings may have changed a state that a permanent rule keeps, such as periodic
+        # switching.
         for action in self._holders:
             self._hold(action)
         if old.rules is not rules or old.outputs is not self._machine.settings.outputs:
@@ -164,6 +174,7 @@ class Rules:
     def on_timer(self, key: Key) -> None:
         if key == RESTED:
             self._machine.changed.update(self._machine.resting)
+            self._machine.mark("rules")
             return
         if key == _UNCONFIRMED:
             self._end_unconfirmed()
@@ -178,17 +189,32 @@ class Rules:
         self._trace(self._live)
 
     def listens_to(self) -> Iterable[str]:
-        """Name the labels that `evaluate` looks at."""
+        """Return the labels that `evaluate` uses."""
         return (*self._by_source, *self._holders)
 
     def evaluate(self, changed: set[str]) -> None:
-        """Judge the rules that look at changed labels, and restore what permanent rules keep."""
-        touched: list[LiveRule] = []
+        """Evaluate the rules that watch changed labels, and restore states that permanent rules
+        keep.
+        """
+        machine = self._machine
+        values, by_source = machine.values, self._by_source
+        moved: list[LiveRule] = []
         for label in changed:
-            if label in self._by_source:
-                touched += self._by_source[label]
-        if touched:
-            self._judge(touched)
+            if label not in by_source:
+                continue
+            value = values[label]
+            if value is None or machine.resting:
+                # In no range, so all rules are evaluated: resting labels changed without an
+                # evaluation.
+                value = nan
+            for condition, live in by_source[label]:
+                if condition.steady_from <= value < condition.steady_below:
+                    continue
+                if live.judge(values):
+                    moved.append(live)
+                    moved += live.dependents
+        if moved:
+            self._turn(_in_order(moved))
         for action in self._holders:
             if action in changed:
                 self._hold(action)
@@ -205,10 +231,23 @@ class Rules:
             for live in self._live
         ]
 
+    def results(self) -> dict[int, tuple[bool | None, ...]]:
+        """Return the last results of the conditions of all rules, by their numbers."""
+        shown = (judge_disabled(live, self._machine) for live in self._live)
+        return {
+            live.number: tuple(condition.result for condition in live.conditions())
+            for live in shown
+        }
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the delay of a rule is running."""
+        return bool(self._waiting)
+
     def absent_sources(self) -> dict[int, str]:
-        """Return for the rules that wait, by number, the first source that has no value."""
+        """Return the first absent source of each rule that waits for one, by rule number."""
         if None not in map(self._machine.values.get, self._by_source):
-            # As nearly always; asking each rule takes ten times as long.
+            # Nearly always the case; asking each rule takes ten times as long.
             return {}
         return {
             live.number: absent
@@ -218,7 +257,7 @@ class Rules:
 
     @property
     def targets(self) -> Collection[str]:
-        """The outputs and other states that enabled rules are about."""
+        """The outputs and other targets of enabled rules."""
         return self._by_target
 
     def wish_for(self, label: str) -> WantedState | None:
@@ -256,13 +295,14 @@ class Rules:
         self._turn(enabled)
 
     def _end_unconfirmed(self) -> None:
-        """End rules whose sources did not come back, where that switches something off."""
+        """End rules whose sources did not return, if that switches something off."""
         ended = [live for live in self._live if live.unconfirmed and live.held == ON]
         for live in ended:
             live.give_up()
             missing = ", ".join(condition.label for condition in live.conditions())
             figures = {"labels": missing, "seconds": CONFIRMED_WITHIN_S}
             self._machine.log(live.cause, Fact("rule_unconfirmed", figures=figures))
+            self._machine.mark("rules")
         self._turn(_in_order([*ended, *(other for live in ended for other in live.dependents)]))
 
     def _link(self) -> None:
@@ -286,29 +326,23 @@ class Rules:
             )
 
     def _index(self, live: LiveRule) -> None:
-        for label in {condition.label for condition in live.conditions()}:
-            self._by_source.setdefault(label, []).append(live)
+        for condition in live.conditions():
+            self._by_source.setdefault(condition.label, []).append((condition, live))
         if live.rule.action not in LASTING:
             return
-        self._by_target.setdefault(target_of(live.rule.action), []).append(live)
+        self._by_target.setdefault(live.target, []).append(live)
         if live.rule.permanent:
             self._holders.setdefault(live.rule.action, []).append(live)
 
-    def _judge(self, touched: list[LiveRule]) -> None:
-        values = self._machine.values
-        moved: list[LiveRule] = []
-        for live in touched:
-            if live.judge(values):
-                moved.append(live)
-                moved += live.dependents
-        if moved:
-            self._turn(_in_order(moved))
-
     def _turn(self, lives: list[LiveRule]) -> None:
-        """Decide first which rules turned, then act: no action affects a decision of this call."""
-        turned = [live for live in lives if live.turn()]
-        for live in turned:
-            live.cause = self._cause_of(live)
+        """First decide which rules have turned, then act: no action affects a decision of this
+        call.
+        """
+        turned: list[LiveRule] = []
+        for live in lives:
+            if live.turn():
+                live.cause = self._cause_of(live)
+                turned.append(live)
         for live in turned:
             if live.met:
                 self._became_met(live)
@@ -320,13 +354,12 @@ class Rules:
     def _trace(self, lives: Iterable[LiveRule]) -> None:
         machine = self._machine
         if machine.samples is not None:
-            wall = machine.at.wall
-            machine.samples += [
-                (wall, RULE_TRACES[live.number - 1], int(live.met)) for live in lives
-            ]
+            for live in lives:
+                trace = RULE_TRACES[live.number - 1]
+                machine.samples.append((machine.at.wall, trace, int(live.met)))
 
     def _trace_moved(self, former: RulePlaces) -> None:
-        """Record at which places other rules stand now, because rules were moved or deleted."""
+        """Record the places with other rules than before, because rules were moved or deleted."""
         machine = self._machine
         if machine.samples is not None:
             wall = machine.at.wall
@@ -336,16 +369,20 @@ class Rules:
             ]
 
     def _cause_of(self, live: LiveRule) -> Cause:
-        """Return the rule as a cause, with the numbers that decided."""
-        machine = self._machine
-        values, entry_of = machine.values, machine.entry_of
-        # A list each: generators take longer than what they go through.
-        conditions = [
-            condition.describe_outcome(values.get(condition.label), entry_of(condition.label))
-            for condition in live.deciding(values)
-        ]
-        after = max([one.after for one in conditions])
-        return replace(live.cause, conditions=tuple(conditions), after=after)
+        """Return the rule as a cause, with the values that decided."""
+        values, entry_of = self._machine.values, self._machine.entry_of
+        decided: tuple[Decided, ...] = ()
+        after = 0
+        for condition in live.deciding(values):
+            entry = entry_of(condition.label)
+            decided += (condition.describe_outcome(values.get(condition.label), entry),)
+            if entry > after:
+                after = entry
+        rule = live.cause
+        # By position: `replace` takes 0.2 us more, of the 9 us for a reading that turns a rule.
+        return Cause(
+            rule.kind, rule.detail, "", "", rule.number, rule.name, decided, rule.seconds, after
+        )
 
     def _became_met(self, live: LiveRule) -> None:
         if live.pending:
@@ -361,7 +398,7 @@ class Rules:
         elif live.rule.mode != ONLY_WHEN_IT_STARTS:
             self._act_after(live, DEACTIVATE, live.rule.off_delay)
         if live.pending or live.rule.mode == ONLY_WHEN_IT_STARTS:
-            # Nothing is undone now, but an earlier permanent rule may get its state back.
+            # Nothing is undone now, but an earlier permanent rule may restore its state.
             self._hold(live.rule.action)
 
     def _act_after(self, live: LiveRule, what: str, delay_s: int) -> None:
@@ -373,7 +410,7 @@ class Rules:
         self._machine.timers.set(live.key, self._machine.at.now + delay_s)
         waits = "rule_waits" if live.met else "rule_waits_to_end"
         fact = Fact(waits, live.rule.action, figures={"seconds": delay_s})
-        # What follows is reported as its consequence.
+        # Later entries are reported as consequences of this one.
         live.cause = replace(live.cause, after=self._machine.log(live.cause, fact))
 
     def _drop_delay(self, live: LiveRule) -> None:
@@ -393,7 +430,7 @@ class Rules:
     def _activate(self, live: LiveRule) -> None:
         action, value = live.rule.action, live.rule.value
         self._carry_out(live, value, True)
-        # What reversing led to is only known afterwards.
+        # The result of reversing is known only afterwards.
         reversed_now = value == REVERSE and live.switches
         live.held = self._actuator.current(action) if reversed_now else value
         self._activations += 1
@@ -406,19 +443,20 @@ class Rules:
         if left_in is not None:
             self._carry_out(live, left_in, False)
         elif decider is not None:
-            target = target_of(live.rule.action)
-            fact = Fact("rule_leaves", target, figures={"rule": decider.cause.detail})
+            fact = Fact("rule_leaves", live.target, figures={"rule": decider.cause.detail})
             self._machine.log(live.cause, fact)
 
     def _decider(self, ended: LiveRule) -> LiveRule | None:
         """Find the rule that decides about the target of a rule that has ended."""
-        others = self._by_target.get(target_of(ended.rule.action), ())
-        deciding = [live for live in others if live is not ended and live.decides()]
-        return max(deciding, key=LiveRule.rank, default=None)
+        decider: LiveRule | None = None
+        for live in self._by_target.get(ended.target, ()):
+            if live.met and live is not ended and live.decides():
+                decider = live if decider is None else max(decider, live, key=LiveRule.rank)
+        return decider
 
     def _end_value(self, live: LiveRule, decider: LiveRule | None) -> int | None:
-        """Return the value with which a rule ends; None if it has to leave its target alone."""
-        if live.rule.action in OVERRIDING:
+        """Return the value with which a rule ends; None if it must not change its target."""
+        if not live.switches and live.rule.action in OVERRIDING:
             if decider is None:
                 return OFF
             return decider.wanted if decider.switches else None
@@ -429,17 +467,20 @@ class Rules:
         return value if decider.switches and decider.wanted == after else None
 
     def _carry_out(self, live: LiveRule, value: int, activate: bool) -> None:
+        action = live.rule.action
+        if live.switches:
+            self._actuator.switch(action, value, live.cause)
+            return
         source = live.first.label
         measured = self._machine.values.get(source)
-        action = live.rule.action
         if action in PULSES:
             value = pulse_seconds(live.rule.off_delay)
-        # "Only when it stops" is the one moment at which such an action can be done.
+        # "Only when it stops" is the only moment at which such an action can be performed.
         done_now = activate or (live.rule.mode == ONLY_WHEN_IT_STOPS and action in DONE_ONCE)
         self._actuator.perform(action, value, done_now, live.cause, source, measured)
 
     def _holder(self, action: str) -> LiveRule | None:
-        """Find the rule that keeps the result of an action: of several permanent ones, the last."""
+        """Find the rule that keeps the result of an action; of several, the last."""
         for live in reversed(self._holders.get(action, ())):
             if live.holds():
                 return live
@@ -453,6 +494,9 @@ class Rules:
             self._carry_out(live, live.held, True)
 
 
+_NUMBER = attrgetter("number")
+
+
 def _in_order(lives: list[LiveRule]) -> list[LiveRule]:
     """List each rule once, in entry order."""
-    return lives if len(lives) == 1 else sorted(set(lives), key=lambda live: live.number)
+    return lives if len(lives) == 1 else sorted(set(lives), key=_NUMBER)

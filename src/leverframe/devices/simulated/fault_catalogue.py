@@ -1,9 +1,9 @@
 """The catalogue of faults: what can go wrong around a simulated controller, as data.
 
-A fault is a kind with its fields and, as far as the kind takes them, the fields of `SCOPES`: where,
-when and how often it acts. `slow*delay:5s*path:/json/all.json*times:2` at
-`/sim.cgi`, the functions of `leverframe.testing.faults` and the page mean the same; all end in
-`fault_from_fields`. A mistake names the field and what is allowed.
+A fault is a kind with its fields and those fields of `SCOPES` that the kind supports: where, when
+and how often it acts. `slow*delay:5s*path:/json/all.json*times:2` at `/sim.cgi`, the functions of
+`leverframe.testing.faults` and the page create the same fault; all of them use `fault_from_fields`.
+An error names the field and what is allowed.
 """
 
 import re
@@ -33,7 +33,7 @@ from leverframe.devices.simulated.simulated_board import SETTABLE
 HTTP, PORTS, POWER, CLOCK, PINS = "http", "ports", "power", "clock", "pins"
 READINGS, LEVELS, MODBUS, CHANNELS = "readings", "levels", "modbus", "channels"
 MQTT = "mqtt"
-#: Outbox channels by what people call the thing that is down.
+#: Outbox channels by the usual name of the server that is down.
 SERVERS = {
     "mail": ("email",),
     "broker": ("mqtt",),
@@ -45,20 +45,20 @@ EXCEPTION, SILENT, NONSENSE = "exception", "silent", "garbage"
 WRONG_ID, RESET = "wrong id", "reset"
 #: What happens to the bytes of a connection.
 CUT, DELAY, CORRUPT = "cut", "delay", "corrupt"
-#: Paths that answer whatever is set: faults are ended there.
+#: Paths that no fault affects, so that faults can be ended there.
 SPARED_PATHS = ("/sim.cgi", "/api/sim")
 #: Characters of a fault in the journal.
 SHOWN_CHARACTERS = 200
-#: Characters that would end a value, or its line.
+#: Characters that would end a value or its line.
 _NOT_IN_VALUES = re.compile(r"[*%\x00-\x1f\x7f]")
 
 
 class BadFault(BadField):
-    """A fault that cannot be: which field is wrong, why, and what is allowed."""
+    """A fault that is not possible: which field is wrong, why, and what is allowed."""
 
 
 class FreeText(Struct, frozen=True):
-    """A text that is taken as it is."""
+    """A text that is used unchanged."""
 
     allowed: str
     max_letters: int = 200
@@ -67,11 +67,11 @@ class FreeText(Struct, frozen=True):
     def take(self, value: Any) -> str:
         text = str(value)
         if not self.min_letters <= len(text) <= self.max_letters or not text.isprintable():
-            raise BadField(f"{text[:40]!r} is not possible.", self.allowed)
+            raise BadField(f"{text[:40]!r} is not valid.", self.allowed)
         return text
 
 
-#: Of queries and patterns: requests are compared by their path alone, and would never meet them.
+#: Characters that never match, because only the path of a request is compared.
 NOT_IN_PATHS = frozenset("?*# ")
 
 
@@ -82,7 +82,7 @@ class RequestPath(Struct, frozen=True):
         text = str(value)
         is_path = text.startswith("/") and text.isprintable() and len(text) <= 200
         if not is_path or not NOT_IN_PATHS.isdisjoint(text):
-            raise BadField(f"{text[:40]!r} is no path.", self.allowed)
+            raise BadField(f"{text[:40]!r} is not a path.", self.allowed)
         return text
 
 
@@ -91,12 +91,12 @@ class OwnPath(RequestPath, frozen=True):
         path = RequestPath.take(self, value)
         if path.startswith(SPARED_PATHS):
             spared = " and ".join(SPARED_PATHS)
-            raise BadField(f"{spared} always give their own answer.", self.allowed)
+            raise BadField(f"{spared} cannot have a custom answer.", self.allowed)
         return path
 
 
 class BodyText(Struct, frozen=True):
-    """A body as text, or as base64 for bytes that are none."""
+    """A body as text, or as base64 if its bytes are not text."""
 
     is_base64: bool
     max_letters: int = 512 << 10
@@ -112,10 +112,10 @@ class BodyText(Struct, frozen=True):
                 raise ValueError
             return b64decode(text, validate=True) if self.is_base64 else text.encode()
         except (NotBase64, ValueError):
-            raise BadField(f"{text[:40]!r} is not possible.", self.allowed) from None
+            raise BadField(f"{text[:40]!r} is not valid.", self.allowed) from None
 
 
-#: Headers that follow from the answer itself.
+#: Headers that the server derives from the answer.
 _OWN_HEADERS = frozenset(("content-length", "content-type", "transfer-encoding", "connection"))
 
 
@@ -133,19 +133,19 @@ class HeaderLines(Struct, frozen=True):
         is_name = re.fullmatch(r"[A-Za-z0-9!#$&'+.^_`|~-]{1,100}", name) is not None
         is_sent = text.isascii() and text.isprintable() and len(text) <= 1000
         if not (colon and is_name and is_sent) or name.lower() in _OWN_HEADERS:
-            raise BadField(f"{line[:40]!r} is not possible.", self.allowed)
+            raise BadField(f"{line[:40]!r} is not valid.", self.allowed)
         return name, text
 
 
 class FaultKind(Struct, frozen=True):
-    #: What it acts on.
+    #: The part that it affects.
     where: str
-    #: What it does, in one sentence.
+    #: Its effect, in one sentence.
     doc: str
-    #: What real units and networks do, so that a test is about something that happens.
+    #: What real units and networks do, so that tests use realistic faults.
     real: str
     fields: Mapping[str, Field] = {}
-    #: The fields of `SCOPES` that it takes.
+    #: The fields of `SCOPES` that it supports.
     scopes: tuple[str, ...] = ("after", "for")
 
 
@@ -155,7 +155,7 @@ SCOPES: dict[str, Field] = {
     "times": Field(Number(1, 1e6, "times"), "number of times it acts before it ends"),
     "after": Field(Duration(0.0, 30 * DAY_S), "time before it begins", 0.0),
     "for": Field(Duration(0.001, 365 * DAY_S), "time after which it ends"),
-    "chance": Field(Number(0.001, 1.0, "of 1"), "share of the occasions on which it acts", 1.0),
+    "chance": Field(Number(0.001, 1.0, "of 1"), "probability that it acts on each occasion", 1.0),
     "seed": Field(Number(0, 2**31, ""), "random seed for chance, noise and garbage"),
 }
 _REQUESTS = ("path", "times", "after", "for", "chance", "seed")
@@ -169,7 +169,7 @@ _SAMPLED = {
 }
 _RELAY = {"label": Field(OneOf(OUTPUTS), "the output", REQUIRED)}
 _EDGES = {
-    "edges": Field(Number(1, 100, "edges"), "further edges of each change", 6.0),
+    "edges": Field(Number(1, 100, "edges"), "extra edges per change", 6.0),
     "apart": Field(Duration(0.0005, 1.0), "time between two edges", 0.003),
 }
 _SEEDED = ("after", "for", "seed")
@@ -356,7 +356,9 @@ FAULTS: dict[str, FaultKind] = {
         "Contacts weld under inrush current, coils burn out.",
         {
             **_RELAY,
-            "at": Field(OneOf(("present", "on", "off")), "state in which it stays", "present"),
+            "at": Field(
+                OneOf(("present", "on", "off")), "state in which the relay sticks", "present"
+            ),
         },
     ),
     "output_reversed": FaultKind(
@@ -367,7 +369,7 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "relay_bounce": FaultKind(
         PINS,
-        "Each switching of the relay causes further edges.",
+        "Each time the relay switches, it produces extra edges.",
         "Contacts bounce for 1 to 10 ms.",
         {**_RELAY, **_EDGES},
     ),
@@ -379,7 +381,7 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "sensor_noisy": FaultKind(
         READINGS,
-        "The reading scatters around what is measured.",
+        "The reading scatters around the measured value.",
         "Long cables next to mains cables add 0.1 to 1 degree, or about 10 mV at analog inputs.",
         {**_SAMPLED, "sigma": Field(Number(0.0, 1e6, ""), "standard deviation", 0.5)},
         _SEEDED,
@@ -421,7 +423,7 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "input_chatter": FaultKind(
         LEVELS,
-        "Each change of a digital input causes further edges.",
+        "Each change of a digital input produces extra edges.",
         "Buttons and float switches bounce for up to 20 ms.",
         {"label": Field(OneOf(DIGITAL_INPUTS), "the input", REQUIRED), **_EDGES},
     ),
@@ -463,11 +465,11 @@ FAULTS: dict[str, FaultKind] = {
 
 
 class Fault(Struct, frozen=True):
-    """One fault of the catalogue with its fields, as checked values."""
+    """A fault of the catalogue with its checked field values."""
 
     kind: str
     fields: Mapping[str, Any]
-    #: As it was given, for people and for `/sim.cgi`.
+    #: The fields as they were written, for users and for `/sim.cgi`.
     given: Mapping[str, str]
 
     @property
@@ -476,13 +478,13 @@ class Fault(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As `/sim.cgi?fault=` accepts it; in values, `*` and `%` are percent-encoded."""
+        """Write the fault as for `/sim.cgi?fault=`, with `*` and `%` in values percent-encoded."""
         fields = (f"{name}:{_encode(value)}" for name, value in self.given.items())
         return "*".join((self.kind, *fields))
 
     @property
     def shown(self) -> str:
-        """The same for people, shortened where a whole page stands in it."""
+        """Write the fault for users, shortened if it contains a whole page."""
         text = self.text
         return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
@@ -503,7 +505,7 @@ def _encode(value: str) -> str:
 
 
 def fault_from_fields(kind: str, fields: Mapping[str, Any]) -> Fault:
-    """Make a fault from its kind and its fields; raises `BadFault`."""
+    """Create a fault from its kind and its fields; raise `BadFault` if they are invalid."""
     if kind not in FAULTS:
         raise BadFault(f"There is no fault {kind[:40]!r}.", ", ".join(FAULTS), "kind", kind[:40])
     values = values_of(kind, fields_of(kind), fields, BadFault)
@@ -511,13 +513,13 @@ def fault_from_fields(kind: str, fields: Mapping[str, Any]) -> Fault:
 
 
 def fields_of(kind: str) -> dict[str, Field]:
-    """Return the fields of a kind, those of its scope last."""
+    """Return the fields of a kind, then those of its scope."""
     one = FAULTS[kind]
     return {**one.fields, **{name: SCOPES[name] for name in one.scopes}}
 
 
 def time_unreachable_s(fault: Fault) -> float | None:
-    """Return how long no request gets through because of a fault, from its setting on."""
+    """Return for how long the fault blocks all requests, counted from the moment it is set."""
     fields = fault.fields
     match fault.kind:
         case "refuse":

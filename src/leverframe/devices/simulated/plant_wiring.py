@@ -1,8 +1,8 @@
-"""The kinds of plants with their fields, and plants made from text.
+"""The kinds of plants with their fields, and plants created from text.
 
-`room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:1h` on the wire and the keys of a
-`[[plants]]` table in a scenario mean the same; both end in `plant_from_fields`. A mistake names
-the field and what is allowed.
+The text `room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:1h` and the keys of a
+`[[plants]]` table in a scenario describe the same plant; both use `plant_from_fields`. An error
+names the field and what is allowed.
 """
 
 import math
@@ -15,9 +15,9 @@ from leverframe.core.durations import DAY_S, BadDuration, seconds_from_text, tex
 from leverframe.core.labels import ANALOG_INPUTS, DIGITAL_INPUTS, MAPPED, ONEWIRE, OUTPUTS, PWMS
 from leverframe.devices.simulated.plant_kinds import JOULES_PER_KWH, Load, Meter, Plant, Room, Tank
 
-# Fields by name: their types, what is allowed, and values made from text.
+# Fields by name: their types, their allowed values, and conversion from text.
 #
-# Plants and faults are made from them. A mistake names the field and what is allowed.
+# Plants and faults are created from them. An error names the field and what is allowed.
 
 
 class BadField(ValueError):
@@ -41,9 +41,9 @@ class Number(Struct, frozen=True):
             number = math.nan if isinstance(value, bool) else float(value)
         except (TypeError, ValueError):
             number = math.nan
-        # What is not a number fails the comparison, too.
+        # A NaN fails this comparison, too.
         if not self.low <= number <= self.high:
-            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not valid.", self.allowed)
         return number
 
     @property
@@ -61,7 +61,7 @@ class Duration(Struct, frozen=True):
         except BadDuration as error:
             raise BadField(str(error), self.allowed) from None
         if not self.low <= seconds <= self.high:
-            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not valid.", self.allowed)
         return seconds
 
     @property
@@ -74,7 +74,7 @@ class OneOf(Struct, frozen=True):
 
     def take(self, value: Any) -> str:
         if value not in self.labels:
-            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not valid.", self.allowed)
         return str(value)
 
     @property
@@ -100,19 +100,19 @@ class NumberOrLabel(Struct, frozen=True):
 
 
 class FieldType(Protocol):
-    """The type of a field: what is taken for a value, and what is allowed, in words."""
+    """The type of a field: converts a value, and describes what is allowed."""
 
     @property
     def allowed(self) -> str: ...
 
     def take(self, value: Any) -> Any:
-        """Return the value; raise `BadField` where it is none."""
+        """Return the converted value; raise `BadField` if it is invalid."""
 
 
 class Field(Struct, frozen=True):
     type: FieldType
     doc: str
-    #: The default; `REQUIRED` where there is none.
+    #: The default value; `REQUIRED` if there is none.
     default: Any = None
 
 
@@ -134,7 +134,7 @@ def fields_from_text(text: str, error: type[BadField]) -> tuple[str, dict[str, s
 def values_of(
     owner: str, known: Mapping[str, Field], fields: Mapping[str, Any], error: type[BadField]
 ) -> dict[str, Any]:
-    """Return the value of every known field, its default where it is not given."""
+    """Return the value of every known field, or its default if it is missing."""
     for name in fields:
         if name not in known:
             allowed = ", ".join(known) or "no fields"
@@ -164,7 +164,7 @@ MAX_PULSES_PER_S = 20.0
 
 
 class BadPlant(BadField):
-    """A plant that cannot be: which field is wrong, why, and what is allowed."""
+    """A plant that is not possible: which field is wrong, why, and what is allowed."""
 
 
 class Kind(Struct, frozen=True):
@@ -197,7 +197,7 @@ KINDS: dict[str, Kind] = {
             "time_constant": Field(
                 Duration(1.0, 30 * DAY_S), "time for 63 % of the change", REQUIRED
             ),
-            "start": Field(_DEGREES, "initial temperature; default: as outside"),
+            "start": Field(_DEGREES, "initial temperature; default: the outside temperature"),
             "sample": _SAMPLE,
         },
         "a heated (or with negative power, cooled) room",
@@ -207,17 +207,21 @@ KINDS: dict[str, Kind] = {
         {
             "pump": Field(_PIN, "output that pumps", REQUIRED),
             "reading": Field(OneOf(("DISTANCE", *ANALOG_INPUTS)), "level sensor"),
-            "switch": Field(OneOf(DIGITAL_INPUTS), "level switch, 0 when the level reaches it"),
+            "switch": Field(
+                OneOf(DIGITAL_INPUTS), "level switch; its input reads 0 when the level reaches it"
+            ),
             "height": Field(Number(1.0, 20_000.0, "mm"), "level of the full tank", REQUIRED),
             "fill": Field(
                 _RATE,
-                "change of the level by the pump; a negative value empties the tank",
+                "change of the level per second by the pump; a negative value empties the tank",
                 REQUIRED,
             ),
-            "drain": Field(_RATE, "steady loss; negative is a steady inflow", 0.0),
+            "drain": Field(_RATE, "constant loss; a negative value is a constant inflow", 0.0),
             "start": Field(_MILLIMETRES, "initial level", 0.0),
             "switch_at": Field(_MILLIMETRES, "level of the switch; default: the top"),
-            "volts": Field(Number(0.0, 60.0, "V"), "of the level sensor when full", 3.3),
+            "volts": Field(
+                Number(0.0, 60.0, "V"), "voltage of the level sensor when the tank is full", 3.3
+            ),
             "sample": _SAMPLE,
         },
         "a tank or sump with level sensor, level switch, or both",
@@ -227,12 +231,14 @@ KINDS: dict[str, Kind] = {
         {
             "switch": Field(_PIN, "output that feeds the load", REQUIRED),
             "reading": Field(
-                OneOf((*ANALOG_INPUTS, *MAPPED)), "reading that measures it", REQUIRED
+                OneOf((*ANALOG_INPUTS, *MAPPED)), "reading that measures the load", REQUIRED
             ),
             "on": Field(
                 Number(-1e9, 1e9, "in the unit of the reading"), "reading with power", REQUIRED
             ),
-            "off": Field(Number(-1e9, 1e9, "in the unit of the reading"), "reading without", 0.0),
+            "off": Field(
+                Number(-1e9, 1e9, "in the unit of the reading"), "reading without power", 0.0
+            ),
         },
         "a load whose current or power is measured",
     ),
@@ -256,13 +262,13 @@ def plant_from_text(text: str) -> Plant:
 
 
 def slots_of(plant: Plant) -> dict[str, Any]:
-    """Return the numbers from which a plant continues."""
+    """Return the numbers that are the state of a plant."""
     slots = vars(plant).items()
     return {name: value for name, value in slots if not isinstance(value, tuple | str)}
 
 
 def plant_from_slots(wiring: str, slots: Mapping[str, Any]) -> Plant:
-    """Create a plant that continues from the numbers of another; raise ValueError otherwise."""
+    """Create a plant from the state of another; raise ValueError if they do not match."""
     plant = plant_from_text(wiring)
     if slots_of(plant).keys() != slots.keys():
         raise ValueError("a plant has changed")
@@ -271,7 +277,7 @@ def plant_from_slots(wiring: str, slots: Mapping[str, Any]) -> Plant:
 
 
 def plant_from_fields(kind: str, fields: Mapping[str, Any]) -> Plant:
-    """Make a plant from its kind and its fields; raises `BadPlant`."""
+    """Create a plant from its kind and its fields; raise `BadPlant` if they are invalid."""
     if kind not in KINDS:
         raise BadPlant(f"There is no plant {kind[:40]!r}.", ", ".join(KINDS), "kind", kind[:40])
     values = values_of(f"A {kind}", KINDS[kind].fields, fields, BadPlant)
@@ -280,7 +286,7 @@ def plant_from_fields(kind: str, fields: Mapping[str, Any]) -> Plant:
 
 
 def _check_together(kind: str, values: Mapping[str, Any]) -> None:
-    """Check what one field alone does not show."""
+    """Check conditions that concern several fields."""
     if kind == "room" and values["outside"] == values["reading"]:
         raise BadPlant(
             "The outside temperature cannot be the reading of the room itself.",
@@ -299,7 +305,9 @@ def _check_together(kind: str, values: Mapping[str, Any]) -> None:
 def _check_tank(values: Mapping[str, Any]) -> None:
     if values["reading"] is None and values["switch"] is None:
         raise BadPlant(
-            "No reading or switch belongs to this tank.", "a reading, a switch, or both", "reading"
+            "This tank has neither a reading nor a switch.",
+            "a reading, a switch, or both",
+            "reading",
         )
     for name in ("start", "switch_at"):
         if values[name] is not None and values[name] > values["height"]:

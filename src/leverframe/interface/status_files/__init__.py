@@ -2,7 +2,7 @@
 
 `build` gives the bytes of a file, `describe` the reference of all of them. Files are made of keys
 (`keys.py`), which stand in the file of their feature; `catalogue.py` says which file has which.
-A file changes with its engine's `machine.version` and, if it shows the clock, with the second.
+Each `Keys` is a segment of its files (`segments.py`).
 """
 
 from leverframe.interface.status_files.catalogue import (
@@ -13,6 +13,7 @@ from leverframe.interface.status_files.catalogue import (
     build,
     content_type,
     describe,
+    layout_of,
     names_of,
 )
 from leverframe.interface.status_files.keys import View
@@ -29,5 +30,6 @@ __all__ = [
     "command_reply",
     "content_type",
     "describe",
+    "layout_of",
     "names_of",
 ]

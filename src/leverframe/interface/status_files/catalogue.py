@@ -5,7 +5,7 @@ added stands at the end of a file, or directly behind its older siblings (`diff4
 JSON, where positions do not matter.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,15 +16,16 @@ from leverframe.core.profile import ALWAYS, HW35, Profile, Spans, is_offered, sp
 from leverframe.interface.status_files import entries, readings, settings, states
 from leverframe.interface.status_files.keys import (
     Keys,
-    Shown,
     View,
+    Write,
     join_names,
-    json_bytes,
+    json_members,
     only_on,
-    xml_bytes,
+    xml_lines,
 )
 from leverframe.interface.status_files.module_readings import MODULE_READINGS
 from leverframe.interface.status_files.parsers import ParsedValue
+from leverframe.interface.status_files.segments import Document, DocumentLayout, Segment
 from leverframe.interface.status_files.settings import VARIABLES, command_keys
 from leverframe.interface.table.codes import span
 
@@ -33,7 +34,7 @@ JSON, XML = "application/json", "text/xml"
 
 class File(Struct, frozen=True):
     path: str
-    #: What the file holds, for people.
+    #: The contents of the file, in words.
     doc: str
     keys: tuple[Keys, ...]
     when: Spans = ALWAYS
@@ -308,35 +309,37 @@ def parse_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[s
     return found
 
 
-def build(path: str, view: View) -> bytes | None:
-    """Return a file as it is sent; None if this profile has no such file."""
-    texts = show_file(path, view)
-    if texts is None:
-        return None
-    return json_bytes(texts) if content_type(path) == JSON else xml_bytes(texts)
-
-
-def show_file(path: str, view: View) -> dict[str, Shown] | None:
-    """Return the keys of a file with their texts; None if this profile has no such file."""
-    profile = view.engine.machine.profile
+@lru_cache(maxsize=256)
+def layout_of(path: str, profile: Profile) -> DocumentLayout[View] | None:
+    """Return the segments of a file; None if the profile has no such file."""
     groups = keys_of(path, profile)
     if groups is None:
         return None
-    texts: list[Shown] = []
-    for keys in groups:
-        texts += keys.show(view)
-    # All together: joining each of the 40 groups of a file separately takes 25 to 45 us.
-    return dict(zip(_names_of(path, profile), texts, strict=True))
+    if content_type(path) == JSON:
+        return DocumentLayout(b"{", b",", b"}", [_segment(keys, json_members) for keys in groups])
+    segments = [_segment(keys, xml_lines) for keys in groups]
+    return DocumentLayout(b"<response>\n", b"", b"</response>\n", segments)
 
 
-@lru_cache(maxsize=256)
-def _names_of(path: str, profile: Profile) -> tuple[str, ...]:
-    return tuple(name for keys in keys_of(path, profile) or () for name in keys.names)
+def _segment(keys: Keys, write: Callable[[Sequence[str]], Write]) -> Segment[View]:
+    show, write_texts = keys.show, write(keys.names)
+    return Segment(keys.inputs, lambda view: write_texts(show(view)))
+
+
+def build(path: str, view: View) -> bytes | None:
+    """Return a file as it is sent; None if this profile has no such file."""
+    layout = layout_of(path, view.engine.machine.profile)
+    if layout is None:
+        return None
+    document = Document(layout)
+    document.refresh(view.engine, view.at, lambda: view)
+    return document.content()
 
 
 def names_of(profile: Profile) -> frozenset[str]:
     """Return all keys that status files have on a profile."""
-    return frozenset(name for path in PATHS for name in _names_of(path, profile))
+    groups = (keys for path in PATHS for keys in keys_of(path, profile) or ())
+    return frozenset(name for keys in groups for name in keys.names)
 
 
 def content_type(path: str) -> str:

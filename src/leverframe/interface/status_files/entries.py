@@ -111,9 +111,9 @@ def _rules(view: View) -> list[str]:
 
 def _results(view: View) -> list[str]:
     results = ["00"] * MAX_RULES
-    for rule in view.engine.rules.explain():
-        met = ["1" if condition.result else "0" for condition in rule.conditions]
-        results[rule.number - 1] = "".join(met).ljust(2, "0")
+    for number, of_conditions in view.engine.rules.results().items():
+        met = ["1" if result else "0" for result in of_conditions]
+        results[number - 1] = "".join(met).ljust(2, "0")
     return results
 
 
@@ -220,12 +220,14 @@ def _entry_in(text: str, profile: Profile) -> ScheduleEntry | None:
 
 RULE_RESULTS = Keys(
     number_names("eve", 0, MAX_RULES),
+    ("rules",),
     _results,
     "results of condition 1 and condition 2 of every event entry",
     "two characters 0 or 1; a missing condition 2 is 0",
 )
 RULES = Keys(
     number_names("ev", 0, MAX_RULES),
+    ("rules",),
     _rules,
     "event entries: exists, enabled, fields B-K of the `event` command, permanent; on HW 3.5+ also "
     "field L, from SW 1.45 on M, from SW 1.57 on N-P",
@@ -234,6 +236,7 @@ RULES = Keys(
 )
 SCHEDULE = Keys(
     number_names("sched", 0, SCHEDULE_ENTRIES),
+    ("schedule",),
     _schedule,
     "schedule entries: exists, active, name, action, value, time, date, days",
     JOINED,

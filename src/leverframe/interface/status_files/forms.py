@@ -53,7 +53,7 @@ from leverframe.interface.table.refusals import Refusal
 _NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 #: A place in a template that the unit left as it is; see `markers.py`.
 _MARKER = "<--#"
-#: What stands in XML for a character that it cannot hold.
+#: Replaces a character that XML cannot contain.
 _REPLACED = "\ufffd"
 #: A `*` among texts that are joined by it.
 ENCODED_STAR = "%2A"
@@ -263,7 +263,7 @@ def form_of(param: Param) -> KeyForm:
     raise TypeError(f"{param} has no form in status files")
 
 
-# Keys that show settings: where those stand in the tree, and the form that they have there.
+# Keys that show settings: the paths of these in the tree, and their form.
 
 
 def setting(name: str, path: str, form: KeyForm, meaning: str, when: Spans = ALWAYS) -> Keys:
@@ -286,8 +286,8 @@ def settings(
             except NotReadable as problem:
                 yield UnreadSetting(path, str(problem))
 
-    show = _show_cached(patterns, write)
-    return Keys(names, show, meaning, form.scale, when, None, SettingParser(parts, read))
+    show, stored = _show_settings(patterns, write), SettingParser(parts, read)
+    return Keys(names, branches_of(parts), show, meaning, form.scale, when, None, stored)
 
 
 def joint_settings(
@@ -312,33 +312,25 @@ def joint_settings(
             loss = STAR_LOSS if is_lossy and isinstance(value, str) and "*" in value else ""
             yield ReadSetting(path, value, loss)
 
-    show = _show_cached(patterns, write)
-    return Keys((name,), show, meaning, form.scale, when, None, SettingParser(parts, read))
+    show, stored = _show_settings(patterns, write), SettingParser(parts, read)
+    return Keys((name,), branches_of(parts), show, meaning, form.scale, when, None, stored)
 
 
-def _show_cached(
+def _show_settings(
     patterns: str, write: Callable[[Sequence[Any], Profile], Sequence[str]]
 ) -> Callable[[View], Sequence[str]]:
-    """Return a function that shows settings; it keeps the texts until their branch of the tree
-    changes.
-
-    Values change far more often than settings, and a changed setting is in one branch.
-    """
     values = _values_at(patterns)
-    tops = {pattern.partition(".")[0] for pattern in patterns.split()}
-    branch_of: Callable[[Any], Any] = attrgetter(*tops) if len(tops) == 1 else lambda tree: tree
-    kept: tuple[Any, Profile | None, Sequence[str]] = (None, None, ())
 
     def show(view: View) -> Sequence[str]:
-        nonlocal kept
         machine = view.engine.machine
-        branch, profile, texts = branch_of(machine.settings), machine.profile, kept[2]
-        if kept[0] is not branch or kept[1] != profile:
-            texts = write(values(machine.settings), profile)
-            kept = (branch, profile, texts)
-        return texts
+        return write(values(machine.settings), machine.profile)
 
     return show
+
+
+def branches_of(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return the branches of the tree in which patterns stand."""
+    return tuple(dict.fromkeys(pattern.partition(".")[0] for pattern in patterns))
 
 
 def _values_at(patterns: str) -> Callable[[Any], Sequence[Any]]:

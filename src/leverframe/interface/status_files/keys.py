@@ -1,17 +1,19 @@
 """What a file is made of: keys, each with its meaning, its scale and the function that shows it.
 
 Clients compare texts, so every value is a text; the few lists of texts are the readings of modules.
-Real units end here: a scale of /10 means that the text is ten times the value, rounded. An absent
-reading is a text of its own, because the files have no other way to say it.
+Values are scaled here: a scale of /10 means that the text is ten times the value, rounded. An
+absent reading is a text of its own, because the files have no other way to say it.
 
 To add a key: make a `Keys` in the file of its feature, or declare it on the row of the command
-that sets it (`shown`), and put it where it belongs in `catalogue.py`.
+that sets it (`shown`), and put it where it belongs in `catalogue.py`. A `Keys` is a segment of its
+files: it is shown again when one of its inputs has changed.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import compress
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -65,6 +67,8 @@ class Keys(Struct, frozen=True):
     """A key of a file, or several that are shown together."""
 
     names: tuple[str, ...]
+    #: What they depend on: labels, branches of the settings, and others (`segments.py`).
+    inputs: tuple[str, ...]
     #: One for every name.
     show: Callable[[View], Sequence[Shown]]
     meaning: str
@@ -78,6 +82,7 @@ class Keys(Struct, frozen=True):
 
 def key(
     name: str,
+    inputs: tuple[str, ...],
     show: Callable[[View], Shown],
     meaning: str,
     scale: str,
@@ -85,7 +90,7 @@ def key(
     parse: ValueParser | None = None,
     stored: SettingParser | None = None,
 ) -> Keys:
-    return Keys((name,), lambda view: (show(view),), meaning, scale, when, parse, stored)
+    return Keys((name,), inputs, lambda view: (show(view),), meaning, scale, when, parse, stored)
 
 
 def number_names(prefix: str, first: int, count: int) -> tuple[str, ...]:
@@ -145,7 +150,8 @@ def readings(
         ]
 
     parse = parse_scaled(names, labels, factor, absent)
-    return Keys(names, show, join_names(labels), scale_of(factor, unit, absent), when, parse)
+    scale = scale_of(factor, unit, absent)
+    return Keys(names, labels, show, join_names(labels), scale, when, parse)
 
 
 def reading(
@@ -189,7 +195,7 @@ def states(name: str, labels: tuple[str, ...]) -> Keys:
         values = view.engine.machine.values
         return mask([values[label] for label in labels])
 
-    return key(name, show, join_names(labels), MASK, parse=parse_mask(name, labels))
+    return key(name, labels, show, join_names(labels), MASK, parse=parse_mask(name, labels))
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -220,17 +226,29 @@ _UNFIT = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]"
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ANYWHERE = _IN_TEXT | str.maketrans({'"': "&quot;", "'": "&#x27;"})
 
-json_bytes = msgspec.json.Encoder().encode
+_encode_json = msgspec.json.Encoder().encode
 
 
-def xml_bytes(shown: Mapping[str, Shown]) -> bytes:
-    texts = [text for text in shown.values() if isinstance(text, str)]
-    assert len(texts) == len(shown), "lists are for JSON alone"
-    if _NEEDS_NO_CARE.fullmatch("".join(texts)) is None:
-        # Seldom: looking at all of them together takes 20 us less than at each.
-        texts = [xml_text(text) for text in texts]
-    lines = [f"<{tag}>{text}</{tag}>\n" for tag, text in zip(shown, texts, strict=True)]
-    return f"<response>\n{''.join(lines)}</response>\n".encode()
+#: Writes the texts of some keys.
+Write = Callable[[Sequence[Shown]], bytes]
+
+
+def json_members(names: Sequence[str]) -> Write:
+    """Return what writes members of an object, without its braces."""
+    return lambda texts: _encode_json(dict(zip(names, texts, strict=True)))[1:-1]
+
+
+def xml_lines(names: Sequence[str]) -> Write:
+    """Return what writes one element per line; its texts are no lists, which are for JSON alone."""
+    lines = "".join(f"<{name}>%s</{name}>\n" for name in names)
+
+    def write(texts: Sequence[Any]) -> bytes:
+        if _NEEDS_NO_CARE.fullmatch("".join(texts)) is None:
+            # Seldom: looking at all of them together takes a third of looking at each.
+            texts = [xml_text(text) for text in texts]
+        return (lines % tuple(texts)).encode()
+
+    return write
 
 
 def xml_text(text: str) -> str:
@@ -240,5 +258,5 @@ def xml_text(text: str) -> str:
 
 
 def escape_markup(text: str) -> str:
-    """Write a text so that it stands for itself in XML and HTML, also inside quotes."""
+    """Escape a text for XML and HTML, also inside quotes."""
     return text.translate(_ANYWHERE)

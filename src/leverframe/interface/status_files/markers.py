@@ -7,11 +7,13 @@ that no file has stays as it is. Values are written so that they stay text where
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from urllib.parse import quote
 
-from leverframe.interface.status_files.catalogue import FILES, show_file
-from leverframe.interface.status_files.keys import View
+from leverframe.core.profile import Profile
+from leverframe.interface.status_files.catalogue import FILES, keys_of
+from leverframe.interface.status_files.keys import Keys, View
 from leverframe.interface.uploads import ending_of
 
 # The places in which a marker of an uploaded page can stand, and how a value is written there.
@@ -90,7 +92,7 @@ class TextReader:
         """Advance over text of the file, up to the next marker."""
 
     def write_here(self) -> Write | None:
-        """Return how a value is written at this place; None where it must not stand."""
+        """Return how a value is written at this place; None if it must not stand."""
         return self._write
 
 
@@ -263,9 +265,10 @@ _MARKER = re.compile(rb"<--#(\w{1,40})-->", re.ASCII)
 def with_values(page: bytes, name: str, view: View) -> bytes:
     """Return the page with its markers filled in; the same object where it has none."""
     reader = READERS.get(ending_of(name))
-    if reader is None or not _MARKER.search(page):
+    names = [] if reader is None else [found[1].decode() for found in _MARKER.finditer(page)]
+    if reader is None or not names:
         return page
-    return fill_markers(page, reader(), marker_values(view))
+    return fill_markers(page, reader(), marker_values(names, view))
 
 
 def fill_markers(page: bytes, reader: TextReader, values: Mapping[str, str]) -> bytes:
@@ -285,11 +288,25 @@ def fill_markers(page: bytes, reader: TextReader, values: Mapping[str, str]) -> 
     return b"".join((*written, page[end:]))
 
 
-def marker_values(view: View) -> dict[str, str]:
-    """Return all markers with their present values."""
-    values: dict[str, str] = {}
+@lru_cache(maxsize=64)
+def _keys_by_marker(profile: Profile) -> dict[str, Keys]:
+    """Return the keys that fill each marker on a profile."""
+    found: dict[str, Keys] = {}
     for path in MARKER_FILES:
-        for name, text in (show_file(path, view) or {}).items():
-            if isinstance(text, str):
-                values.setdefault(name, text)
+        for keys in keys_of(path, profile) or ():
+            found |= {name: keys for name in keys.names if name not in found}
+    return found
+
+
+def marker_values(names: Iterable[str], view: View) -> dict[str, str]:
+    """Return the present values of those of these markers that there are."""
+    by_marker = _keys_by_marker(view.engine.machine.profile)
+    values: dict[str, str] = {}
+    for name in names:
+        if name in by_marker and name not in values:
+            keys = by_marker[name]
+            shown = zip(keys.names, keys.show(view), strict=True)
+            values |= {
+                one: text for one, text in shown if isinstance(text, str) and by_marker[one] is keys
+            }
     return values

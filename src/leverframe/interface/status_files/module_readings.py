@@ -59,6 +59,8 @@ SLOTTED = span("1.33", until="1.50")
 DIRECT = span("1.50")
 
 SLOTS = 3
+#: All readings of a module, as a board delivers them.
+_SLOT_LABELS = tuple(f"slot{number + 1}" for number in range(SLOTS))
 READINGS_PER_SLOT = 30
 
 HUNDREDTHS = 100
@@ -173,6 +175,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
     readings(number_names("sdm", 1, 14), MAPPED[:14], HUNDREDTHS, "of its unit", ZERO, SINGLE),
     key(
         "modbusSensor",
+        ("modbus_slots",),
         lambda view: str(_module_code(view)),
         "code of the module in slot 1",
         WHOLE,
@@ -181,6 +184,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
     ),
     key(
         "sdm",
+        (*MAPPED[:29], "modbus_slots"),
         _list_of_single_slot,
         "list of m1-m29",
         "/100, with a charge controller or an inverter some /10 or /1",
@@ -189,6 +193,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
     ),
     key(
         "modbusMapping",
+        ("modbus_mapping",),
         _mapping_text,
         "slot and reading that m1-m30 stand for; slot 0 is none",
         f"slot digit and reading number, {JOINED}",
@@ -197,14 +202,16 @@ MODULE_READINGS: tuple[Keys, ...] = (
     ),
     key(
         "modbusReadings",
+        (*MAPPED, *_SLOT_LABELS, "modbus_mapping"),
         _readings_by_slot,
         "three lists, the 30 readings of each slot",
-        f"{DECIMAL}, {ZERO} if absent, or not mapped where no bus is read",
+        f"{DECIMAL}, {ZERO} if absent, or if not mapped and no bus is read",
         SLOTTED,
         _parse_slots,
     ),
     key(
         "customReadings",
+        MAPPED,
         _direct,
         "list of m1-m30",
         f"{DECIMAL}, {ZERO} if absent",

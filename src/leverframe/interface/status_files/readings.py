@@ -63,6 +63,7 @@ DS = readings(number_names("ds", 1, 8), ONEWIRE, 10, CELSIUS, NO_SENSOR)
 P1 = reading("bm280p", "P1", 100, "hPa", NO_SENSOR)
 AIR_QUALITY = key(
     "bm680q",
+    (),
     lambda view: NO_SENSOR,
     "air quality; no sensor for it can be connected",
     f"always {NO_SENSOR}",
@@ -88,6 +89,7 @@ def _parse_distance(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValu
 
 DISTANCE = key(
     "distanceSensor",
+    ("DISTANCE",),
     lambda view: decimal(view.engine.machine.values["DISTANCE"], MINUS_ONE),
     "DISTANCE",
     f"decimal number, {MINUS_ONE} if absent",
@@ -101,7 +103,9 @@ def _lighting(labels: tuple[str, ...], factor: int) -> Keys:
         readings = view.engine.inputs.lighting
         return [write_multiple(readings[label], factor, ZERO) for label in labels]
 
-    return Keys(labels, show, "lighting module", scale_of(factor, "of an unknown unit", ZERO))
+    return Keys(
+        labels, labels, show, "lighting module", scale_of(factor, "of an unknown unit", ZERO)
+    )
 
 
 #: What each of the readings means is not public; their scales are known from clients.
@@ -130,6 +134,7 @@ def _millivolts(view: View) -> list[str]:
 
 RAW_ANALOG = Keys(
     number_names("inp", 1, 6),
+    ANALOG_INPUTS,
     _millivolts,
     "INPA1-INPA6 at the pin, before multiplier, calibration and sensor",
     scale_of(1000, "V", ZERO),
@@ -197,6 +202,7 @@ def _parse_differentials(first: int, last: int) -> ValueParser:
 
 def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
     indices = range(first - 1, last)
+    labels = DIFFERENTIALS[first - 1 : last]
 
     def show(view: View) -> list[str]:
         machine = view.engine.machine
@@ -205,14 +211,15 @@ def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
         else:
             factors = [old_factor(machine.settings, index) for index in indices]
         return [
-            write_multiple(machine.values[DIFFERENTIALS[index]], factor, ZERO)
-            for index, factor in zip(indices, factors, strict=True)
+            write_multiple(machine.values[label], factor, ZERO)
+            for label, factor in zip(labels, factors, strict=True)
         ]
 
     return Keys(
         number_names("diff", first, len(indices)),
+        (*labels, "differentials"),
         show,
-        join_names(DIFFERENTIALS[first - 1 : last]),
+        join_names(labels),
         "/1000; before SW 1.49 and on HW 3.0 the scale of the first input (INPA, VCC /100; DS, T1, "
         f"H1 /10; POWER, ENERGY /1000); {ZERO} if absent",
         when,

@@ -15,6 +15,7 @@ from leverframe.core.engine.engine import Engine
 from leverframe.core.engine.pwm import DUTIES
 from leverframe.core.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.core.profile import HW30, HW35, Profile
+from leverframe.interface.status_files import segments
 from leverframe.interface.status_files.forms import WHOLE_FORM, setting, settings
 from leverframe.interface.status_files.keys import (
     FLAG,
@@ -49,13 +50,14 @@ MILLISECONDS = "milliseconds, 0 if there was none"
 
 # --- identity -------------------------------------------------------------------------------------
 
-MAC = key("mac", lambda view: view.mac, "MAC address", TEXT)
+MAC = key("mac", (), lambda view: view.mac, "MAC address", TEXT)
 MAC_AS_IP4 = replace(MAC, names=("ip4",))
-NAME = key("sname", lambda view: view.name, "name in the network", TEXT)
-HARDWARE = key("hw", lambda view: view.engine.machine.profile.hw, "hardware version", TEXT)
-SOFTWARE = key("sw", lambda view: view.engine.machine.profile.sw, "software version", TEXT)
+NAME = key("sname", ("name",), lambda view: view.name, "name in the network", TEXT)
+HARDWARE = key("hw", (), lambda view: view.engine.machine.profile.hw, "hardware version", TEXT)
+SOFTWARE = key("sw", (), lambda view: view.engine.machine.profile.sw, "software version", TEXT)
 RESTART = key(
     "restart",
+    ("restart",),
     lambda view: str(int(view.engine.machine.restart_flag)),
     "restart flag: 0 after every start, 1 after `restart_power_on`",
     FLAG,
@@ -72,7 +74,7 @@ def _uptime(view: View) -> list[str]:
 
 def _uptime_keys(*names: str) -> Keys:
     meaning = "time since the start: seconds, minutes, hours, days"
-    return Keys(names, _uptime, meaning, "0-59, 0-59, 0-23, whole number")
+    return Keys(names, (segments.UPTIME,), _uptime, meaning, "0-59, 0-59, 0-23, whole number")
 
 
 def parse_uptime(file: Mapping[str, Any]) -> int | Unreadable:
@@ -94,7 +96,8 @@ def parse_uptime(file: Mapping[str, Any]) -> int | Unreadable:
 
 
 def _time_key(name: str) -> Keys:
-    return key(name, lambda view: str(int(view.at.wall)), "clock", "seconds since 1970 UTC")
+    meaning, scale = "clock", "seconds since 1970 UTC"
+    return key(name, (segments.CLOCK,), lambda view: str(int(view.at.wall)), meaning, scale)
 
 
 UPTIME = _uptime_keys("uptimeSeconds", "uptimeMinutes", "uptimeHours", "uptimeDays")
@@ -107,6 +110,10 @@ SEC = (_uptime_keys("sec0", "sec1", "sec2", "sec3"), _time_key("sec4"))
 def _outputs(view: View) -> list[str]:
     values = view.engine.machine.values
     return ["1" if values[label] else "0" for label in OUTPUTS]
+
+
+#: What the negation is set to stands in the settings.
+_OF_DIGITAL_INPUTS = (*DIGITAL_INPUTS, "digital_inputs")
 
 
 def _digital_inputs(view: View) -> list[bool]:
@@ -136,13 +143,14 @@ def _parse_inputs(file: Mapping[str, Any], profile: Profile) -> dict[str, Parsed
 
 OUT = Keys(
     number_names("out", 0, 6),
+    OUTPUTS,
     _outputs,
     "OUT0-OUT5",
     f"{FLAG}, never inverted",
     parse=flags(number_names("out", 0, 6), OUTPUTS),
 )
 OUT_CHARACTERS = key(
-    "out", lambda view: "".join(_outputs(view)), "OUT0-OUT5", "six characters 0 or 1"
+    "out", OUTPUTS, lambda view: "".join(_outputs(view)), "OUT0-OUT5", "six characters 0 or 1"
 )
 PWM = states("pwm", PWMS)
 #: The present duty is the one that is set, unless it moves; `settings_reader.py` decides.
@@ -152,6 +160,7 @@ PWM_DUTY = replace(
 )
 DIGITAL = key(
     "ind",
+    _OF_DIGITAL_INPUTS,
     lambda view: mask(_digital_inputs(view)),
     f"INPD1-INPD4; on HW 3.5+ from SW {NEGATION_SINCE} on with their negation",
     MASK,
@@ -159,6 +168,7 @@ DIGITAL = key(
 )
 IMPULSES = Keys(
     ("inpd1tim", "inpd3tim"),
+    ("impulses",),
     lambda view: [
         write_multiple(view.engine.inputs.impulse_s(pair), 1000, ZERO) for pair in range(2)
     ],
@@ -172,6 +182,7 @@ MQTT = replace(
 )
 BARCODE = key(
     "barcode",
+    ("barcode",),
     lambda view: view.engine.inputs.barcode or "",
     "text scanned last",
     TEXT,
@@ -182,6 +193,7 @@ BARCODE = key(
 
 LEVELS = Keys(
     number_names("di", 0, 4),
+    _OF_DIGITAL_INPUTS,
     lambda view: ["up" if high else "dn" for high in _digital_inputs(view)],
     "INPD1-INPD4 as in `ind`",
     "`up` for 1, `dn` for 0",

@@ -2,164 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
 
-from leverframe.core.engine import pid
-from leverframe.core.engine.journal import OWN_CAUSES, Cause
-from leverframe.core.engine.pwm import DUTIES
-from leverframe.core.engine.rule_explanation import RuleExplanation
-from leverframe.core.engine.schedule import ScheduleExplanation
-from leverframe.core.engine.timers import WallTime
-from leverframe.core.engine.watchdog import WatchdogExplanation
-from leverframe.core.labels import LABELS, LIGHTING, OUTPUTS, READINGS
-from leverframe.devices.modbus_writer import WriteReport
-from leverframe.devices.modem_line import ModemState
-from leverframe.devices.module_slot import SlotReport, SlotStatistics
 from leverframe.host.controller import Controller
-from leverframe.host.controller.findings import FindingReport
 from leverframe.interface.table.row import ADMIN
-from leverframe.server.http.messages import NOT_KEPT, StreamReply
+from leverframe.server.http.messages import NOT_KEPT, Reply, StreamReply
 from leverframe.server.routes.context import Context, StreamShare
-
-# `/api/state`: every live value by label, with its cause.
-
-
-class ProfileReport(Struct, frozen=True):
-    hw: str
-    sw: str
+from leverframe.server.routes.state_document import StateDocuments
 
 
-if TYPE_CHECKING:
-    Lighting = dict[str, float | None]
-    ReturnsIn = dict[str, float]
-else:
-    # A type checker takes no keys that are computed.
-    Lighting = TypedDict("Lighting", dict.fromkeys(LIGHTING, float | None))
-    ReturnsIn = TypedDict("ReturnsIn", dict.fromkeys(OUTPUTS, float), total=False)
-
-
-class Switching(Struct, frozen=True):
-    """The last cause of a change, and its time."""
-
-    time: WallTime
-    by: Annotated[
-        Cause,
-        Meta(
-            description="The cause and the deciding facts. Account and address are shown to "
-            "administrators only."
-        ),
-    ]
-
-
-class StateBesideValues(TypedDict):
-    profile: ProfileReport
-    time: WallTime
-    timezone: Annotated[
-        str,
-        Meta(description="The time zone of schedule, clock and pages, such as `Europe/Warsaw`."),
-    ]
-    virtual_time: bool
-    uptime: Annotated[float, Meta(description="Seconds since the start.")]
-    restart: Literal[0, 1]
-    settings_revision: Annotated[
-        int, Meta(description="The number of changes of settings since the start.")
-    ]
-    absent_since: dict[str, float | None]
-    returns_in: Annotated[
-        ReturnsIn, Meta(description="Seconds until the return time switches an output off.")
-    ]
-    switched: Annotated[
-        dict[str, Switching],
-        Meta(
-            description="The last cause that switched an output, PWM output or variable, or the "
-            "time when a contact changed, by label."
-        ),
-    ]
-    rules: list[RuleExplanation]
-    schedule: list[ScheduleExplanation]
-    watchdog: list[WatchdogExplanation]
-    pid: pid.Explanation
-    barcode: Annotated[str | None, Meta(description="The last scanned code.")]
-    lighting: Annotated[Lighting, Meta(description="State reported by the lighting module.")]
-    troubles: dict[str, str]
-    findings: Annotated[list[FindingReport], Meta(description="The findings, worst first.")]
-    ports: Annotated[dict[str, int], Meta(description="The open ports, by protocol.")]
-
-
-class ReportsOfParts(TypedDict):
-    """The members that parts around the controller add by `controller.reports`."""
-
-    modem: ModemState
-    #: Where Modbus modules are connected, by slot.
-    modbus: NotRequired[dict[str, SlotReport]]
-    modbus_statistics: NotRequired[dict[str, SlotStatistics]]
-    modbus_writes: NotRequired[list[WriteReport]]
-
-
-if TYPE_CHECKING:
-    State = dict[str, Any]
-else:
-    # Flat, because clients look a value up by its label.
-    State = TypedDict(
-        "State",
-        {
-            **{label: float | None if label in READINGS else int | None for label in LABELS},
-            **dict.fromkeys(DUTIES, float | None),
-            **StateBesideValues.__annotations__,
-            **ReportsOfParts.__annotations__,
-        },
-    )
-
-
-def _without_requester(cause: Cause) -> Cause:
-    """Remove account and address from a cause; the engine's own causes have neither."""
-    return cause if cause.kind in OWN_CAUSES else Cause(cause.kind)
-
-
-def state(context: Context) -> State:
-    return state_of(context.controller, for_admin=context.account.role == ADMIN)
-
-
-def state_of(controller: Controller, *, for_admin: bool) -> State:
-    engine, at = controller.engine, controller.clock.read()
-    machine = engine.machine
-    beside: StateBesideValues = {
-        "profile": ProfileReport(controller.profile.hw, controller.profile.sw),
-        "time": at.wall,
-        "timezone": str(machine.timezone),
-        "virtual_time": controller.clock.is_virtual,
-        "uptime": engine.uptime(at),
-        "restart": 1 if machine.restart_flag else 0,
-        "settings_revision": controller.settings_revision,
-        "absent_since": dict(machine.absent_since),
-        "returns_in": {
-            label: seconds
-            for index, label in enumerate(OUTPUTS)
-            if (seconds := engine.outputs.returns_in(index, at.now)) is not None
-        },
-        "switched": {
-            label: Switching(wall, cause if for_admin else _without_requester(cause))
-            for label, (wall, cause, _) in (machine.switched | machine.regulated).items()
-        },
-        "rules": engine.rules.explain(at.now),
-        "schedule": engine.schedule.explain(),
-        "watchdog": engine.watchdog.explain(),
-        "pid": engine.pid.explain(),
-        "barcode": engine.inputs.barcode,
-        "lighting": dict(engine.inputs.lighting),
-        "troubles": dict(controller.troubles),
-        "findings": [
-            finding for finding in controller.findings.report() if for_admin or finding.is_public
-        ],
-        "ports": controller.open_ports(),
-    }
-    reports = {key: report() for key, report in controller.reports.items()}
-    return {**engine.values, **beside, **reports}
+def state(context: Context) -> Reply:
+    for_admin = context.account.role == ADMIN
+    return Reply(200, "application/json", context.handlers.state.build(for_admin=for_admin))
 
 
 # `/api/stream`: the live state as server-sent events, a full state first, then what changed.
@@ -188,7 +46,8 @@ def stream(context: Context) -> StreamReply:
     share = context.handlers.streams.share_of(context.account, context.request.peer)
     is_still_admitted = context.handlers.admission.watch(context.request)
     for_admin = context.account.role == ADMIN
-    states = state_stream(context.controller, is_still_admitted, for_admin=for_admin)
+    live = context.handlers.state
+    states = state_stream(context.controller, live, is_still_admitted, for_admin=for_admin)
     chunks = within_share(share, states)
     return StreamReply(200, EVENT_STREAM, chunks, (NOT_KEPT,))
 
@@ -207,14 +66,19 @@ async def within_share(
 
 
 async def state_stream(
-    controller: Controller, is_still_admitted: Callable[[], bool], *, for_admin: bool
+    controller: Controller,
+    live: StateDocuments,
+    is_still_admitted: Callable[[], bool],
+    *,
+    for_admin: bool,
 ) -> AsyncGenerator[bytes, None]:
     changed = asyncio.Event()
     controller.watchers.add(changed.set)
     try:
-        last, settings = state_of(controller, for_admin=for_admin), controller.engine.settings
-        ignored = SENT_SEPARATELY if last["virtual_time"] else SENT_SEPARATELY + ALWAYS_MOVING
-        yield message("state", last)
+        last, settings = live.members(for_admin=for_admin), controller.engine.settings
+        is_virtual = controller.clock.is_virtual
+        ignored = SENT_SEPARATELY if is_virtual else SENT_SEPARATELY + ALWAYS_MOVING
+        yield _members_message("state", last)
         clock = asyncio.get_running_loop().time
         next_beat = clock()
         while True:
@@ -229,11 +93,11 @@ async def state_stream(
                 continue
             await asyncio.sleep(GATHER_S)
             changed.clear()
-            new = state_of(controller, for_admin=for_admin) if is_admitted else last
-            difference = {name: new[name] for name in new if new[name] != last.get(name)}
+            new = live.members(for_admin=for_admin) if is_admitted else last
+            places = [at for at, one in enumerate(new) if at >= len(last) or one != last[at]]
             last = new
-            if any(name not in ignored for name in difference):
-                yield message("change", difference)
+            if any(live.name_of(place) not in ignored for place in places):
+                yield _members_message("change", [new[place] for place in places])
             if controller.engine.settings is not settings:
                 settings = controller.engine.settings
                 yield message("settings", {})
@@ -258,3 +122,7 @@ def heartbeat() -> bytes:
 
 def message(kind: str, content: Any) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(content))
+
+
+def _members_message(kind: str, members: Sequence[bytes]) -> bytes:
+    return message(kind, msgspec.Raw(b"{%b}" % b",".join(members)))

@@ -1,4 +1,4 @@
-"""The file of the histories of many controllers: each row of its tables says whose it is."""
+"""The file of the histories of many controllers: each row names its controller."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,14 +23,14 @@ from leverframe.storage.history.rows import (
 )
 from leverframe.storage.sqlite_file import roll_back, sentences
 
-#: The tables of a file of many, and the column that says whose a row is.
+#: The tables of such a file, and the column that names the controller.
 _TABLES_OF_ONE = (
     *(("chunk", "controller"), ("entry", "controller")),
     *(("mark", "id"), ("told", "controller"), ("stopped", "controller")),
     ("last_moments", "controller"),
 )
-#: When controllers were stopped in order, and what was not recorded then, until they record again.
-#: Files of earlier programs lack these; those know nothing of them and leave them alone.
+#: When controllers were stopped in order, and what was not recorded then; the next recording
+#: removes the rows. Files of earlier programs lack these tables, and those programs ignore them.
 _STOPPED = """
 CREATE TABLE IF NOT EXISTS stopped (controller INTEGER PRIMARY KEY, at REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS last_moments
@@ -40,7 +40,7 @@ CREATE INDEX IF NOT EXISTS last_moments_by_controller ON last_moments (controlle
 
 
 class SharedChunks:
-    """The file of the histories of many controllers, one of which is lent at a time."""
+    """The file of the histories of many controllers; one of them is used at a time."""
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
         self._path = path or IN_MEMORY
@@ -50,7 +50,7 @@ class SharedChunks:
             self._connection.executescript(_STOPPED)
 
     def of(self, controller: int, max_bytes: int = 0) -> "ChunksOfOne":
-        """Lend the chunks of a controller; without its share of the bytes, with all of them."""
+        """Return the chunks of a controller; by default, they may use all bytes of the file."""
         with sentences(self._path):
             return ChunksOfOne(self._connection, controller, max_bytes or self._max_bytes)
 
@@ -75,9 +75,9 @@ class SharedChunks:
         )
 
     def take_in(self, controller: int, path: Path) -> None:
-        """Make the history in a file of its own that of a controller here."""
+        """Import the history in a separate file as that of a controller here."""
         with self._beside(path):
-            # A file of format 1 has no texts, and is only read.
+            # A file of format 1 has no texts, and is not upgraded, because it is only read.
             (has_texts,) = self._connection.execute(
                 "SELECT count(*) FROM own.sqlite_master WHERE name = 'told'"
             ).fetchone()
@@ -109,7 +109,7 @@ class SharedChunks:
             )
 
     def give_out(self, controller: int, path: Path) -> None:
-        """Write the history of a controller to an empty file of its own."""
+        """Write the history of a controller to an empty separate file."""
         chunks = self.of(controller)
         record_gap(Compactor(chunks, Bounds()), chunks)
         with self._beside(path):
@@ -139,7 +139,7 @@ class SharedChunks:
 
     @contextmanager
     def _beside(self, path: Path) -> Iterator[None]:
-        """Attach the file of one controller to this one."""
+        """Attach the separate file of one controller to this connection."""
         with sentences(path):
             self._connection.execute("ATTACH ? AS own", (str(path),))
             try:
@@ -163,7 +163,7 @@ class SharedChunks:
 
 
 class ChunksOfOne(ChunkStore):
-    """The chunks of one controller in a file of many, which it leaves open."""
+    """The chunks of one controller in a file of many; closing them leaves the file open."""
 
     _own = "controller = ?"
     _insert = f"INSERT INTO chunk (controller, {CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
@@ -194,7 +194,7 @@ class ChunksOfOne(ChunkStore):
         return sum(self._cost.values())
 
     def close(self) -> None:
-        """Leave the file open, which others use, too."""
+        """Leave the file open: other controllers use it, too."""
 
 
 def record_gap(compactor: Compactor, chunks: ChunksOfOne) -> None:

@@ -6,8 +6,8 @@ minute; that is what a killed node loses.
 
 Only the node that has the controller writes. Each transaction holds the row that says who has it,
 and finds that this is the present life of this node; a node that takes over the controller changes
-that row, so it waits for the transaction or comes before it. What a node sends that has lost a
-controller is refused whole, however late it comes.
+that row, so it waits for the transaction or comes before it. Everything that a node sends after it
+has lost a controller is refused, however late it arrives.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ class DatabaseHistory(SharedHistory):
         except NotReached:
             raise
         except StoreUnavailable:
-            # A connection that broke is made again; there is no other attempt after the end.
+            # A broken connection is opened again; after the end there is no further attempt.
             self.require()
             self._session.leave(ends)
 
@@ -134,7 +134,7 @@ class WorkerInDatabase(WorkerOfOne):
     def _open(self) -> Compactor:
         compactor = super()._open()
         until = compactor.chunk_store.end_of_record()
-        # What was being written when the connection broke may be stored.
+        # Data that was being written when the connection broke may be stored.
         stored = [n for n, one in enumerate(self._unwritten) if round(one[0], 3) == until]
         if stored:
             del self._unwritten[: stored[-1] + 1]
