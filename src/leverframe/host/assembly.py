@@ -139,7 +139,17 @@ class ControllerHost(Struct):
         if controller.faults is not None:
             parts.append(controller.faults)
         for part in parts:
-            vars(part).clear()
+            _forget_attributes(part)
+
+
+def _forget_attributes(part: object) -> None:
+    """Delete what a part refers to, in its slots and beside them."""
+    if hasattr(part, "__dict__"):
+        vars(part).clear()
+    for one in type(part).__mro__:
+        for name in vars(one).get("__slots__", ()):
+            if hasattr(part, name):
+                delattr(part, name)
 
 
 # Builds a controller with its services, on any clock, store and board.

@@ -39,7 +39,7 @@ from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.server import passwords
 from leverframe.server.bootloader import TransferPlaces
 from leverframe.server.faults import faulty_transport
-from leverframe.server.mqtt import MqttService
+from leverframe.server.mqtt import BrokerSide, MqttService
 from leverframe.server.routes import backups
 from leverframe.server.routes.context import streams_of_all
 from leverframe.server.routes.headers import VersionDocuments
@@ -295,20 +295,22 @@ def connect_mqtt(
     mac: str,
 ) -> MqttService:
     """Connect the client of an MQTT broker; it is started unless nothing may be sent."""
-    trust = Trust(sending.ca_file, sending.mqtt_certificate, sending.mqtt_key)
-    client_id = f"leverframe-{mac.replace(':', '')}"
-    way_out = sending.targets.channel("mqtt")
-    faults = controller.faults
-    link = MqttLink(
-        client_id,
-        trust,
-        way_out,
-        turns=turns,
-        why_held=sending.why_held,
-        wrap_transport=None if faults is None else faulty_transport(faults),
-    )
-    outbox.add("mqtt", MqttMessages(link))
-    return MqttService(controller, link, outbox, name=name, mac=mac)
+
+    def make_side() -> BrokerSide:
+        faults = controller.faults
+        link = MqttLink(
+            f"leverframe-{mac.replace(':', '')}",
+            Trust(sending.ca_file, sending.mqtt_certificate, sending.mqtt_key),
+            sending.targets.channel("mqtt"),
+            turns=turns,
+            why_held=sending.why_held,
+            wrap_transport=None if faults is None else faulty_transport(faults),
+        )
+        return BrokerSide(controller, link, outbox, name=name, mac=mac)
+
+    service = MqttService(controller, make_side)
+    outbox.add("mqtt", MqttMessages(lambda: service.link))
+    return service
 
 
 def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> list[Service]:
