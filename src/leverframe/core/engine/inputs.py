@@ -254,6 +254,9 @@ def sea_level_pressure(hpa: float, altitude_m: int, celsius: float | None) -> fl
 
 # --- the inputs -----------------------------------------------------------------------------------
 
+#: Labels whose number is kept as it was sensed; 1-Wire sensors have a part of their own.
+NUMBERS = frozenset(LIMITS.keys() - set(ONEWIRE))
+
 
 class Inputs:
     __slots__ = (
@@ -271,7 +274,8 @@ class Inputs:
         self._machine = machine
         self._digital = DigitalInputs(machine, on_falling_edge)
         self._onewire = OneWire(machine)
-        self._raw: dict[str, float | None] = dict.fromkeys(LIMITS.keys() - set(ONEWIRE))
+        #: What was sensed. Few of the labels ever are: 2.2 KB less for each controller.
+        self._raw: dict[str, float | None] = {}
         #: The sensor that answers on the I2C bus.
         self.i2c_found: str | None = None
         #: The text scanned last.
@@ -323,8 +327,8 @@ class Inputs:
 
     def raw(self, label: str) -> float | int | None:
         """Return the sensed values, before any setting was applied."""
-        if label in self._raw:
-            return self._raw[label]
+        if label in NUMBERS:
+            return self._raw.get(label)
         return self._onewire.raw(label) if label in ONEWIRE else self._digital.pin(label)
 
     @property
@@ -341,7 +345,7 @@ class Inputs:
 
     def _take_number(self, label: str, value: Any) -> None:
         raw = valid_reading(label, value)
-        if raw != self._raw[label]:
+        if raw != self._raw.get(label):
             self._raw[label] = raw
             self._show(label)
 
@@ -373,7 +377,7 @@ class Inputs:
             self._machine.version += 1
 
     def _show(self, label: str) -> None:
-        value = self._raw[label]
+        value = self._raw.get(label)
         if value is not None and (convert := _CONVERTERS.get(label)) is not None:
             value = convert(self, value)
         self._machine.put(label, value)
@@ -404,7 +408,7 @@ _TEXTS = {"i2c": "i2c_found", "barcode": "barcode"}
 _SLOTS = {f"slot{slot}": slot for slot in (1, 2, 3)}
 #: What takes which reading; another label may be the ID of a sensor.
 _TAKERS: dict[str, Callable[[Inputs, str, Any], None]] = {
-    **dict.fromkeys(LIMITS.keys() - set(ONEWIRE), Inputs._take_number),
+    **dict.fromkeys(NUMBERS, Inputs._take_number),
     **dict.fromkeys(ONEWIRE, Inputs._take_onewire),
     **dict.fromkeys(DIGITAL_INPUTS, Inputs._take_digital),
     **dict.fromkeys(LIGHTING, Inputs._take_lighting),

@@ -8,8 +8,9 @@ value by label, the deadlines, the effects asked for so far and the present mome
 
 import io
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timezone, tzinfo
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 from zoneinfo import ZoneInfo
@@ -51,6 +52,8 @@ TRACES = REASONS | {*RULE_TRACES}
 
 #: What a series of the history got: wall time, label, and a value or what explains one.
 Traced = tuple[float, str, float | int | Reason | None]
+#: Samples of one moment: its wall time, their labels, and their values.
+_Columns = tuple[float, tuple[str, ...], tuple[float | int | Reason | None, ...]]
 
 
 class Samples(list[Traced]):
@@ -59,13 +62,43 @@ class Samples(list[Traced]):
     Switches in a row have one cause, which is recorded once: that takes 1.7 us off a switch of 53.
     It is recorded again in the next batch, so that a batch that is lost leaves no wrong cause for
     long.
+
+    What an engine starts with waits as columns: 3 KB less for each controller that is idle since
+    then.
     """
 
-    __slots__ = ("_causes",)
+    __slots__ = ("_causes", "_columns", "_rows_before")
 
     def __init__(self) -> None:
         super().__init__()
         self._causes: dict[str, Cause] = {}
+        self._columns: tuple[_Columns, ...] = ()
+        #: How many samples came before the columns.
+        self._rows_before = 0
+
+    def add_first(
+        self, wall: float, values: Mapping[str, "Value"], mover: Callable[[str], Cause]
+    ) -> None:
+        """Add the values that an engine starts with, and the cause of each state."""
+        if self._columns:
+            self += self.take()
+        self._causes.clear()
+        causes = {trace: mover(label) for label, trace in CAUSE_TRACES.items()}
+        self._columns = _columns_of(wall, values), _columns_of(wall, causes)
+        self._rows_before = len(self)
+
+    @property
+    def count(self) -> int:
+        if not self._columns:
+            return len(self)
+        return len(self) + sum(len(labels) for _, labels, _ in self._columns)
+
+    def take(self) -> list[Traced]:
+        """Remove and return all samples, in their order."""
+        taken, before = list(self), self._rows_before
+        taken[before:before] = _rows(self._columns)
+        self.clear()
+        return taken
 
     def add_cause(self, wall: float, label: str, cause: Cause) -> None:
         """Add the cause of a change of a state, unless it is the one added last."""
@@ -73,14 +106,29 @@ class Samples(list[Traced]):
             self._causes[label] = cause
             self.append((wall, CAUSE_TRACES[label], cause))
 
-    def add_all_causes(self, wall: float, mover: Callable[[str], Cause]) -> None:
-        """Add the cause of each state, whatever was added before."""
-        self._causes.clear()
-        self += [(wall, trace, mover(label)) for label, trace in CAUSE_TRACES.items()]
-
     def clear(self) -> None:
         super().clear()
         self._causes.clear()
+        self._columns = ()
+        self._rows_before = 0
+
+
+def _columns_of(wall: float, samples: Mapping[str, Any]) -> _Columns:
+    return wall, _shared_labels(tuple(samples)), tuple(samples.values())
+
+
+@lru_cache
+def _shared_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the first tuple with these labels: many controllers start with the same."""
+    return labels
+
+
+def _rows(columns: Iterable[_Columns]) -> list[Traced]:
+    return [
+        (wall, label, value)
+        for wall, labels, values in columns
+        for label, value in zip(labels, values, strict=True)
+    ]
 
 
 # Live state as data: everything that an engine, or a part beside it, needs to continue.

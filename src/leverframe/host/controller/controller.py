@@ -153,12 +153,12 @@ class Controller(Hooks):
         """Record the first values of another engine: no change to it, but one to the history."""
         machine = self.engine.machine
         if machine.samples is not None:
-            machine.samples += [
-                (at.wall, label, value)
+            first = {
+                label: value
                 for label, value in machine.values.items()
                 if value is not None or former.get(label) is not None
-            ]
-            machine.samples.add_all_causes(at.wall, machine.mover)
+            }
+            machine.samples.add_first(at.wall, first, machine.mover)
             self.engine.rules.trace()
 
     # Published name (docs/reference/library.md).

@@ -378,9 +378,10 @@ class HistoryRecorder:
 
     def flush_if_due(self) -> None:
         """Hand over the samples: many immediately, a few after a while."""
-        if len(self.samples) >= BATCH:
+        waiting = self.samples.count
+        if waiting >= BATCH:
             self.flush()
-        elif self._has_timer and self._timer is None and self.samples:
+        elif self._has_timer and self._timer is None and waiting:
             self._timer = asyncio.get_running_loop().call_later(self.gather_s, self.flush)
 
     def flush(self) -> None:
@@ -388,10 +389,8 @@ class HistoryRecorder:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self.samples:
-            samples = list(self.samples)
-            self.samples.clear()
-            self._worker.add(samples)
+        if self.samples.count:
+            self._worker.add(self.samples.take())
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
         """Run a question on everything that came until now."""
