@@ -3,13 +3,14 @@ servers.
 """
 
 import secrets
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
+from leverframe.core.engine.findings import Finding
 from leverframe.core.errors import ErrorForPeople
 from leverframe.core.profile import Profile
 from leverframe.core.runtime.clock import Clock
@@ -18,6 +19,7 @@ from leverframe.core.runtime.outgoing import Targets
 from leverframe.devices.board import Board
 from leverframe.devices.pinger import Pinger
 from leverframe.devices.simulated.simulated_board import SimulatedBoard
+from leverframe.devices.wire.prometheus import Family
 from leverframe.devices.wiring import BOARDS_GROUP, Wiring, board_kinds
 from leverframe.host.controller import Controller
 from leverframe.host.services import (
@@ -39,10 +41,12 @@ from leverframe.notify.snmp import CHANNELS, SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
 from leverframe.server.fair_shares import DescriptorBudget
 from leverframe.server.faults import FaultyServer, HttpFaults
-from leverframe.server.http.messages import Handler, Reply, Request, problem_reply
+from leverframe.server.http.messages import Answer, Handler, Reply, Request, problem_reply
 from leverframe.server.http.request_journal import KEPT_BODY, OpenRequest, RequestJournal
 from leverframe.server.mqtt import MqttService
+from leverframe.server.passwords import password_findings
 from leverframe.server.routes.context import ControllerWork, no_tenant
+from leverframe.server.routes.metrics import stream_families
 from leverframe.server.routes.router import THIS_MACHINE, LenientWeb, Reach, Web
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
@@ -66,11 +70,22 @@ def as_it_is(handler: Handler) -> Handler:
     return handler
 
 
+class WebOptions(Struct, frozen=True):
+    """What the request function of a controller needs beside it, to be created."""
+
+    reach: Reach
+    cookie_name: str
+    #: Its name in the configuration, if it has one there.
+    public_name: str
+    tenant: Callable[[], Hashable]
+    lenient: bool
+
+
 class ControllerHost(Struct):
     """A started controller, its request function, and its services."""
 
     controller: Controller
-    web: Web
+    web_options: WebOptions
     #: Wraps a handler to record the requests of clients, on virtual time, for tests.
     noting: Wrapping
     #: Answers malformed requests; these are recorded, too.
@@ -89,12 +104,54 @@ class ControllerHost(Struct):
     #: The targets it may connect to.
     targets: Targets
     services: tuple[Service, ...] = ()
-    #: The file descriptors for its connections, shared by controllers of one port.
-    descriptors: DescriptorBudget = field(default_factory=DescriptorBudget)
+    present_web: Web | None = None
+    present_descriptors: DescriptorBudget | None = None
     #: Answers for requests that the controller does not support.
     answers: "RecordedAnswers | None" = None
     #: Opened for it since the start, in this order.
     opened: list[End] = []
+
+    @property
+    def web(self) -> Web:
+        """Return its request function, created for the first request: 6 KB that idle ones save."""
+        if self.present_web is None:
+            self.present_web = self._make_web()
+        return self.present_web
+
+    def _make_web(self) -> Web:
+        options, node = self.web_options, self.node
+        return (LenientWeb if options.lenient else Web)(
+            self.controller,
+            name=self.name,
+            mac=self.mac,
+            lenient=options.lenient,
+            reach=options.reach,
+            cookie_name=options.cookie_name,
+            public_name=options.public_name,
+            hashing=node.hashing,
+            backups=node.backups,
+            documents=node.documents,
+            work=ControllerWork(node.places, node.streams, self.controller, options.tenant),
+        )
+
+    def find_weak_passwords(self) -> Iterable[Finding]:
+        web, access = self.present_web, self.controller.engine.settings.access
+        return () if web is None else password_findings(access, web.weak_passwords)
+
+    def count_streams(self) -> Iterable[Family]:
+        web = self.present_web
+        return stream_families(None if web is None else web.streams)
+
+    @property
+    def descriptors(self) -> DescriptorBudget:
+        """Return the file descriptors for its connections, which controllers of one port share."""
+        if self.present_descriptors is None:
+            self.present_descriptors = DescriptorBudget()
+        return self.present_descriptors
+
+    @descriptors.setter
+    def descriptors(self, shared: DescriptorBudget) -> None:
+        self.present_descriptors = shared
 
     @property
     def present_name(self) -> str:
@@ -109,13 +166,19 @@ class ControllerHost(Struct):
 
         `outward` adds headers about the path on which browsers came.
         """
-        handle: Handler = self.web.handle
+        handle: Handler = self._answer
         if self.answers is not None:
             # Imported here: few controllers have a recording.
             from leverframe.host.recordings import with_recorded_answers
 
             handle = with_recorded_answers(self.controller, handle, self.answers.from_the_first())
-        return outward(self.noting(handle)), outward(self.web.admit_body)
+        return outward(self.noting(handle)), outward(self._admit_body)
+
+    def _answer(self, request: Request) -> Answer:
+        return self.web.handle(request)
+
+    def _admit_body(self, request: Request) -> Answer:
+        return self.web.admit_body(request)
 
     def show_faults(self, server: FaultyServer) -> None:
         """Let a server simulate the faults that are set, if the board is simulated."""
@@ -135,11 +198,10 @@ class ControllerHost(Struct):
         `gc.freeze` has seen.
         """
         controller = self.controller
-        parts = [controller.writer, controller, self.web, self.mqtt, *self.services]
-        if controller.faults is not None:
-            parts.append(controller.faults)
-        for part in parts:
-            _forget_attributes(part)
+        parts = [controller.writer, controller, self.present_web, self.mqtt, *self.services]
+        for part in [*parts, controller.faults]:
+            if part is not None:
+                _forget_attributes(part)
 
 
 def _forget_attributes(part: object) -> None:
@@ -243,23 +305,10 @@ async def build(
     if not outbox.capture:
         mqtt.start()
         services.append(mqtt)
-    web = (LenientWeb if lenient else Web)(
-        controller,
-        name=name,
-        mac=mac,
-        lenient=lenient,
-        reach=reach,
-        cookie_name=cookie_name,
-        public_name=configured.name or "",
-        hashing=shared.hashing,
-        backups=shared.backups,
-        documents=shared.documents,
-        work=ControllerWork(shared.places, shared.streams, controller, tenant),
-    )
     noting, problem = _connect_request_journal(controller)
-    return ControllerHost(
+    host = ControllerHost(
         controller,
-        web,
+        WebOptions(reach, cookie_name, configured.name or "", tenant, lenient),
         noting,
         problem,
         name,
@@ -272,6 +321,9 @@ async def build(
         sending.targets,
         tuple(services),
     )
+    controller.findings.sources.append(host.find_weak_passwords)
+    controller.figures.append(host.count_streams)
+    return host
 
 
 async def _connect_board(
