@@ -23,6 +23,7 @@ from leverframe.devices.wire.prometheus import Family
 from leverframe.devices.wiring import BOARDS_GROUP, Wiring, board_kinds
 from leverframe.host.controller import Controller
 from leverframe.host.services import (
+    MessageSender,
     NodeServices,
     Sending,
     Service,
@@ -35,9 +36,7 @@ from leverframe.host.services import (
     connect_panel,
     connect_secrets,
     connect_serial,
-    trap_origin,
 )
-from leverframe.notify.snmp import CHANNELS, SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
 from leverframe.server.fair_shares import DescriptorBudget
 from leverframe.server.faults import FaultyServer, HttpFaults
@@ -282,15 +281,14 @@ async def build(
     recorder = connect_history(controller, history or MemoryHistory())
     services += [recorder, connect_journal(controller, recorder)]
     services += await _connect_board(controller, wiring, shared, sending)
-    outbox = connect_outbox(controller, host_label, sending)
+    sender = MessageSender(
+        controller, sending, name, host_label, mac, snmp_identity, shared.trap_threads
+    )
+    outbox = connect_outbox(controller, sending, sender)
     services.append(outbox)
     connect_faults(controller, outbox)
     services += connect_serial(controller, serial_port, outbox)
-    mqtt = connect_mqtt(controller, outbox, sending, turns, name=name, mac=mac)
-    origin = trap_origin(controller, snmp_identity, name=name, mac=mac)
-    for number, channel in enumerate(CHANNELS):
-        way_out = sending.targets.channel("trap")
-        outbox.add(channel, SnmpTraps(origin, way_out, number, shared.trap_threads))
+    mqtt = sender.mqtt = connect_mqtt(controller, outbox, sending, turns, name=name, mac=mac)
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # Messages that wait from before precede those of the start.
     outbox.start()

@@ -19,7 +19,7 @@ from leverframe.core.engine.timers import Moment
 from leverframe.core.runtime.bounded_work import WorkPlaces
 from leverframe.core.runtime.clock import Clock
 from leverframe.core.runtime.event_loop import LoopTurns
-from leverframe.core.runtime.outgoing import Targets
+from leverframe.core.runtime.outgoing import OutgoingChannel, Targets
 from leverframe.core.settings import Settings
 from leverframe.core.tree import value_at
 from leverframe.devices.modem_line import AbsentModem
@@ -33,8 +33,8 @@ from leverframe.notify.channel import Trust
 from leverframe.notify.email import Mail, Sms
 from leverframe.notify.http import HttpCalls
 from leverframe.notify.mqtt import MqttLink, MqttMessages
-from leverframe.notify.outbox import Outbox
-from leverframe.notify.snmp import TrapOrigin, TrapThreads
+from leverframe.notify.outbox import ChannelMakers, Outbox
+from leverframe.notify.snmp import CHANNELS, SnmpTraps, TrapOrigin, TrapThreads
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.server import passwords
 from leverframe.server.bootloader import TransferPlaces
@@ -103,6 +103,8 @@ SetDown = Callable[[str, str | None], None]
 
 
 class FaultyUnit:
+    __slots__ = ("_controller", "plan_to_wake", "set_down")
+
     def __init__(self, controller: Controller, set_down: SetDown) -> None:
         self._controller = controller
         self.set_down = set_down
@@ -243,11 +245,54 @@ def _value_at(settings: Settings, path: str) -> object:
     return None
 
 
-def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbox:
-    """Send the messages of the controller and show their state to users.
+class MessageSender(Struct):
+    """What the channels of a controller send for, and by."""
 
-    Channels that need more than the network, such as a modem, are added elsewhere.
-    """
+    controller: Controller
+    sending: Sending
+    name: str
+    host_label: str
+    mac: str
+    identity: EngineIdentity
+    trap_threads: TrapThreads
+    mqtt: MqttService | None = None
+    present_trust: Trust | None = None
+
+    @property
+    def trust(self) -> Trust:
+        if self.present_trust is None:
+            self.present_trust = Trust(self.sending.ca_file)
+        return self.present_trust
+
+    def way_out(self, channel: str) -> OutgoingChannel:
+        return self.sending.targets.channel(channel)
+
+    def find_link(self) -> MqttLink:
+        assert self.mqtt is not None
+        return self.mqtt.link
+
+
+def _make_http(slot: int, sender: MessageSender) -> HttpCalls:
+    return HttpCalls(slot, sender.trust, sender.way_out("http"))
+
+
+def _make_traps(number: int, sender: MessageSender) -> SnmpTraps:
+    origin = trap_origin(sender.controller, sender.identity, name=sender.name, mac=sender.mac)
+    return SnmpTraps(origin, sender.way_out("trap"), number, sender.trap_threads)
+
+
+#: In the order in which they are shown. A modem that is there replaces the channel of SMS.
+CHANNEL_MAKERS: ChannelMakers[MessageSender] = {
+    **{f"http{slot}": partial(_make_http, slot) for slot in range(1, 5)},
+    "email": lambda sender: Mail(sender.host_label, sender.trust, sender.way_out("email")),
+    "sms": lambda sender: Sms(AbsentModem()),
+    "mqtt": lambda sender: MqttMessages(sender.find_link),
+    **{name: partial(_make_traps, number) for number, name in enumerate(CHANNELS)},
+}
+
+
+def connect_outbox(controller: Controller, sending: Sending, sender: MessageSender) -> Outbox:
+    """Send the messages of the controller and show their state to users."""
 
     def add_entry(cause: Cause, fact: Fact) -> None:
         controller.engine.machine.journal.add(controller.clock.read().wall, cause, fact)
@@ -261,10 +306,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
         add_entry=add_entry,
         troubles=controller.troubles,
     )
-    trust = Trust(sending.ca_file)
-    for slot in range(1, 5):
-        outbox.add(f"http{slot}", HttpCalls(slot, trust, sending.targets.channel("http")))
-    outbox.add("email", Mail(name, trust, sending.targets.channel("email")))
+    outbox.offer(CHANNEL_MAKERS, sender)
     controller.on_notify = outbox.notify
     controller.settings_watchers.append(outbox.settings_changed)
     controller.power_watchers.append(outbox.set_power)
@@ -308,15 +350,13 @@ def connect_mqtt(
         )
         return BrokerSide(controller, link, outbox, name=name, mac=mac)
 
-    service = MqttService(controller, make_side)
-    outbox.add("mqtt", MqttMessages(lambda: service.link))
-    return service
+    return MqttService(controller, make_side)
 
 
 def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> list[Service]:
     """Connect the module on the serial port, and the modem, which reports a missing port."""
     if port is None:
-        _connect_modem(controller, AbsentModem(), outbox)
+        _connect_modem(controller, AbsentModem())
         return []
     from leverframe.devices.modem import NAME, Modem
     from leverframe.devices.serial_module import (
@@ -333,7 +373,8 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
         SmsCommands(controller).take,
         controller.troubles,
     )
-    _connect_modem(controller, modem, outbox)
+    _connect_modem(controller, modem)
+    outbox.add("sms", Sms(modem))
     sessions: dict[str, Callable[[], SerialSession]] = {
         name: partial(SensorSession, name, sensor, controller.sense, controller.troubles)
         for name, sensor in SENSORS.items()
@@ -350,9 +391,8 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
     return [service]
 
 
-def _connect_modem(controller: Controller, modem: "Modem | AbsentModem", outbox: Outbox) -> None:
+def _connect_modem(controller: Controller, modem: "Modem | AbsentModem") -> None:
     controller.on_modem = modem.command
-    outbox.add("sms", Sms(modem))
     controller.reports["modem"] = modem.status.report
     controller.modem_report = modem.status.full_report
 

@@ -67,6 +67,19 @@ _DONE = {
 
 
 class ActionAudit:
+    __slots__ = (
+        "_gather_s",
+        "_has_ended",
+        "_on_disk",
+        "_pause_s",
+        "_sent_up_to",
+        "_thinning",
+        "_timer",
+        "_trail",
+        "_waiting",
+        "_writer",
+    )
+
     def __init__(
         self,
         writer: Writer,
@@ -190,6 +203,8 @@ class EntriesByAccount:
     When space runs out, an account with more than its share loses its oldest entries. Requests
     without an account have one share together.
     """
+
+    __slots__ = ("_by_account", "_count")
 
     def __init__(self) -> None:
         self._by_account: defaultdict[str, deque[AuditEntry]] = defaultdict(deque)

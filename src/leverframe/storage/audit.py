@@ -72,6 +72,8 @@ def entry_of(
 class AuditTrail:
     """The numbers of the entries; the entries themselves are in the store alone."""
 
+    __slots__ = ("_number", "_numbers", "entry_count")
+
     def __init__(self, names: Iterable[str]) -> None:
         """Continue from the rows of the trail that are in the store."""
         rows = sorted(names)

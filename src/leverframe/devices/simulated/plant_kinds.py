@@ -44,6 +44,8 @@ class Plant(Protocol):
 class Plants:
     """All plants of one board; the values of pins and readings go in, readings come out."""
 
+    __slots__ = ("next_due", "wired")
+
     def __init__(self) -> None:
         self.wired: list[Plant] = []
         #: The monotonic second at which to call `tick`; None where no plant wants to be called.

@@ -40,6 +40,8 @@ HostsState = tuple[dict[str, float], dict[int, _Answer]]
 
 
 class SimulatedHosts:
+    __slots__ = ("_milliseconds", "_now", "_under_way", "answered", "next_due")
+
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._milliseconds: dict[str, float] = {}
@@ -177,6 +179,26 @@ class SimulatedBoard:
     """A board without devices: what it senses is set by hand, what it drives is remembered."""
 
     kind = "simulated"
+
+    __slots__ = (
+        "_bus",
+        "_driven",
+        "_gathered",
+        "_now",
+        "_plants",
+        "_readings",
+        "_sense",
+        "_unplugged",
+        "_wirings",
+        "faults",
+        "history",
+        "hosts",
+        "levels",
+        "messages",
+        "modules",
+        "outputs",
+        "pin_settings",
+    )
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now

@@ -74,6 +74,27 @@ class Controller(Hooks):
     Needs a running event loop from `start` to `stop`.
     """
 
+    __slots__ = (
+        "_round_end",
+        "_stands_still",
+        "_watched_version",
+        "action_audit",
+        "audit",
+        "board",
+        "bootloader_until",
+        "clock",
+        "commits",
+        "engine",
+        "findings",
+        "persistent",
+        "profile",
+        "store",
+        "time",
+        "timezone",
+        "why_refused",
+        "writer",
+    )
+
     def __init__(
         self,
         profile: Profile,
@@ -126,17 +147,6 @@ class Controller(Hooks):
         self._stands_still = False
         self._watched_version = NEVER_WATCHED
         self._round_end: asyncio.Handle | None = None
-        self._carry_out: dict[type, Callable[[Any], None]] = {
-            calls.DrivePwm: lambda effect: board.drive_pwm(effect.index, effect.level),
-            calls.SetPwmFrequency: lambda effect: board.set_pwm_frequency(effect.group, effect.hz),
-            calls.SetPullUp: lambda effect: board.set_pull_up(effect.index, effect.on),
-            calls.SendModem: lambda effect: self.on_modem(effect),
-            calls.PingHost: lambda effect: self.on_ping(effect),
-            calls.ShowScreen: lambda effect: self.on_screen(effect),
-            calls.SetClock: self._set_clock,
-            calls.RestartController: lambda effect: self.restart(),
-            calls.EnterBootloader: self._enter_bootloader,
-        }
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -457,7 +467,7 @@ class Controller(Hooks):
                 writing = self.on_modbus_write(effect)
                 answer = writing if effect.is_asked else answer
             else:
-                self._carry_out[type(effect)](effect)
+                _CARRY_OUT[type(effect)](self, effect)
         if wake and self._round_end is None:
             self._round_end = asyncio.get_running_loop().call_soon(self._on_round_end)
         outstanding: Outstanding | None = None
@@ -470,7 +480,7 @@ class Controller(Hooks):
                 # Retried until the disk takes it; until then `/health` reports it.
                 outstanding.beside.append(self.persistent.persist(persisted))
         for effect in again:
-            self._carry_out[type(effect)](effect)
+            _CARRY_OUT[type(effect)](self, effect)
         return outstanding
 
     def _on_round_end(self) -> None:
@@ -568,6 +578,20 @@ class Controller(Hooks):
         is_reached = await self.time.advance_until(holds, within_s)
         self._call_watchers()
         return is_reached
+
+
+#: How effects of the rarer kinds are carried out.
+_CARRY_OUT: dict[type, Callable[[Controller, Any], None]] = {
+    calls.DrivePwm: lambda own, effect: own.board.drive_pwm(effect.index, effect.level),
+    calls.SetPwmFrequency: lambda own, effect: own.board.set_pwm_frequency(effect.group, effect.hz),
+    calls.SetPullUp: lambda own, effect: own.board.set_pull_up(effect.index, effect.on),
+    calls.SendModem: lambda own, effect: own.on_modem(effect),
+    calls.PingHost: lambda own, effect: own.on_ping(effect),
+    calls.ShowScreen: lambda own, effect: own.on_screen(effect),
+    calls.SetClock: Controller._set_clock,
+    calls.RestartController: lambda own, _: own.restart(),
+    calls.EnterBootloader: Controller._enter_bootloader,
+}
 
 
 def _waits(bootloader_until: float | None) -> bool:

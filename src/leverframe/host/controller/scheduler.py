@@ -19,6 +19,17 @@ INSTANT_S = 1e-6
 class Scheduler:
     """The caller of `tick` at each `next_deadline`."""
 
+    __slots__ = (
+        "_clock",
+        "_is_moved",
+        "_next_deadline",
+        "_not_before",
+        "_planning",
+        "_tick",
+        "_wake",
+        "_wake_at",
+    )
+
     def __init__(
         self,
         clock: Clock,

@@ -355,6 +355,8 @@ class HistoryRecorder:
     there is no timer: samples are handed over in batches, and before each question.
     """
 
+    __slots__ = ("_clock", "_has_timer", "_timer", "_worker", "gather_s", "samples")
+
     def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float | None = None) -> None:
         #: What the engine appends to.
         self.samples = Samples()
