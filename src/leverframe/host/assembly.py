@@ -282,13 +282,13 @@ async def build(
     services += [recorder, connect_journal(controller, recorder)]
     services += await _connect_board(controller, wiring, shared, sending)
     sender = MessageSender(
-        controller, sending, name, host_label, mac, snmp_identity, shared.trap_threads
+        controller, sending, name, host_label, mac, snmp_identity, turns, shared.trap_threads
     )
     outbox = connect_outbox(controller, sending, sender)
     services.append(outbox)
     connect_faults(controller, outbox)
     services += connect_serial(controller, serial_port, outbox)
-    mqtt = sender.mqtt = connect_mqtt(controller, outbox, sending, turns, name=name, mac=mac)
+    mqtt = connect_mqtt(controller, outbox, sender)
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # Messages that wait from before precede those of the start.
     outbox.start()

@@ -65,6 +65,6 @@ def test_samples_are_taken_in_the_order_in_which_they_were_added(
             samples.add_first(wall, step, lambda label: BY_RULE)
             expected += [(wall, label, value) for label, value in step.items()]
             expected += [(wall, trace, BY_RULE) for trace in CAUSE_TRACES.values()]
-    assert samples.count == len(expected)
+    assert samples.waiting == len(expected)
     assert samples.take() == expected
-    assert (samples.count, samples.take()) == (0, [])
+    assert (samples.waiting, samples.take()) == (0, [])

@@ -88,7 +88,8 @@ class Samples(list[Traced]):
         self._rows_before = len(self)
 
     @property
-    def count(self) -> int:
+    def waiting(self) -> int:
+        """The number of samples that wait."""
         if not self._columns:
             return len(self)
         return len(self) + sum(len(labels) for _, labels, _ in self._columns)

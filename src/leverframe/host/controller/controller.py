@@ -22,7 +22,7 @@ import msgspec
 from leverframe.core.engine import calls
 from leverframe.core.engine.calls import Action, Effect, Restart
 from leverframe.core.engine.engine import Engine
-from leverframe.core.engine.journal import Cause
+from leverframe.core.engine.journal import Cause, Journal
 from leverframe.core.engine.machine import Value
 from leverframe.core.engine.timers import Moment
 from leverframe.core.profile import Profile
@@ -128,11 +128,11 @@ class Controller(Hooks):
             self.writer,
             self.persistent,
             self.audit,
-            adopted=lambda: self.engine.settings,
+            adopted=self.find_settings,
             adopt=self._adopt,
             note_store=self._note_store,
         )
-        self.findings = FindingsWatch(lambda: self.engine, clock, self.troubles)
+        self.findings = FindingsWatch(self.find_engine, clock, self.troubles)
         self.watchers.add(self.findings.check_if_due)
         if not clock.is_virtual:
             # Virtual time goes from one deadline to the next, and these are the engine's.
@@ -147,6 +147,17 @@ class Controller(Hooks):
         self._stands_still = False
         self._watched_version = NEVER_WATCHED
         self._round_end: asyncio.Handle | None = None
+
+    # Bound methods, where functions inside of a function would take 0.2 KB each.
+
+    def find_engine(self) -> Engine:
+        return self.engine
+
+    def find_settings(self) -> Settings:
+        return self.engine.settings
+
+    def find_journal(self) -> Journal:
+        return self.engine.machine.journal
 
     # --- life -------------------------------------------------------------------------------------
 

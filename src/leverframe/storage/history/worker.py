@@ -380,7 +380,7 @@ class HistoryRecorder:
 
     def flush_if_due(self) -> None:
         """Hand over the samples: many immediately, a few after a while."""
-        waiting = self.samples.count
+        waiting = self.samples.waiting
         if waiting >= BATCH:
             self.flush()
         elif self._has_timer and self._timer is None and waiting:
@@ -391,7 +391,7 @@ class HistoryRecorder:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self.samples.count:
+        if self.samples.waiting:
             self._worker.add(self.samples.take())
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
