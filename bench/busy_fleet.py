@@ -66,6 +66,8 @@ def one_core() -> Iterator[None]:
 class MeasuredScheduler(Scheduler):
     """A scheduler that notes how late it is woken, in milliseconds."""
 
+    __slots__ = ()
+
     late_ms: list[float]
 
     def _on_wake(self) -> None:
