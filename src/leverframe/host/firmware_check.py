@@ -115,7 +115,7 @@ class ReleaseAnswer(msgspec.Struct, frozen=True):
 
 
 class FirmwareCheck:
-    __slots__ = ("_ask", "_asking", "_chance", "_controller", "_due", "_heard")
+    __slots__ = ("__weakref__", "_ask", "_asking", "_chance", "_controller", "_due", "_heard")
 
     def __init__(
         self, controller: Controller, ask: Ask | None, *, chance: Callable[[], float] = random

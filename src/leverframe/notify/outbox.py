@@ -108,6 +108,7 @@ class Outbox:
     ]
 
     __slots__ = (
+        "__weakref__",
         "_add_entry",
         "_channels",
         "_makers",

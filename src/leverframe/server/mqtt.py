@@ -187,7 +187,7 @@ class MqttService:
     Most controllers have no broker; each of them needs 5 KB less.
     """
 
-    __slots__ = ("_controller", "_make_side", "_outbox", "_pages", "_side")
+    __slots__ = ("__weakref__", "_controller", "_make_side", "_outbox", "_pages", "_side")
 
     def __init__(
         self, controller: Controller, outbox: Outbox, make_side: "Callable[[Outbox], BrokerSide]"

@@ -180,6 +180,7 @@ class SimulatedBoard:
     kind = "simulated"
 
     __slots__ = (
+        "__weakref__",
         "_bus",
         "_driven",
         "_gathered",

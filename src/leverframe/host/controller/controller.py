@@ -75,6 +75,7 @@ class Controller(Hooks):
     """
 
     __slots__ = (
+        "__weakref__",
         "_round_end",
         "_stands_still",
         "_watched_version",

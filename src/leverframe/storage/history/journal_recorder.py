@@ -27,6 +27,7 @@ class JournalRecorder:
     live_type: ClassVar[Any] = int
 
     __slots__ = (
+        "__weakref__",
         "_base",
         "_clock",
         "_gather_s",

@@ -355,7 +355,7 @@ class HistoryRecorder:
     there is no timer: samples are handed over in batches, and before each question.
     """
 
-    __slots__ = ("_clock", "_has_timer", "_timer", "_worker", "gather_s", "samples")
+    __slots__ = ("__weakref__", "_clock", "_has_timer", "_timer", "_worker", "gather_s", "samples")
 
     def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float | None = None) -> None:
         #: What the engine appends to.
