@@ -22,10 +22,10 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml packaging/*/pypr
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench soak mutate docs lock changelog clean
+.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench bench-compare soak mutate docs lock changelog clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: $(TEST_READY) ## prepare .venv with all that running, testing and writing code needs
 
@@ -52,8 +52,11 @@ test-kernel: $(TEST_READY) ## boot Debian's kernel in QEMU and drive its pins an
 check: $(TEST_READY) ## lint, format, types, words, security, layers: make test without its tests
 	@$(BIN)/python tools/checks.py check
 
-bench: $(TEST_READY) ## measure speed into bench/RESULTS.md; short: ARGS=--quick
+bench: $(TEST_READY) ## measure speed into bench/RESULTS.md and bench/history.jsonl; short: ARGS=--quick
 	@$(BIN)/python -m bench.run $(ARGS)
+
+bench-compare: $(TEST_READY) ## measure an earlier commit and the present tree in turns: COMMIT=abc123
+	@$(BIN)/python -m bench.before_after $(COMMIT) $(ARGS)
 
 soak: $(TEST_READY) ## run busy controllers with faults around them; e.g. make soak ARGS="--minutes 10"
 	@$(BIN)/python -m tests.soak $(ARGS)

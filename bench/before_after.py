@@ -1,9 +1,11 @@
 """A single controller of an earlier commit beside that of now: start, memory, idle, requests.
 
 Both run on the same Python with the same packages, in turns, and are measured from outside by the
-same code; a ratio above 1 is worse now. Needs wrk, and a quiet machine for three minutes.
+same code; a ratio above 1 is worse now. The requests, which need wrk, are those of `http_load.py`:
+switching, status files, polls of mixed clients, durable changes on 16 and 64 connections. A run
+needs a quiet machine for three minutes.
 
-    python -m bench.before_after COMMIT [--quick]
+    make bench-compare COMMIT=abc123 [ARGS=--quick]
 """
 
 import argparse
@@ -18,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
-from bench.figure import need, progress
+from bench.figure import Skipped, format_number, need, progress
 from bench.http_load import CASES, DURABLE_CASES
 from bench.serving import CONTROLLER, Served, printing_its_address
 from bench.startup import controller, idle_figures, resident_mb
@@ -32,11 +34,15 @@ Rounds = dict[str, dict[str, list[float]]]
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options = argparse.ArgumentParser(
+        usage="make bench-compare COMMIT=abc123 [ARGS=--quick]",
+        description=__doc__.partition("\n")[0],
+    )
     options.add_argument("commit", help="what to compare with")
     options.add_argument("--quick", action="store_true", help="short, to see that it works")
     given = options.parse_args()
-    need("wrk", "taskset")
+    if not _is_commit(given.commit):
+        options.error(f"no commit {given.commit} in this repository")
     found: Rounds = {}
     with tempfile.TemporaryDirectory() as folder:
         sources = {BEFORE: _source_of(given.commit, Path(folder)), NOW: PROJECT / "src"}
@@ -46,13 +52,21 @@ def main() -> int:
             # The first start writes bytecode and the data folder.
             _measure_start(found if number else {}, environments, Path(folder))
         _measure_idle(found, environments, Path(folder), idle_s)
-        _measure_requests(found, environments, Path(folder), count)
+        try:
+            _measure_requests(found, environments, Path(folder), count)
+        except Skipped as reason:
+            print(f"\nWithout requests: {reason}", file=sys.stderr)
     print(f"\n\n| | {given.commit} | now | now / before |\n|---|---|---|---|")
     for what, rounds in found.items():
         before, now = median(rounds[BEFORE]), median(rounds[NOW])
         ratio = f"{now / before:.2f}" if before else ""
-        print(f"| {what} | {before:.3g} | {now:.3g} | {ratio} |")
+        print(f"| {what} | {format_number(before)} | {format_number(now)} | {ratio} |")
     return 0
+
+
+def _is_commit(name: str) -> bool:
+    command = ["git", "rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}"]
+    return subprocess.run(command, cwd=PROJECT, capture_output=True).returncode == 0
 
 
 def _source_of(commit: str, folder: Path) -> Path:
@@ -96,6 +110,7 @@ def _measure_idle(
 def _measure_requests(
     found: Rounds, environments: Mapping[str, dict[str, str]], folder: Path, count: int
 ) -> None:
+    need("wrk", "taskset")
     with ExitStack() as running:
         servers = {
             which: running.enter_context(_serve(folder / which, environment))

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-from bench.engine_speed import Subject, make_busy, reference_round_s
-from bench.figure import Figure, list_rounds, progress
+from bench.engine_speed import REFERENCE, Subject, make_busy, reference_round_s
+from bench.figure import Figure, Reference, format_amount, progress
 from bench.fleet import Node
 from leverframe.core.runtime.clock import SystemClock, VirtualClock
 from leverframe.fleet.groups import WINDOW_S, advance_together, journal_digest
@@ -60,7 +60,7 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-# --- on real time ---------------------------------------------------------------------------------
+# --- in real time ---------------------------------------------------------------------------------
 
 
 class MeasuredScheduler(Scheduler):
@@ -77,7 +77,7 @@ class MeasuredScheduler(Scheduler):
 
 
 async def _lateness(count: int, seconds: float, rounds: int) -> Figure:
-    """Let busy controllers live on real time, each with its readings."""
+    """Let busy controllers live in real time, each with its readings."""
     late_ms: list[float] = []
     MeasuredScheduler.late_ms = late_ms
     with tempfile.TemporaryDirectory() as folder:
@@ -103,11 +103,13 @@ async def _lateness(count: int, seconds: float, rounds: int) -> Figure:
     each_us = statistics.median(loads) / count * 1e6
     return Figure(
         f"{count} busy controllers, how late at p99",
-        f"{p99:.1f} ms, {each_us:.0f} us of a core a second each",
-        f"{statistics.median(loads):.0%} of one core",
+        p99,
+        "ms",
+        f"{format_amount(each_us, 'us')} of a core a second each",
+        Reference("in all", 100 * statistics.median(loads), "% of one core"),
         f"under {GOAL_LATE_MS:g} ms",
         p99 < GOAL_LATE_MS,
-        list_rounds(p99s, "ms"),
+        {"ms": p99s},
     )
 
 
@@ -125,7 +127,7 @@ async def _feed(subjects: Sequence[Subject], seconds: float) -> None:
         await asyncio.sleep(0.002)
 
 
-# --- on virtual time ------------------------------------------------------------------------------
+# --- in virtual time ------------------------------------------------------------------------------
 
 
 async def _busy_group(count: int) -> tuple[Node, list[Subject]]:
@@ -163,11 +165,12 @@ async def _day(count: int) -> Figure:
     median = statistics.median(in_rounds)
     return Figure(
         f"a simulated day of {count} busy controllers, by one hour of it",
-        f"{minutes:.1f} min of a core, {median:,.0f} rounds of the reference each",
-        f"a dict and 20 comparisons {statistics.median(around_s) * 1e6:.2f} us",
-        f"under {GOAL_DAY_ROUNDS:,} rounds (20 min for {MANY} on the machine of the goal)",
-        median < GOAL_DAY_ROUNDS,
-        f"{list_rounds(in_rounds)} rounds",
+        minutes,
+        "min of a core",
+        reference=Reference(REFERENCE, statistics.median(around_s) * 1e6, "us", median),
+        goal=f"under {GOAL_DAY_ROUNDS:,} rounds (20 min for {MANY} on the machine of the goal)",
+        met=median < GOAL_DAY_ROUNDS,
+        rounds={"rounds": in_rounds},
     )
 
 
@@ -182,8 +185,7 @@ async def _orders(count: int) -> Figure:
         await node.close()
     return Figure(
         f"journals of {count} controllers after an hour in three orders",
-        "all the same" if len(digests) == 1 else f"{len(digests)} different",
-        "",
-        "all the same",
-        len(digests) == 1,
+        more="all the same" if len(digests) == 1 else f"{len(digests)} different",
+        goal="all the same",
+        met=len(digests) == 1,
     )

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.figure import Figure, Skipped, list_rounds, need, progress
+from bench.figure import Figure, Reference, Skipped, format_amount, need, progress
 from bench.serving import HOST, PATIENCE_S, Served, fetch, printing_its_address, ran_ns
 from leverframe.fleet.cluster import membership
 from leverframe.storage.lanes.postgres_connection import connect
@@ -104,26 +104,35 @@ def _over_http(server: PostgresServer, folder: Path, rounds: int) -> list[Figure
                 progress()
     single, double, filed = results
     per_second = _median(single, "per_second")
-    on_file = f"{_median(filed, 'per_second'):,.0f}/s, {_median(filed, 'node_us'):.0f} us"
+    filed_us = format_amount(_median(filed, "node_us"), "us")
     node_us, database_us = _median(single, "node_us"), _median(single, "database_us")
     return [
         Figure(
             f"durable changes by {CLIENTS} controllers on a node",
+            per_second,
+            "/s",
             _describe(single),
-            f"on a file {on_file}",
+            Reference("on a file", _median(filed, "per_second"), "/s", more=filed_us),
             f"over {GOAL_PER_SECOND:,}/s",
             per_second > GOAL_PER_SECOND,
-            f"{list_rounds([one.per_second for one in single])};"
-            f" {list_rounds([one.per_second for one in filed], '/s')}",
+            {
+                "/s": [one.per_second for one in single],
+                "on a file /s": [one.per_second for one in filed],
+            },
         ),
         Figure(
             "the same on two nodes that share a core",
+            _median(double, "per_second"),
+            "/s",
             _describe(double),
-            f"one node {node_us + database_us:.0f} us in all; by these times a core of the database"
-            f" feeds {node_us / database_us:.1f} of nodes",
-            "",
-            None,
-            list_rounds([one.per_second for one in double], "/s"),
+            Reference(
+                "one node in all",
+                node_us + database_us,
+                "us",
+                more="by these times a core of the database feeds"
+                f" {format_amount(node_us / database_us, 'of nodes')}",
+            ),
+            rounds={"/s": [one.per_second for one in double]},
         ),
         _with_a_core_each(single, double),
     ]
@@ -135,16 +144,18 @@ def _with_a_core_each(single: Sequence[Changed], double: Sequence[Changed]) -> F
     by_nodes, by_database = 2e6 / each_us, 1e6 / _median(double, "database_us")
     return Figure(
         "two nodes with a core each and one of the database, by calculation",
-        f"{min(by_nodes, by_database):,.0f}/s, {alone_us / each_us:.2f} of twice one node",
-        f"the database carries {by_database:,.0f}/s",
+        min(by_nodes, by_database),
+        "/s",
+        format_amount(alone_us / each_us, "of twice one node"),
+        Reference("the database carries", by_database, "/s"),
     )
 
 
 def _describe(rounds: Sequence[Changed]) -> str:
-    return (
-        f"{_median(rounds, 'per_second'):,.0f}/s, p50 {_median(rounds, 'p50_ms'):.1f} ms,"
-        f" p99 {_median(rounds, 'p99_ms'):.1f} ms, node {_median(rounds, 'node_us'):.0f} us,"
-        f" database {_median(rounds, 'database_us'):.0f} us"
+    parts = {"p50": "ms", "p99": "ms", "node": "us", "database": "us"}
+    return ", ".join(
+        f"{name} {format_amount(_median(rounds, f'{name}_{unit}'), unit)}"
+        for name, unit in parts.items()
     )
 
 
@@ -207,11 +218,12 @@ async def _batches(server: PostgresServer, folder: Path, rounds: int) -> Figure:
     times = statistics.median(ours / one for ours, one in zip(together, alone, strict=True))
     return Figure(
         f"changes in batches of {BATCH}",
-        f"{statistics.median(together):,.0f}/s, {times:.0f} times one by one",
-        f"a transaction each {statistics.median(alone):,.0f}/s",
-        f"over {GOAL_TIMES:g} times",
-        times > GOAL_TIMES,
-        f"{list_rounds(together)}; {list_rounds(alone, '/s')}",
+        statistics.median(together),
+        "/s",
+        reference=Reference("a transaction each", statistics.median(alone), "/s", times),
+        goal=f"over {GOAL_TIMES:g} times",
+        met=times > GOAL_TIMES,
+        rounds={"/s": together, "a transaction each /s": alone},
     )
 
 
@@ -252,18 +264,23 @@ def _many(server: PostgresServer, folder: Path, count: int) -> list[Figure]:
     return [
         Figure(
             f"{count:,} controllers on two nodes",
-            f"cold start {started_s:.1f} s",
-            f"each node {statistics.mean(sizes):.0f} MB",
+            started_s,
+            "s",
+            "cold start",
+            Reference("each node", statistics.mean(sizes), "MB"),
         ),
         Figure(
             f"the other node has all {count:,} after a kill",
-            f"{taken_s:.1f} s",
-            f"{size:.0f} MB",
+            taken_s,
+            "s",
+            reference=Reference("it then has", size, "MB"),
         ),
         Figure(
-            f"all {len(names):,} of the killed node answer there",
-            f"{answer_s:.1f} s after the kill",
-            f"asked by {ASKING} clients from the kill on",
+            "all controllers of the killed node answer there",
+            answer_s,
+            "s",
+            f"after the kill, {len(names):,} controllers",
+            Reference(f"asked by {ASKING} clients from the kill on"),
         ),
     ]
 

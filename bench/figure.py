@@ -3,29 +3,77 @@
 Every benchmark is a module with a function `measure(quick)` that returns a list of figures. The
 reference is measured in the same run, in turns with ours, because the speed of machines drifts and
 only ratios travel. `quick` is a short form to see that everything works.
+
+A figure holds numbers; how they are printed is decided here.
 """
 
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Figure:
+class Record(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A record of `history.jsonl`, with no fields but its own."""
+
+
+class Reference(Record, frozen=True):
+    name: str
+    value: float | None = None
+    unit: str = ""
+    #: Of ours to the reference, or the reverse: what the goal is compared with.
+    ratio: float | None = None
+    #: What else was measured of the reference.
+    more: str = ""
+
+    def __str__(self) -> str:
+        beside = _join(self.value, self.unit, self.more)
+        if self.ratio is None:
+            return f"{self.name}: {beside}" if beside else self.name
+        ratio = f"{format_number(self.ratio)} of {self.name}"
+        return f"{ratio} ({beside})" if beside else ratio
+
+
+class Figure(Record, frozen=True):
     what: str
-    measured: str
-    reference: str = ""
+    #: The median of all rounds, where there are rounds; None if it is not a number.
+    value: float | None = None
+    unit: str = ""
+    #: What else was measured, such as the p99.
+    more: str = ""
+    reference: Reference | None = None
     goal: str = ""
     #: None where there is no goal.
     met: bool | None = None
-    #: Every round that the median was taken of, in the order of the run; ours, then the reference.
-    rounds: str = ""
+    #: Every round that the median was taken of, in the order of the run, by name and unit.
+    rounds: dict[str, list[float]] = {}
+
+    @property
+    def measured(self) -> str:
+        return _join(self.value, self.unit, self.more)
 
 
-def list_rounds(rounds: Sequence[float], unit: str = "") -> str:
-    """Print all rounds of a figure, as they came."""
-    return " ".join(f"{value:.3g}" for value in rounds) + (f" {unit}" if unit else "")
+def _join(value: float | None, unit: str, more: str) -> str:
+    amounts = [] if value is None else [format_amount(value, unit)]
+    return ", ".join([*amounts, more] if more else amounts)
+
+
+def format_amount(value: float, unit: str) -> str:
+    """Print a number with its unit: `4,228/s`, `65.9 us`."""
+    space = "" if not unit or unit.startswith("/") else " "
+    return f"{format_number(value)}{space}{unit}"
+
+
+def format_number(value: float) -> str:
+    """Print three significant digits, and all digits of a whole number."""
+    is_whole = abs(value) >= 99.95 or value == int(value)
+    return f"{value:,.0f}" if is_whole else f"{value:.3g}"
+
+
+def format_rounds(rounds: dict[str, list[float]]) -> str:
+    return "; ".join(
+        f"{name} {' '.join(map(format_number, values))}" for name, values in rounds.items()
+    )
 
 
 class Skipped(Exception):

@@ -13,7 +13,7 @@ from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bench.figure import Figure, list_rounds, need, progress
+from bench.figure import Figure, Reference, need, progress
 from bench.serving import controller
 
 GOAL_BYTES = 160_000
@@ -107,22 +107,22 @@ def measure(quick: bool) -> list[Figure]:
     first_ms = median([took_ms for _, took_ms in views])
     drawn_ms = median(drawn)
     return [
-        Figure("bytes of the first view", f"{size:,}", "", f"< {GOAL_BYTES:,}", size < GOAL_BYTES),
+        Figure("bytes of the first view", size, goal=f"< {GOAL_BYTES:,}", met=size < GOAL_BYTES),
         Figure(
             f"first lever in the page, processor throttled {THROTTLE} times",
-            f"{first_ms:.0f} ms",
-            f"a page of one lever: {median(bare):.0f} ms",
-            f"< {GOAL_LEVER_MS} ms",
-            first_ms < GOAL_LEVER_MS,
-            f"{list_rounds([took_ms for _, took_ms in views], 'ms')};"
-            f" one lever {list_rounds(bare, 'ms')}",
+            first_ms,
+            "ms",
+            reference=Reference("a page of one lever", median(bare), "ms"),
+            goal=f"< {GOAL_LEVER_MS} ms",
+            met=first_ms < GOAL_LEVER_MS,
+            rounds={"ms": [took_ms for _, took_ms in views], "one lever ms": bare},
         ),
         Figure(
             "a day of values every second drawn",
-            f"{drawn_ms:.0f} ms",
-            "",
-            f"< {GOAL_DRAWN_MS} ms",
-            drawn_ms < GOAL_DRAWN_MS,
-            list_rounds(drawn, "ms"),
+            drawn_ms,
+            "ms",
+            goal=f"< {GOAL_DRAWN_MS} ms",
+            met=drawn_ms < GOAL_DRAWN_MS,
+            rounds={"ms": drawn},
         ),
     ]

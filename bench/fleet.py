@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC
 from pathlib import Path
 
-from bench.figure import Figure, list_rounds, progress
+from bench.figure import Figure, Reference, format_amount, progress
 from leverframe.core.profile import Profile
 from leverframe.core.runtime.clock import Clock, SystemClock, VirtualClock
 from leverframe.host.assembly import ControllerHost, build
@@ -104,17 +104,19 @@ async def _memory_and_building(few: int, many: int) -> list[Figure]:
     return [
         Figure(
             f"one more idle controller, {few} to {many}",
-            f"{each:.1f} KB",
-            "a process each 26 MB",
-            f"under {GOAL_IDLE_KB:g} KB",
-            each < GOAL_IDLE_KB,
+            each,
+            "KB",
+            reference=Reference("a process each", 26, "MB"),
+            goal=f"under {GOAL_IDLE_KB:g} KB",
+            met=each < GOAL_IDLE_KB,
         ),
         Figure(
             f"{MANY} built",
-            f"{scaled:.1f} s",
-            f"one {took / many * 1e3:.2f} ms",
-            f"under {GOAL_BUILD_S:g} s",
-            scaled < GOAL_BUILD_S,
+            scaled,
+            "s",
+            reference=Reference("one", took / many * 1e3, "ms"),
+            goal=f"under {GOAL_BUILD_S:g} s",
+            met=scaled < GOAL_BUILD_S,
         ),
     ]
 
@@ -129,11 +131,11 @@ async def _idle(count: int, seconds: float) -> Figure:
     progress()
     await node.close()
     return Figure(
-        f"{count} idle on real time",
-        f"{percent:.2f} % of a core",
-        "",
-        f"under {GOAL_IDLE_PERCENT:g} %",
-        percent < GOAL_IDLE_PERCENT,
+        f"{count} idle in real time",
+        percent,
+        "% of a core",
+        goal=f"under {GOAL_IDLE_PERCENT:g} %",
+        met=percent < GOAL_IDLE_PERCENT,
     )
 
 
@@ -157,10 +159,11 @@ async def _pause(count: int) -> Figure:
     longest = max(pauses)
     return Figure(
         f"longest pause while {count} are added to {count}",
-        f"{longest:.1f} ms",
-        f"median {statistics.median(pauses):.2f} ms",
-        f"under {GOAL_PAUSE_MS:g} ms",
-        longest < GOAL_PAUSE_MS,
+        longest,
+        "ms",
+        reference=Reference("median", statistics.median(pauses), "ms"),
+        goal=f"under {GOAL_PAUSE_MS:g} ms",
+        met=longest < GOAL_PAUSE_MS,
     )
 
 
@@ -186,10 +189,10 @@ async def _measure_use(uses: int) -> Figure:
         await node.close()
     return Figure(
         f"what {uses} changes and {uses} switches add to each",
-        f"{each:.0f} KB",
-        "",
-        f"under {GOAL_USED_KB:g} KB",
-        each < GOAL_USED_KB,
+        each,
+        "KB",
+        goal=f"under {GOAL_USED_KB:g} KB",
+        met=each < GOAL_USED_KB,
     )
 
 
@@ -221,11 +224,13 @@ async def _durable(seconds: float, rounds: int) -> Figure:
     share = statistics.median(ours / one for ours, one in zip(rates, of_one, strict=True))
     return Figure(
         f"durable changes by {WRITING} controllers",
-        f"{rate:.0f}/s, {share:.2f} of a single store, {statistics.median(costs):.0f} us of a core",
-        f"one controller with its own store {statistics.median(of_one):.0f}/s",
+        rate,
+        "/s",
+        f"{format_amount(statistics.median(costs), 'us')} of a core",
+        Reference("a single store", statistics.median(of_one), "/s", share),
         f"over {GOAL_SHARE:g} of a single store",
         share > GOAL_SHARE,
-        f"{list_rounds(rates)}; {list_rounds(of_one, '/s')}",
+        {"/s": rates, "single store /s": of_one},
     )
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
-from bench.figure import Figure, list_rounds, need, progress
+from bench.figure import Figure, Reference, need, progress
 from bench.flood import COMMUNITY
 from bench.serving import (
     HOST,
@@ -275,11 +275,12 @@ def _compare(neighbour: Place, beside: str, trouble: Trouble, rounds: int, switc
     slower = statistics.median(troubled) / statistics.median(alone)
     return Figure(
         f"a switch beside a controller {beside}",
-        f"{statistics.median(troubled):.2f} ms, {slower:.2f} of that alone",
-        f"alone {statistics.median(alone):.2f} ms",
-        f"under {GOAL_SLOWER:g}",
-        slower < GOAL_SLOWER,
-        f"{list_rounds(troubled)}; {list_rounds(alone, 'ms')}",
+        statistics.median(troubled),
+        "ms",
+        reference=Reference("that alone", statistics.median(alone), "ms", slower),
+        goal=f"under {GOAL_SLOWER:g}",
+        met=slower < GOAL_SLOWER,
+        rounds={"ms": troubled, "alone ms": alone},
     )
 
 

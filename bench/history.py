@@ -6,7 +6,7 @@ import time
 from datetime import UTC
 from pathlib import Path
 
-from bench.figure import Figure, progress
+from bench.figure import Figure, Reference, progress
 from leverframe.core.engine.machine import Machine, Samples, Traced
 from leverframe.core.engine.timers import Moment
 from leverframe.core.profile import Profile
@@ -29,8 +29,8 @@ def measure(quick: bool) -> list[Figure]:
         chunk_store = ChunkStore(path, Bounds().max_bytes)
         compactor = Compactor(chunk_store, Bounds())
         figures = [on_the_loop(), fill(compactor, span_s)]
-        each = f"{chunk_store.bytes_in_use() / chunk_store.points(RAW):.1f} bytes"
-        figures.append(Figure("room in the file for a raw value", each))
+        each = chunk_store.bytes_in_use() / chunk_store.points(RAW)
+        figures.append(Figure("room in the file for a raw value", each, "bytes"))
         now = START + span_s
         for what, span in (
             (f"read {hours} h of one reading, raw", TimeSpan(("DS1",), START, now, 100_000, now)),
@@ -53,8 +53,8 @@ def on_the_loop() -> Figure:
         for number in range(200_000):
             machine.put("DS1", number)
         costs.append((time.process_time() - began) / 200_000 * 1e6)
-    reference = f"{costs[0]:.2f} us without a recorder"
-    return Figure("a changed value on the event loop", f"{costs[1]:.2f} us", reference)
+    reference = Reference("without a recorder", costs[0], "us")
+    return Figure("a changed value on the event loop", costs[1], "us", reference=reference)
 
 
 def fill(compactor: Compactor, span_s: int) -> Figure:
@@ -73,7 +73,7 @@ def fill(compactor: Compactor, span_s: int) -> Figure:
         if second % HOUR_S == 0:
             progress()
     each = spent / span_s / len(LABELS) * 1e6
-    return Figure("the same on the thread of the history", f"{each:.1f} us")
+    return Figure("the same on the thread of the history", each, "us")
 
 
 def read(compactor: Compactor, what: str, span: TimeSpan) -> Figure:
@@ -82,4 +82,4 @@ def read(compactor: Compactor, what: str, span: TimeSpan) -> Figure:
         began = time.process_time()
         body = b"".join(answer_pieces(compactor, span))
         taken.append(time.process_time() - began)
-    return Figure(what, f"{min(taken) * 1000:.1f} ms for {len(body):,} bytes")
+    return Figure(what, min(taken) * 1000, "ms", f"{len(body):,} bytes")

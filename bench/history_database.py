@@ -5,7 +5,7 @@ import random
 import time
 from pathlib import Path
 
-from bench.figure import Figure, Skipped, progress
+from bench.figure import Figure, Reference, Skipped, progress
 from bench.history import HOUR_S, LABELS, START
 from leverframe.core.engine.machine import Traced
 from leverframe.fleet.cluster import membership
@@ -27,10 +27,10 @@ def measure(quick: bool) -> list[Figure]:
     span_s = HOUR_S // 2 if quick else 6 * HOUR_S
     with postgres_server() as server:
         seldom, often = (record(server, span_s, every) for every in (int(GATHER_S), OFTEN_S))
-    gathered = f"if gathered for {OFTEN_S} s"
+    gathered = f"gathered for {OFTEN_S} s"
     units = ("bytes", "us", "us", "ms")
     return [
-        Figure(what, f"{ours:.2f} {unit}", f"{reference:.2f} {unit} {gathered}")
+        Figure(what, ours, unit, reference=Reference(gathered, reference, unit))
         for what, ours, reference, unit in zip(
             (
                 "room in the database for a raw value, with indexes",

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.figure import Figure, need, progress
+from bench.figure import Figure, Reference, need, progress
 from bench.serving import HOST, LOAD_CORE, controller, fetch, free_port, pin, wait_for
 
 CASES = (
@@ -113,5 +113,12 @@ def measure(quick: bool) -> list[Figure]:
 
 def figure(what: str, own: list[float], others: list[float]) -> Figure:
     ratio = statistics.median(mine / its for mine, its in zip(own, others, strict=True))
-    reference = f"{ratio:.2f} of pymodbus' server ({statistics.median(others):,.0f}/s)"
-    return Figure(what, f"{statistics.median(own):,.0f}/s", reference, ">= 1", ratio >= 1)
+    return Figure(
+        what,
+        statistics.median(own),
+        "/s",
+        reference=Reference("pymodbus' server", statistics.median(others), "/s", ratio),
+        goal=">= 1",
+        met=ratio >= 1,
+        rounds={"/s": own, "pymodbus /s": others},
+    )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 
-from bench.figure import Figure, need, progress
+from bench.figure import Figure, Reference, format_amount, need, progress
 from leverframe.core.engine.journal import Cause
 from leverframe.core.labels import MAPPED
 from leverframe.core.profile import Profile
@@ -154,10 +154,17 @@ async def measure_rules(controller: Controller, arrivals: Arrivals, count: int) 
         (at - json.loads(text)["time"]) * 1000 for at, text in arrivals.messages["notify"]
     )
     p50, p99 = statistics.median(took_ms), took_ms[int(len(took_ms) * 0.99) - 1]
-    arrived = f"{len(took_ms)} of {count}"
+    fired, p99_text = "rule fired to message at the subscriber", f"p99 {format_amount(p99, 'ms')}"
+    arrived = len(took_ms)
     return [
-        Figure("rule fired to message at the subscriber", f"p50 {p50:.2f} ms, p99 {p99:.2f} ms"),
-        Figure("those messages that arrived", arrived, "", "all", len(took_ms) == count),
+        Figure(fired, p50, "ms", p99_text),
+        Figure(
+            "those messages that arrived",
+            arrived,
+            f"of {count:,}",
+            goal="all",
+            met=arrived == count,
+        ),
     ]
 
 
@@ -187,18 +194,20 @@ async def measure_states(
     came = count_arrivals() - before
     in_time = lag.longest_ms <= LAG_GOAL_MS
     return [
-        Figure("state changes per second", f"{wanted / took_s:.0f}"),
+        Figure("state changes per second", wanted / took_s),
         Figure(
-            "those state changes that count_arrivals",
-            f"{came} of {wanted}",
-            "",
-            "all",
-            came == wanted,
+            "those state changes that arrived",
+            came,
+            f"of {wanted:,}",
+            goal="all",
+            met=came == wanted,
         ),
         Figure(
             f"longest lag of the loop, {CHANGES_PER_S:,} state changes a second",
-            f"{lag.longest_ms:.1f} ms",
-            f"{idle.longest_ms:.1f} ms with nothing to do; {lag.longest_own_ms:.1f} ms of own work",
+            lag.longest_ms,
+            "ms",
+            f"{format_amount(lag.longest_own_ms, 'ms')} of own work",
+            Reference("with nothing to do", idle.longest_ms, "ms"),
             f"<= {LAG_GOAL_MS:g} ms",
             in_time,
         ),

@@ -9,11 +9,10 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
 from datetime import UTC
 from pathlib import Path
 
-from bench.figure import Figure, progress
+from bench.figure import Figure, format_amount, progress
 from leverframe.core.engine.calls import Notify
 from leverframe.core.engine.journal import Cause
 from leverframe.core.profile import Profile
@@ -53,14 +52,13 @@ async def start(folder: Path, port: int) -> ControllerHost:
     return built
 
 
-def percentiles(seconds: Sequence[float], unit: str) -> str:
-    factor = {"ms": 1e3, "µs": 1e6}[unit]
-    p50 = statistics.median(seconds) * factor
-    p99 = statistics.quantiles(seconds, n=100)[98] * factor
-    return f"{p50:.2f} / {p99:.2f} {unit}"
+def figure(what: str, seconds: list[float], unit: str) -> Figure:
+    factor = {"ms": 1e3, "us": 1e6}[unit]
+    p99 = format_amount(statistics.quantiles(seconds, n=100)[98] * factor, unit)
+    return Figure(what, statistics.median(seconds) * factor, unit, f"p99 {p99}")
 
 
-async def measure_arrival(folder: Path, messages: int) -> str:
+async def measure_arrival(folder: Path, messages: int) -> Figure:
     """One after the other: from the effect of a rule to the request at the server."""
     arrivals = Arrivals()
     server = await asyncio.start_server(arrivals.serve, "127.0.0.1", 0)
@@ -75,7 +73,7 @@ async def measure_arrival(folder: Path, messages: int) -> str:
     await built.stop()
     server.close()
     # The first one loads the HTTP library.
-    return percentiles(took[1:], "ms")
+    return figure("rule fired to request at the server", took[1:], "ms")
 
 
 def effect(built: ControllerHost) -> Notify:
@@ -87,7 +85,7 @@ def effect(built: ControllerHost) -> Notify:
     return made
 
 
-async def measure_taking(folder: Path, messages: int) -> tuple[str, str]:
+async def measure_taking(folder: Path, messages: int) -> list[Figure]:
     """What taking a message costs, and how late a timer gets, without a recipient."""
     built = await start(folder, 9)
     late: list[float] = []
@@ -111,7 +109,8 @@ async def measure_taking(folder: Path, messages: int) -> tuple[str, str]:
     stop.set()
     await watching
     await built.stop()
-    return percentiles(took, "µs"), f"{max(late) * 1e3:.1f} ms"
+    lag = "longest lag of the loop, 1,000 messages taken in a second"
+    return [figure("taking a message", took, "us"), Figure(lag, max(late) * 1e3, "ms")]
 
 
 def measure(quick: bool) -> list[Figure]:
@@ -122,9 +121,4 @@ async def _measure(messages: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         arrival = await measure_arrival(Path(one), min(messages, 200))
         progress()
-        taking, lag = await measure_taking(Path(other), messages)
-    return [
-        Figure("rule fired to request at the server, p50 / p99", arrival),
-        Figure("taking a message, p50 / p99", taking),
-        Figure("longest lag of the loop, 1,000 messages taken in a second", lag),
-    ]
+        return [arrival, *await measure_taking(Path(other), messages)]

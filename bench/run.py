@@ -1,7 +1,7 @@
 """Every benchmark, one after the other, in one table: `bench/RESULTS.md`.
 
-Each runs in a process of its own. Only a whole run is written to the file; one that is quick, or
-of some of the benchmarks, is printed.
+Each runs in a process of its own. Only a whole run is written to the file, and as a line to the
+history of all runs; one that is quick, or of some of the benchmarks, is printed.
 
     make bench [ARGS="[--quick] [NAME ...]"]
 """
@@ -9,17 +9,20 @@ of some of the benchmarks, is printed.
 import argparse
 import importlib
 import multiprocessing
-import os
-import platform
+import statistics
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from bench.figure import Figure, Skipped, progress
+from bench import trend
+from bench.figure import Figure, Skipped, format_rounds, progress
 from bench.noise import Noise, listen
-from bench.python_build import python_build
+from bench.trend import Run
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
@@ -44,20 +47,7 @@ BENCHMARKS = {
     "first_view": "page",
 }
 LISTEN_S, LISTEN_QUICKLY_S = 10.0, 2.0
-
-
-def machine() -> str:
-    return (
-        f"{os.cpu_count()} cores ({_processor()}), {python_build()}, "
-        f"{platform.system()} {platform.release()}, commit {_commit()}"
-    )
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    models = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.machine()
+REFERENCE_ROUNDS = 9
 
 
 def _commit() -> str:
@@ -73,14 +63,26 @@ def _git(*arguments: str) -> str:
 
 def figures_of(name: str, quick: bool) -> list[Figure]:
     progress(f"{BENCHMARKS[name]} ")
-    fresh = multiprocessing.get_context("spawn")
     try:
-        with ProcessPoolExecutor(1, mp_context=fresh) as process:
-            return process.submit(_measure, name, quick).result()
+        figures: list[Figure] = _run_in_process(_measure, name, quick)
+        return figures
     except Skipped as reason:
-        return [Figure("-", f"skipped: {reason}")]
+        return [Figure("-", more=f"skipped: {reason}")]
     finally:
         progress("\n")
+
+
+def _run_in_process(function: Callable[..., Any], *arguments: object) -> Any:
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=fresh) as process:
+        return process.submit(function, *arguments).result()
+
+
+def _reference_us() -> float:
+    """Return how long one change of the reference takes now."""
+    from bench.engine_speed import reference_round_s
+
+    return statistics.median(reference_round_s() for _ in range(REFERENCE_ROUNDS)) * 1e6
 
 
 def _measure(name: str, quick: bool) -> list[Figure]:
@@ -88,49 +90,50 @@ def _measure(name: str, quick: bool) -> list[Figure]:
         figures: list[Figure] = importlib.import_module(f"bench.{name}").measure(quick)
     except Skipped:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # The others are worth measuring all the same.
         traceback.print_exc()
-        return [Figure("-", f"failed: {error}", met=False)]
+        return [Figure("-", more=f"failed: {error}", met=False)]
     return figures
 
 
-def table(results: dict[str, list[Figure]]) -> str:
+def table(run: Run) -> str:
     lines = ["| part | what | measured | reference | goal | met |", "|---|---|---|---|---|---|"]
-    for name, figures in results.items():
+    for part, figures in run.figures.items():
         for figure in figures:
             met = {None: "", True: "yes", False: "**no**"}[figure.met]
-            cells = (figure.what, figure.measured, figure.reference, figure.goal, met)
-            lines.append(f"| {BENCHMARKS[name]} | {' | '.join(cells)} |")
+            reference = str(figure.reference or "")
+            cells = (figure.what, figure.measured, reference, figure.goal, met)
+            lines.append(f"| {part} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def list_rounds(results: dict[str, list[Figure]]) -> str:
+def list_rounds(run: Run) -> str:
     return "\n".join(
-        f"- {BENCHMARKS[name]}, {figure.what}: {figure.rounds}"
-        for name, figures in results.items()
+        f"- {part}, {figure.what}: {format_rounds(figure.rounds)}"
+        for part, figures in run.figures.items()
         for figure in figures
         if figure.rounds
     )
 
 
-def report(before: Noise, after: Noise, results: dict[str, list[Figure]]) -> str:
-    met = [figure.met for figures in results.values() for figure in figures]
+def report(run: Run, before: Noise, after: Noise) -> str:
+    met = [figure.met for figures in run.figures.values() for figure in figures]
     parts = [
         "# Results",
         "Written by `make bench`. A reference is measured in the same run, in turns with ours;"
         " servers have one core, their clients the other. HTTP is reported as processor time of "
         "the server per request, and as the ratio of the reference's time to ours; figures are"
         " medians of all rounds, which are listed at the end.",
-        f"- machine: {machine()}\n- before: {before}\n- after: {after}",
+        f"- machine: {run.machine}, commit {run.commit}\n- before: {before}\n- after: {after}",
     ]
-    if not (before.is_quiet and after.is_quiet):
+    if not run.is_quiet:
         parts.append(
             "**The machine was busy with other things:** read the ratios, and take no p99, lag or"
             " start-up time here for that of the program."
         )
-    parts += [table(results), f"{met.count(True)} goals met, {met.count(False)} not."]
-    if rounds := list_rounds(results):
+    parts += [table(run), f"{met.count(True)} goals met, {met.count(False)} not."]
+    if rounds := list_rounds(run):
         parts += ["## All rounds", rounds]
     return "\n\n".join(parts) + "\n"
 
@@ -143,14 +146,28 @@ def main() -> None:
     unknown = set(options.names) - set(BENCHMARKS)
     if unknown:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
+    is_whole = not options.quick and not options.names
+    if is_whole:
+        # A damaged history is reported now, not after an hour.
+        trend.read()
     listen_s = LISTEN_QUICKLY_S if options.quick else LISTEN_S
     before = listen(listen_s)
     print(before, file=sys.stderr)
-    wanted = [name for name in BENCHMARKS if name in options.names or not options.names]
-    results = {name: figures_of(name, options.quick) for name in wanted}
-    text = report(before, listen(listen_s), results)
-    if not options.quick and not options.names:
+    figures, reference_us = {}, {}
+    for name, part in BENCHMARKS.items():
+        if name in options.names or not options.names:
+            around_us = [_run_in_process(_reference_us)]
+            figures[part] = figures_of(name, options.quick)
+            around_us.append(_run_in_process(_reference_us))
+            reference_us[part] = statistics.mean(around_us)
+    after = listen(listen_s)
+    is_quiet = before.is_quiet and after.is_quiet
+    now = datetime.now(UTC).replace(microsecond=0)
+    run = Run(_commit(), now, trend.this_machine(), is_quiet, reference_us, figures)
+    text = report(run, before, after)
+    if is_whole:
         RESULTS.write_text(text)
+        trend.append(run)
     print(text, end="")
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.figure import Figure, list_rounds, progress
+from bench.figure import Figure, Reference, format_amount, progress
 from bench.serving import CONTROLLER, free_port
 
 GOAL_START_S = 0.3
@@ -111,27 +111,31 @@ def measure(quick: bool) -> list[Figure]:
     return [
         Figure(
             "start to the first answer",
-            f"{1000 * start_s:.0f} ms",
-            f"{start_s / bare_s:.0f} times a bare Python ({1000 * bare_s:.0f} ms)",
-            f"< {1000 * GOAL_START_S:.0f} ms",
-            start_s < GOAL_START_S,
-            f"{list_rounds([1000 * took for took in starts], 'ms')}; bare"
-            f" {list_rounds([1000 * took for took in bare], 'ms')}",
+            1000 * start_s,
+            "ms",
+            reference=Reference("a bare Python", 1000 * bare_s, "ms", start_s / bare_s),
+            goal=f"< {1000 * GOAL_START_S:.0f} ms",
+            met=start_s < GOAL_START_S,
+            rounds={
+                "ms": [1000 * took for took in starts],
+                "bare ms": [1000 * took for took in bare],
+            },
         ),
         # Of a busy machine this says more than the clock on the wall.
-        Figure("processor time for it", f"{1000 * ran_s:.0f} ms"),
+        Figure("processor time for it", 1000 * ran_s, "ms"),
         Figure(
             f"idle, {idle_s:.0f} s",
-            f"{percent:.3f} % of a core, {wakeups:.2f} wake-ups a second",
-            "",
-            f"< {GOAL_IDLE_PERCENT} %",
-            percent < GOAL_IDLE_PERCENT,
+            percent,
+            "% of a core",
+            more=format_amount(wakeups, "wake-ups a second"),
+            goal=f"< {GOAL_IDLE_PERCENT} %",
+            met=percent < GOAL_IDLE_PERCENT,
         ),
         Figure(
             "memory of the whole idle process",
-            f"{memory:.1f} MB",
-            "",
-            f"< {GOAL_MEMORY_MB} MB",
-            memory < GOAL_MEMORY_MB,
+            memory,
+            "MB",
+            goal=f"< {GOAL_MEMORY_MB} MB",
+            met=memory < GOAL_MEMORY_MB,
         ),
     ]

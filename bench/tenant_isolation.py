@@ -1,6 +1,6 @@
 """One tenant of a node at the limits of what it may ask: how long another one's switch takes.
 
-A node on virtual time has two tenants. An administrator of the first sends one kind of request
+A node in virtual time has two tenants. An administrator of the first sends one kind of request
 after another on several connections without a pause, each as large as it may be: commands,
 templates, what-if, drift, time, lists, exports, roll-outs. At the same time a controller of the
 second is switched. The figures are the longest switch, and what the memory of the node has grown
@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from bench.figure import Figure, list_rounds, need, progress
+from bench.figure import Figure, Reference, format_amount, need, progress
 from bench.serving import HOST, LOAD_CORE, PATIENCE_S, Served, printing_its_address
 from leverframe.core.profile import Profile
 from leverframe.core.tree import defaults, is_confidential, leaves
@@ -207,21 +207,25 @@ def _measure(
         troubled = _switches_ms(neighbour, for_s)
     growth = _memory_mb(neighbour.node) - before
     longest, usual = max(troubled), statistics.median(troubled)
+    usual_alone = statistics.median(alone)
     return [
         Figure(
             f"longest switch of one tenant beside another's flood of: {what}",
-            f"{longest:.0f} ms, median {usual:.1f} ms",
-            f"alone {max(alone):.0f} ms, median {statistics.median(alone):.1f} ms",
+            longest,
+            "ms",
+            f"median {format_amount(usual, 'ms')}",
+            Reference("alone", max(alone), "ms", more=f"median {format_amount(usual_alone, 'ms')}"),
             f"under {GOAL_MS:g} ms",
             longest < GOAL_MS,
-            list_rounds(sorted(troubled)[-5:], "ms"),
+            {"longest ms": sorted(troubled)[-5:]},
         ),
         Figure(
             f"memory that the node grew by in a tenant's flood of: {what}",
-            f"{growth:.0f} MB",
-            f"{before:.0f} MB before",
-            f"under {GOAL_GROWTH_MB:g} MB",
-            growth < GOAL_GROWTH_MB,
+            growth,
+            "MB",
+            reference=Reference("before", before, "MB"),
+            goal=f"under {GOAL_GROWTH_MB:g} MB",
+            met=growth < GOAL_GROWTH_MB,
         ),
     ]
 

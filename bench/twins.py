@@ -19,8 +19,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.engine_speed import RULES, reference_round_s
-from bench.figure import Figure, list_rounds, progress
+from bench.engine_speed import REFERENCE, reference_round_s
+from bench.figure import Figure, Reference, format_amount, progress
 from bench.serving import free_port
 from leverframe.testing import Twin
 
@@ -71,11 +71,12 @@ def _import(rounds: int) -> Figure:
     took, start = statistics.median(ours[1:]), statistics.median(bare[1:])
     return Figure(
         "import of Twin",
-        f"{took - start:.0f} ms, with it {took / start:.1f} times a bare Python",
-        f"a bare Python {start:.0f} ms",
-        f"under {GOAL_IMPORT_MS:g} ms",
-        took - start < GOAL_IMPORT_MS,
-        f"{list_rounds(ours[1:], 'ms')}; bare {list_rounds(bare[1:], 'ms')}",
+        took - start,
+        "ms",
+        reference=Reference("a bare Python, its start included", start, "ms", took / start),
+        goal=f"under {GOAL_IMPORT_MS:g} ms",
+        met=took - start < GOAL_IMPORT_MS,
+        rounds={"ms": ours[1:], "bare ms": bare[1:]},
     )
 
 
@@ -99,17 +100,18 @@ def _in_rounds(
     goal = goal_ms / GOAL_ROUND_MS
     return Figure(
         what,
-        f"{median_ms:.2f} ms, {ratio:,.0f} rounds of the reference",
-        f"a dict and {RULES} comparisons {statistics.median(references) * 1e6:.2f} us{beside}",
-        f"under {goal:,.0f} rounds ({goal_ms:g} ms on the machine of the goal)",
-        ratio < goal,
-        list_rounds(ratios, "rounds"),
+        median_ms,
+        "ms",
+        reference=Reference(REFERENCE, statistics.median(references) * 1e6, "us", ratio, beside),
+        goal=f"under {goal:,.0f} rounds ({goal_ms:g} ms on the machine of the goal)",
+        met=ratio < goal,
+        rounds={"rounds": ratios},
     )
 
 
 def _start(rounds: int) -> Figure:
     theirs = [_http_server() * 1e3 for _ in range(rounds) if find_spec("pytest_httpserver")]
-    beside = f", pytest-httpserver {statistics.median(theirs):.1f} ms" if theirs else ""
+    beside = f"pytest-httpserver {format_amount(statistics.median(theirs), 'ms')}" if theirs else ""
 
     def start() -> float:
         twin = Twin()
@@ -135,7 +137,11 @@ def _measure_hundred() -> Figure:
     for twin in twins:
         twin.close()
     return Figure(
-        f"{MANY} twins", f"{took:.2f} s", "", f"under {GOAL_HUNDRED_S:g} s", took < GOAL_HUNDRED_S
+        f"{MANY} twins",
+        took,
+        "s",
+        goal=f"under {GOAL_HUNDRED_S:g} s",
+        met=took < GOAL_HUNDRED_S,
     )
 
 
@@ -175,11 +181,12 @@ def _until(rounds: int) -> Figure:
     ratio = statistics.median(w / a for w, a in zip(waited, advanced, strict=True))
     return Figure(
         f"until {WARM}, after {span.total_seconds() / 60:.0f} min",
-        f"{statistics.median(waited):.2f} s, {ratio:.1f} times advance",
-        f"advance {statistics.median(advanced) * 1e3:.0f} ms",
-        f"under {GOAL_UNTIL:g} times",
-        ratio < GOAL_UNTIL,
-        f"{list_rounds(waited)}; {list_rounds(advanced, 's')}",
+        statistics.median(waited),
+        "s",
+        reference=Reference("advance", statistics.median(advanced), "s", ratio),
+        goal=f"under {GOAL_UNTIL:g} times",
+        met=ratio < GOAL_UNTIL,
+        rounds={"s": waited, "advance s": advanced},
     )
 
 
@@ -191,7 +198,8 @@ def _memory() -> Figure:
         twin.close()
     with Twin.process() as process:
         alone = _resident_kib(process.pid)
-    return Figure("memory of a twin", f"{each:.0f} KiB", f"as a process {alone / 1024:.0f} MiB")
+    reference = Reference("as a process", alone / 1024, "MiB")
+    return Figure("memory of a twin", each, "KiB", reference=reference)
 
 
 def _resident_kib(pid: int | str = "self") -> int:
@@ -214,9 +222,10 @@ def _processes(rounds: int) -> Figure:
             theirs.append(_lewis())
     return Figure(
         "start of a twin as a process",
-        f"{statistics.median(ours):.2f} s",
-        f"lewis {statistics.median(theirs):.2f} s" if theirs else "",
-        rounds=f"{list_rounds(ours)}; {list_rounds(theirs, 's')}",
+        statistics.median(ours),
+        "s",
+        reference=Reference("lewis", statistics.median(theirs), "s") if theirs else None,
+        rounds={"s": ours, "lewis s": theirs} if theirs else {"s": ours},
     )
 
 
@@ -259,10 +268,11 @@ def _tests(rounds: int) -> Figure:
         counts = done.stdout.strip().splitlines()[-1].partition(" in ")[0]
     median = statistics.median(took)
     return Figure(
-        f"example project, {counts}",
-        f"{median:.1f} s",
-        "",
-        f"under {GOAL_TESTS_S:g} s",
-        median < GOAL_TESTS_S,
-        list_rounds(took, "s"),
+        "example project",
+        median,
+        "s",
+        counts,
+        goal=f"under {GOAL_TESTS_S:g} s",
+        met=median < GOAL_TESTS_S,
+        rounds={"s": took},
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from bench.figure import Figure, list_rounds, progress
+from bench.figure import Figure, Reference, format_amount, progress
 from bench.python_build import is_optimised
 from bench.serving import LOAD_CORE, Served, ran_ns
 
@@ -130,18 +130,23 @@ def compare(
     p99_ms = median([load.p99_ms for load in own])
     failed = sum(load.failed for load in own)
     ratio = other_us / our_us
-    measured = (
-        f"{our_us:.1f} us, {median([load.per_second for load in own]):,.0f}/s,"
-        f" p50 {median([load.p50_ms for load in own]):.2f} ms, p99 {p99_ms:.2f} ms"
-    )
+    more = [
+        format_amount(median([load.per_second for load in own]), "/s"),
+        f"p50 {format_amount(median([load.p50_ms for load in own]), 'ms')}",
+        f"p99 {format_amount(p99_ms, 'ms')}",
+    ]
+    other_p99 = format_amount(median([load.p99_ms for load in others]), "ms")
     return Figure(
         case.what,
-        f"{measured}, {failed} failed" if failed else measured,
-        f"{ratio:.2f} of {other_name} ({other_us:.1f} us,"
-        f" p99 {median([load.p99_ms for load in others]):.2f} ms)",
+        our_us,
+        "us",
+        ", ".join([*more, f"{failed} failed"] if failed else more),
+        Reference(other_name, other_us, "us", ratio, f"p99 {other_p99}"),
         case.goal.text(other_name),
         case.goal.is_met(ratio, p99_ms, failed) if case.goal != Goal() else None,
-        f"{list_rounds([load.us for load in own], 'us')}; p99"
-        f" {list_rounds([load.p99_ms for load in own], 'ms')};"
-        f" {other_name} {list_rounds([load.us for load in others], 'us')}",
+        {
+            "us": [load.us for load in own],
+            "p99 ms": [load.p99_ms for load in own],
+            f"{other_name} us": [load.us for load in others],
+        },
     )

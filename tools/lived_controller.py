@@ -77,7 +77,7 @@ def furnish(address: str) -> None:
 
 
 def simulate_day(address: str) -> None:
-    """Furnish a controller that is new and on virtual time, and let the day pass."""
+    """Furnish a controller that is new and in virtual time, and let the day pass."""
     scenario = tomllib.loads(SCENARIO.read_text(encoding="utf-8"))
     for target in scenario["commands"]:
         ask(address, target)

@@ -4,7 +4,7 @@
     python -m tools.screenshots --all FOLDER              every page, desk and phone, light and dark
     python -m tools.screenshots --all FOLDER --language fr
 
-The controller runs on virtual time with the greenhouse of `examples/`, so that there is something
+The controller runs in virtual time with the greenhouse of `examples/`, so that there is something
 to see and every run shows the same; so does a node of many. Without Chromium the pictures stay as
 they are. What `--all` takes is in tools/looks.py.
 """
@@ -84,7 +84,7 @@ def running(*command: str) -> Iterator[str]:
 
 @contextmanager
 def simulate(*command: str) -> Iterator[str]:
-    """A controller, or a node of many, on virtual time; gives its address."""
+    """A controller, or a node of many, in virtual time; gives its address."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running(*command, "--data", folder, VIRTUAL) as address,

@@ -1,5 +1,7 @@
 """All files written from the program: pages below `docs/`, files below `packaging/`."""
 
+from bench import trend
+from docs._ext.benchmarks_page import benchmarks_page
 from docs._ext.command_line_page import command_line_page
 from docs._ext.commands_page import commands_page
 from docs._ext.configuration_page import configuration_page
@@ -32,6 +34,7 @@ _OVERVIEW = """\
 - [Command line](reference/command-line.md): the program's commands and options
 - [Configuration](reference/configuration.md): every key of the file, its variable and its option
 - [Library](reference/library.md): modules for Python programs and tests
+- [Benchmarks](reference/benchmarks.md): how fast the program is, commit by commit
 
 A running controller documents its own version: `/api/commands` returns the command table and
 `/api/openapi.json` the whole interface. `leverframe commands` lists the commands in the terminal.
@@ -53,6 +56,7 @@ def pages() -> dict[str, str]:
         "reference/configuration.md": configuration_page(),
         "reference/metrics.md": metrics_page(),
         "reference/library.md": library_page(),
+        "reference/benchmarks.md": benchmarks_page(trend.read()),
     }
     noticed = {place: f"{_NOTICE}\n\n{text.strip()}\n" for place, text in texts.items()}
     return {**noticed, "LEVERFRAME-MIB.txt": mib_text()}

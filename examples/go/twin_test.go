@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Twin is a controller on virtual time, with a data folder of its own.
+// Twin is a controller in virtual time, with a data folder of its own.
 type Twin struct {
 	t     *testing.T
 	URL   string         `json:"url"`

@@ -19,7 +19,7 @@ import java.util.regex.Pattern;
 
 public class TwinTest {
 
-  /** A controller on virtual time, with a data folder of its own. */
+  /** A controller in virtual time, with a data folder of its own. */
   static class Twin implements AutoCloseable {
     private static final Pattern URL = Pattern.compile("\"url\":\"(http[^\"]*)/\"");
     private final HttpClient client = HttpClient.newHttpClient();

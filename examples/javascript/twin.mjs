@@ -1,4 +1,4 @@
-// A controller for tests, on virtual time and with its own data folder.
+// A controller for tests, in virtual time and with its own data folder.
 //
 // Copy this file. It needs only node 20 and the program `leverframe` on the path.
 

@@ -1,4 +1,4 @@
-"""Writing to modules: attempts, read-back, pace and reports; on virtual time."""
+"""Writing to modules: attempts, read-back, pace and reports; in virtual time."""
 
 import asyncio
 from collections import deque

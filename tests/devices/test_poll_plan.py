@@ -1,4 +1,4 @@
-"""Turns on a bus, on virtual time: fair, patient with late answers, cheap with the silent."""
+"""Turns on a bus, in virtual time: fair, patient with late answers, cheap with the silent."""
 
 from collections import Counter
 

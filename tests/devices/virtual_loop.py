@@ -1,4 +1,4 @@
-"""An event loop on virtual time: whenever no task has anything to do, the next deadline has
+"""An event loop in virtual time: whenever no task has anything to do, the next deadline has
 come."""
 
 import asyncio

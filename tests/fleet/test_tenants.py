@@ -22,6 +22,7 @@ from tests.fleet.loop_node import loop_node
 from tests.fleet.tenant_fleet import ANONYMOUS, OPERATOR, TenantFleet, tenant_fleet
 from tests.fleet.test_fleet_file import read
 from tests.patience import PATIENCE_S
+from tests.server.routes.test_stream import HEARTBEAT
 
 BOTH = (("acme", ("acme-1", "acme-2"), "north"), ("zulu", ("zeta-1",), "south"))
 
@@ -324,7 +325,7 @@ async def test_stream_ends_with_its_account_and_keeps_beating_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_view, "GATHER_S", 0.0)
-    monkeypatch.setattr(page_view, "STILL_HERE_S", 0.05)
+    monkeypatch.setattr(page_view, "HEARTBEAT_S", 0.05)
     async with tenant_fleet(BOTH) as fleet:
         for name in ("acme-guest", "zulu-guest"):
             await fleet.names(name)
@@ -336,19 +337,19 @@ async def test_stream_ends_with_its_account_and_keeps_beating_before(
         assert b"acme-1" in await anext(chunks)
         for out in range(5):
             await fleet.post("zulu-guest", f"send?command=outs.cgi?out{out}=1")
-            assert await anext(chunks) == b": still here\n\n"
+            assert (await anext(chunks)).startswith(HEARTBEAT)
         await fleet.post("acme-guest", "send?command=outs.cgi?out0=1")
-        while (chunk := await anext(chunks)).startswith(b":"):
+        while (chunk := await anext(chunks)).startswith(HEARTBEAT):
             pass
         assert b"zeta" not in chunk
         await fleet.post(OPERATOR, "account/remove?name=acme-guest")
-        assert [one async for one in chunks if not one.startswith(b":")] == []
+        assert [one async for one in chunks if not one.startswith(HEARTBEAT)] == []
 
 
 async def test_stream_of_an_open_node_ends_when_sign_in_is_required(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(page_view, "STILL_HERE_S", 0.01)
+    monkeypatch.setattr(page_view, "HEARTBEAT_S", 0.01)
     monkeypatch.setattr(page_view, "GATHER_S", 0.0)
     async with loop_node() as node:
         request = Request("GET", "/api/fleet/stream", None, {}, b"", "127.0.0.1")
@@ -357,7 +358,7 @@ async def test_stream_of_an_open_node_ends_when_sign_in_is_required(
         chunks = aiter(reply.chunks)
         await anext(chunks)
         await TenantFleet(node).add_account("anna", "", "user")
-        assert [one async for one in chunks if not one.startswith(b":")] == []
+        assert [one async for one in chunks if not one.startswith(HEARTBEAT)] == []
 
 
 async def test_tenants_accounts_and_owners_survive_a_restart(tmp_path: Path) -> None:

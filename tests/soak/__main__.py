@@ -1,6 +1,6 @@
 """Runs the soak for a given time: `make soak ARGS="--minutes 10"`.
 
-Four controllers together: one on real time that is killed now and then, one that is not, one on
+Four controllers together: one in real time that is killed now and then, one that is not, one in
 virtual time, and one with a hostile neighbour. With `--fleet` instead: nodes on one database. Lines
 say how far it is; the exit status is 1 if anything happened that must not.
 """

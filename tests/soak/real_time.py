@@ -1,4 +1,4 @@
-"""A controller on real time, with a broker, a Modbus slave and an HTTP server that come and go."""
+"""A controller in real time, with a broker, a Modbus slave and an HTTP server that come and go."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A controller on virtual time: hours in a moment, clocks that are set, kills, and a model of all.
+"""A controller in virtual time: hours in a moment, clocks that are set, kills, and a model of all.
 
 One thing after the other, so that every state can be foretold.
 """

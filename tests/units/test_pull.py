@@ -60,7 +60,7 @@ async def test_unreadable_settings_are_listed(capsys: pytest.CaptureFixture[str]
     assert "  none" in report
     assert "Not read:" in report
     assert "power.POWER1-POWER6.current" in report
-    assert "Note: Leverframe shows all settings only to its administrator" in report
+    assert "Note: Only the administrator can read all settings" in report
     with Twin(accounts=accounts) as twin:
         assert await pull_unit(twin.url) == NOT_DONE
         assert "requires a login" in capsys.readouterr().err

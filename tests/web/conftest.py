@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import pytest
 from playwright.sync_api import (
@@ -226,6 +226,13 @@ def watch_page(page: Page, origin: str, allow: str) -> Iterator[Watch]:
         page.remove_listener(event, listener)
 
 
+class HasPort(Protocol):
+    """A controller that a page can be opened of."""
+
+    @property
+    def port(self) -> int: ...
+
+
 @pytest.fixture
 def open_page(request: pytest.FixtureRequest, tabs: Tabs, serve: Serve) -> Iterator[OpenPage]:
     # Asking for `serve` lets the pages end before the controllers do.
@@ -240,7 +247,7 @@ def open_page(request: pytest.FixtureRequest, tabs: Tabs, serve: Serve) -> Itera
             theme: Theme = "light",
             touch: bool = False,
             zone: str = "UTC",
-            of: ServedTwin | None = None,
+            of: HasPort | None = None,
             allow: str = "",
             fresh: bool = False,
         ) -> Page:

@@ -40,8 +40,8 @@ AWAY = (
     " can be changed until it is back."
 )
 AWAY_TEXT = (
-    "Baza danych jest nieosiągalna. Sterowniki działają dalej; do jej powrotu niczego nie"
-    " można zmienić."
+    "Baza danych jest nieosiągalna. Sterowniki działają dalej z obecnymi ustawieniami; do jej"
+    " powrotu niczego nie można zmienić."
 )
 LACKING = "Wersje, które to mają"
 AS_TEMPLATE = "jak w szablonie"
@@ -339,7 +339,7 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_a
         expect(page.locator(".bulk [data-do=place]")).to_be_disabled()
         page.locator(".bulk [name=address]").fill("127.0.0.1")
         do(page, "place")
-        expect(page.locator(".bulk .refusal")).to_contain_text("odpowiada sam węzeł")
+        expect(page.locator(".bulk .refusal")).to_contain_text("dostępny jest sam węzeł")
         page.locator(".bulk [name=address]").fill("127.0.0.42")
         page.locator(".bulk [name=port]").fill(str(free_port()))
         do(page, "place")

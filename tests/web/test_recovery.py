@@ -1,14 +1,19 @@
 """A page recovers what is missing while it loads or is open; old values never pass for new."""
 
+import json
+import os
 import re
+import signal
 from base64 import b64encode
 from functools import partial
+from pathlib import Path
 
 import pytest
 import requests
 from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from tests.clients.served_twin import HOST, ServedTwin, eventually
+from tests.host.controller_process import controller_process
 from tests.patience import PATIENCE_S
 from tests.stopwatch import within
 from tests.web.conftest import LOSSES, REFUSALS, OpenPage
@@ -127,6 +132,28 @@ def test_answer_that_never_comes_is_a_lost_connection(open_page: OpenPage) -> No
     comes_in_time(page.locator(".connection[data-kind=lost]"))
     page.unroute_all()
     comes_in_time(page.locator(".connection[data-kind=live]"))
+
+
+def test_frozen_controller_is_not_fine_and_carries_out_nothing_when_it_wakes(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    with controller_process(tmp_path) as process:
+        page = open_page("status", of=process, allow=FAILURES, fresh=True)
+        fine = page.locator(".glance .fine")
+        expect(fine).to_be_visible()
+        os.kill(process.pid, signal.SIGSTOP)
+        try:
+            with within(5.0):
+                lever(page, "Output 0").click()
+                expect(fine).to_have_count(0)
+            expect(page.get_by_text("nothing will").first).to_be_visible()
+            expect(page.locator(".connection[data-kind=lost]")).to_be_visible()
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
+        comes_in_time(page.locator(".connection[data-kind=live]"))
+        assert json.loads(process.ask("/api/state")[1])["OUT0"] == 0
+        lever(page, "Output 0").click()
+        expect(page.locator("[aria-checked=true]").first).to_be_visible()
 
 
 def interrupt(page: Page, twin: ServedTwin, minutes: int = 10) -> None:

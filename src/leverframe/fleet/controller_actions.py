@@ -1,6 +1,6 @@
 """Operations on running controllers besides commands: time, copies, faults.
 
-A fork of a controller on virtual time resumes from its present state; on real time it starts with
+A fork of a controller in virtual time resumes from its present state; in real time it starts with
 its settings, as after a power cut.
 """
 
@@ -61,7 +61,7 @@ class GroupTime:
     async def advance(
         self, members: Sequence[Member], seconds: float, *, of_all: bool = True
     ) -> None:
-        """Move controllers on; also the common time if `of_all` permits it and all take part."""
+        """Advance controllers; with `of_all`, also the common time if these are all of the node."""
         self._require_virtual()
         _check_distance(seconds)
         async with self._hold_time_of(members):
@@ -178,7 +178,7 @@ class GroupTime:
     def _require_virtual(self) -> None:
         if not self._node.is_virtual:
             raise Conflict(
-                "This node runs in real time. Start it with --virtual-time to move the time."
+                "This node runs in real time. Restart it with --virtual-time to advance its time."
             )
 
 

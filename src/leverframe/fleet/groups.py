@@ -33,7 +33,7 @@ from leverframe.interface.version_change.entries import find_reversed_conditions
 from leverframe.interface.version_change.limits import EDITION
 from leverframe.storage.store import Changes, StoreUnavailable
 
-# The time of a group of controllers, moved together on virtual time.
+# The time of a group of controllers, moved together in virtual time.
 #
 # Controllers share nothing, so the order in which they are served does not change what each does.
 # They are served strictly in order of time, or one after the other within a window. A window is
@@ -156,7 +156,7 @@ def next_step_s(controllers: Sequence[Controller]) -> float | None:
 
 
 def due_within(controllers: Sequence[Controller], seconds: float) -> int:
-    """Count the controllers for which something is due within a number of seconds."""
+    """Count the controllers whose next deadline is at most `seconds` away."""
     deadlines = [(one.next_deadline(), one.clock.now()) for one in controllers]
     return sum(due is not None and due - now <= seconds for due, now in deadlines)
 

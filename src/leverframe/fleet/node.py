@@ -72,7 +72,7 @@ MADE_AT_A_TIME = 10
 
 
 class FleetNode:
-    """Many controllers that share a process, a front door and, on virtual time, the time."""
+    """Many controllers that share a process, a front door and, in virtual time, the time."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class NodeStorage(Protocol):
     lease: NodeLease | None
 
     def history(self, config: NodeConfig) -> SharedHistory | None:
-        """Return the history of all controllers; on virtual time none is kept."""
+        """Return the history of all controllers; in virtual time none is kept."""
 
     def connect(self, node: FleetNode) -> None:
         """Connect the node, which does not listen yet."""

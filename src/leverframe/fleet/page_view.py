@@ -35,7 +35,7 @@ from leverframe.fleet.other_nodes import (
 from leverframe.fleet.owners import DEADLINES, ask_nodes
 from leverframe.fleet.records import is_seen
 from leverframe.host.controller.findings import FindingReport
-from leverframe.server.routes.state import STILL_HERE_S, message, within
+from leverframe.server.routes.state import HEARTBEAT_S, heartbeat, message, within
 from leverframe.storage.store import StoreUnavailable
 
 # `/api/fleet/stream`: the controllers that a page shows, as server-sent events.
@@ -50,7 +50,6 @@ GATHER_S = 0.5
 MAX_SHARE = 0.03
 #: Seconds between two looks at several nodes, and at a roll-out that is under way.
 FLEET_LOOK_S = 1.0
-STILL_HERE = b": still here\n\n"
 MAX_ROWS = 200
 USUAL_ROWS = 50
 #: The chart of recent activity: number of bars, and seconds of each.
@@ -101,7 +100,11 @@ class FleetView(Struct, frozen=True):
         ClusterReport | None, Meta(description="Nodes and database, if there are several nodes.")
     ] = None
     changes: Annotated[
-        int, Meta(description="A number that differs when `/api/fleet/changes` has something new.")
+        int,
+        Meta(
+            description="Revision number; it changes whenever `/api/fleet/changes` has "
+            "something new."
+        ),
     ] = 0
 
 
@@ -169,8 +172,8 @@ async def fleet_stream(
         if difference := _difference(last, new):
             yield message("change", difference)
             idle_s = 0.0
-        elif idle_s >= STILL_HERE_S:
-            yield STILL_HERE
+        elif idle_s >= HEARTBEAT_S:
+            yield heartbeat()
             idle_s = 0.0
         last = new
 
@@ -192,12 +195,12 @@ async def view_stream(
         said = clock()
         while True:
             # Also while much happens that is not in view, or in another tenant.
-            pause = max(0.0, said + STILL_HERE_S - clock())
+            pause = max(0.0, said + HEARTBEAT_S - clock())
             is_under_way = any("stop" in one.can for one in last.rollouts)
             is_under_way |= last.node.starting is not None
             await within(changed, min(pause, FLEET_LOOK_S) if is_under_way else pause)
-            if clock() >= said + STILL_HERE_S:
-                yield STILL_HERE
+            if clock() >= said + HEARTBEAT_S:
+                yield heartbeat()
                 said = clock()
             await asyncio.sleep(max(GATHER_S, took_s / MAX_SHARE))
             if not is_still_admitted():

@@ -85,7 +85,7 @@ class ControllerHost(Struct):
 
     controller: Controller
     web_options: WebOptions
-    #: Wraps a handler to record the requests of clients, on virtual time, for tests.
+    #: Wraps a handler to record the requests of clients, in virtual time, for tests.
     noting: Wrapping
     #: Answers malformed requests; these are recorded, too.
     problem: MakeProblem
@@ -336,7 +336,7 @@ async def _connect_board(
 
 
 def _connect_pings(controller: Controller, shared: NodeServices, sending: Sending) -> list[Service]:
-    """Ping real hosts, or hosts of the simulated board on virtual time."""
+    """Ping real hosts, or hosts of the simulated board in virtual time."""
     bench = controller.board.bench
     if controller.clock.is_virtual and bench is not None:
         bench.hosts.answered = controller.ping_answered
@@ -348,7 +348,7 @@ def _connect_pings(controller: Controller, shared: NodeServices, sending: Sendin
 
 
 def _connect_request_journal(controller: Controller) -> tuple[Wrapping, MakeProblem]:
-    """Record the requests of clients on virtual time, for tests."""
+    """Record the requests of clients in virtual time, for tests."""
     if not controller.clock.is_virtual:
         return as_it_is, problem_reply
     journal = RequestJournal(controller.clock.wall, _without_secrets)

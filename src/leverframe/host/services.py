@@ -144,7 +144,7 @@ class Service(Protocol):
 class Sending(Struct, frozen=True):
     """The settings for sending messages."""
 
-    #: Keep messages instead of sending them; None does so only on virtual time, for tests.
+    #: Keep messages instead of sending them; None does so only in virtual time, for tests.
     capture: bool | None = None
     #: The targets that messages and all other connections may reach.
     targets: Targets = Targets()
@@ -179,7 +179,7 @@ def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
 
 
 def history_worker(config: NodeConfig, folder: DataFolder) -> ThreadHistoryWorker:
-    """Create the worker of the history; on virtual time it starts empty."""
+    """Create the worker of the history; in virtual time it starts empty."""
     bounds = Bounds(raw_days=config.history_days, max_bytes=config.history_max_mb * 1024 * 1024)
     path = None if config.virtual_time else folder.history_path
     return ThreadHistoryWorker(path, bounds, may_wait=config.virtual_time)

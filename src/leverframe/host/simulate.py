@@ -53,7 +53,7 @@ from leverframe.server.routes.sim_time import Advance
 from leverframe.storage.history.worker import NullHistory
 from leverframe.storage.store import MemoryStore
 
-# Run one controller through a scenario on virtual time, without servers.
+# Run one controller through a scenario in virtual time, without servers.
 #
 # The run moves from deadline to deadline, so its duration depends only on the number of events,
 # and the same scenario always produces the same result. Watchers are called after every deadline;

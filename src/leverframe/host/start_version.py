@@ -61,7 +61,7 @@ class SettledVersion(NamedTuple):
     """The version that a controller starts with."""
 
     profile: Profile
-    #: Whether the store was to be changed for it; content read before may be outdated.
+    #: Whether this version required a change to the store; data read before it may be outdated.
     is_new: bool
 
 

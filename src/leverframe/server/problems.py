@@ -47,6 +47,16 @@ class WrongMethodForPath(Refusal):
     title = "Method not allowed at this path"
 
 
+class CameTooLate(Refusal):
+    status = 412
+    title = "The request came too late"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The request arrived after the time until which it was valid. Nothing was done."
+        )
+
+
 class TooManyTries(Refusal):
     status = 429
     title = "Too many wrong passwords"

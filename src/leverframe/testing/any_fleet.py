@@ -287,7 +287,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return self._do(time.remove_snapshot, {"label": label})
 
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
-        """Restore controllers from a snapshot; on real time they restart with it."""
+        """Restore controllers from a snapshot; in real time they restart with it."""
         report = self._do(time.restore_controllers, {**_selection(names, tag), "label": label})
         self.clock.was_moved()
         return report

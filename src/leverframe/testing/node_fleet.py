@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # A controller of a node that runs elsewhere, as a twin: asked for by its name at the node's door.
 #
 # It is not the test's: it was there before, and stays. Its time can be moved, and faults and
-# snapshots be had, where the node runs on virtual time and its board is simulated.
+# snapshots be had, where the node runs in virtual time and its board is simulated.
 
 
 class NodeTwin(AnyTwin):

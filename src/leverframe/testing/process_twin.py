@@ -51,7 +51,7 @@ class TwinDidNotStart(ErrorForPeople):
 
 
 class ProcessTwin(AnyTwin):
-    """A controller in a process of its own, on virtual time, with a data folder.
+    """A controller in a process of its own, in virtual time, with a data folder.
 
     Takes what `Twin` takes, but no broker, and `data`: the folder in which it remembers, if none is
     named a temporary one. After `kill`, `start` continues with that folder and time.
@@ -127,7 +127,7 @@ class ProcessTwin(AnyTwin):
 
 
 class OwnProcess(HttpTransport):
-    """A controller in a process of its own, on virtual time, with a data folder."""
+    """A controller in a process of its own, in virtual time, with a data folder."""
 
     closed = "It is off; switch it on with {key}=True."
     first = FIRST

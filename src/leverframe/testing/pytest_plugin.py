@@ -216,7 +216,7 @@ def session_twin_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..
 
 @pytest.fixture
 def twin(leverframe_variant: Variant, twin_factory: Callable[..., "AnyTwin"]) -> "AnyTwin":
-    """Provide a controller on virtual time, of the newest version or as the mark says."""
+    """Provide a controller in virtual time, of the newest version or as the mark says."""
     return twin_factory(**leverframe_variant)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Twin(AnyTwin):
-    """A controller in this process, on virtual time, that nothing leaves.
+    """A controller in this process, in virtual time, that nothing leaves.
 
     - `hw`, `sw`: the version; without them the newest, or that of the `settings` file
     - `mac`, `name`: its identity; without them one made from the `seed`

@@ -50,9 +50,7 @@ MAX_SILENT = 2
 _KEYS = {"name": ("sname",), "mac": ("mac", "ip4"), "hardware": ("hw",), "software": ("sw",)}
 _MAX_TEXT = 64
 UNPROVEN = "its place in real units is not documented; it was read as on Leverframe"
-NOT_ADMINISTRATOR = (
-    "Leverframe shows all settings only to its administrator; sign in as administrator."
-)
+NOT_ADMINISTRATOR = "Only the administrator can read all settings; sign in as administrator."
 
 
 async def pull_unit(

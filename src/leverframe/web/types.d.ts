@@ -487,7 +487,7 @@ interface Unsaved {
   save(): Promise<boolean>;
 }
 
-type Connection = "connecting" | "live" | "polling" | "lost";
+type Connection = "connecting" | "live" | "late" | "polling" | "lost";
 
 // Charts: a token of style.css as a colour, and what people may do with one.
 type Colours = (token: string) => string;

@@ -30,6 +30,7 @@ from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on
 from tests.fleet.failing import fail
 from tests.fleet.loop_node import LoopNode
 from tests.postgres_server import PostgresServer
+from tests.server.routes.test_stream import HEARTBEAT
 
 NAME = "stm.cgi?oname=0Pump"
 #: Old software does not have this command.
@@ -343,7 +344,7 @@ async def test_page_of_a_node_shows_controllers_of_all_nodes(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.page_view.FLEET_LOOK_S", 0.01)
-    monkeypatch.setattr("leverframe.fleet.page_view.STILL_HERE_S", 0.02)
+    monkeypatch.setattr("leverframe.fleet.page_view.HEARTBEAT_S", 0.02)
     monkeypatch.setattr("leverframe.fleet.page_view.LOOK_ON_S", 0.5)
     a, other = cluster.asked["a"], there(cluster)
     by_name = await a.ask("/api/fleet/stream?order=name&first=1&count=2", method="GET")
@@ -356,7 +357,7 @@ async def test_page_of_a_node_shows_controllers_of_all_nodes(
     assert (view["order"], view["counts"]["fine"]) == (list(NAMES), 4)
     assert view["node"]["controllers"] == 4
     # A look in between finds nothing new, and says that it is still there.
-    while (chunk := await anext(stream)) != b": still here\n\n":
+    while not (chunk := await anext(stream)).startswith(HEARTBEAT):
         # The rate of batches falls automatically.
         assert message_in(chunk).keys() == {"cluster"}
     await a.post("send", command="outs.cgi?out0=1", name=other)
@@ -388,7 +389,7 @@ def message_in(chunk: bytes) -> Any:
 
 async def _not_idle(stream: AsyncIterator[bytes]) -> bytes:
     async for chunk in stream:
-        if not chunk.startswith(b":") and message_in(chunk).keys() != {"cluster"}:
+        if not chunk.startswith(HEARTBEAT) and message_in(chunk).keys() != {"cluster"}:
             return chunk
     raise AssertionError("the stream has ended")
 

@@ -113,7 +113,7 @@ async def test_drained_node_stays_empty_until_undone(
 async def test_unknown_node_cannot_be_drained(cluster: Cluster) -> None:
     await cluster.join("a")
     for undo in (False, True):
-        with pytest.raises(BadValue, match="No node 'c' is running"):
+        with pytest.raises(BadValue, match="No running node is named 'c'"):
             await cluster.members["a"].drain("c", undo=undo)
 
 

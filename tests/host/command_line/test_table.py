@@ -57,6 +57,12 @@ def test_requests_of_commands_to_a_node_are_declared_as_sent() -> None:
     assert asked <= {(one.methods[0], one.path) for one in OPERATIONS}
 
 
+@pytest.mark.parametrize("words", ["run", "fleet run"])
+def test_flag_that_refusals_of_targets_name_is_accepted(words: str) -> None:
+    options = command_line_parser().parse_args([*words.split(), "--allow-local-targets"])
+    assert options.allow_local_targets
+
+
 @every_task
 def test_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) -> None:
     module, _, name = task.function.partition(":")

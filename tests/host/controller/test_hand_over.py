@@ -44,7 +44,7 @@ OLDER = "It starts as after a power cut."
 
 
 class Moving:
-    """A controller on virtual time that changes its process."""
+    """A controller in virtual time that changes its process."""
 
     def __init__(self) -> None:
         self.store = MemoryStore()

@@ -1,1 +1,1 @@
-"""Whole controllers on virtual time."""
+"""Whole controllers in virtual time."""

@@ -1,5 +1,6 @@
 """The way of a request through a table of endpoints, whatever server brings the table."""
 
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -9,7 +10,7 @@ from leverframe.interface.descriptions.openapi import EndpointDescription
 from leverframe.interface.table.refusals import NotAllowed, SignInRequired
 from leverframe.server.http.messages import NOT_KEPT, PROBLEM_TYPE, Answer, Reply, Request
 from leverframe.server.problems import NoSuchPath
-from leverframe.server.routes.dispatcher import Dispatcher, wrong_method
+from leverframe.server.routes.dispatcher import VALID_UNTIL, Dispatcher, wrong_method
 from leverframe.storage.store import StoreUnavailable
 from tests.cases import for_each
 
@@ -116,6 +117,17 @@ async def test_password_is_checked_before_the_answer_and_a_wrong_one_is_asked_fo
     assert refused.status == 401
     assert ("WWW-Authenticate", 'Basic realm="Test", charset="UTF-8"') in refused.headers
     assert server.recognised == 2
+
+
+@for_each(
+    ("valid_until", "status"),
+    [(time.time() + 60, 200), (time.time() - 1, 412), ("nan", 412), ("soon", 400)],
+)
+async def test_request_is_carried_out_only_as_long_as_it_is_valid(
+    valid_until: float | str, status: int
+) -> None:
+    request = request_to("/value", **{VALID_UNTIL: str(valid_until)})
+    assert (await finish(Server().handle(request))).status == status
 
 
 async def test_requester_that_is_named_is_not_recognised_but_checked() -> None:

@@ -1,7 +1,8 @@
 """The live state as server-sent events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 import pytest
 
 from leverframe.server.http.messages import Reply, Request, StreamReply
+from leverframe.server.routes import state
 from leverframe.server.routes.context import MAX_STREAMS
 from leverframe.testing import LoopTwin
 from tests.cases import for_each
@@ -23,12 +25,23 @@ from tests.server.signing_up import (
     start_with_accounts,
 )
 
+HEARTBEAT = b"event: heartbeat\n"
 
-async def open_stream(twin: LoopTwin) -> AsyncIterator[bytes]:
+
+async def without_heartbeats(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    try:
+        async for chunk in chunks:
+            if not chunk.startswith(HEARTBEAT):
+                yield chunk
+    finally:
+        await chunks.aclose()  # type: ignore[attr-defined]
+
+
+async def open_stream(twin: LoopTwin) -> AsyncGenerator[bytes, None]:
     reply = twin.web.handle(Request("GET", "/api/stream"))
     assert isinstance(reply, StreamReply)
     assert reply.content_type == "text/event-stream"
-    return reply.chunks
+    return without_heartbeats(reply.chunks)
 
 
 def content(message: bytes, kind: str) -> dict[str, Any]:
@@ -55,6 +68,18 @@ async def test_stream_then_sends_changes() -> None:
     assert "OUT1" not in change
 
 
+async def test_stream_beats_at_its_start_and_every_two_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(state, "HEARTBEAT_S", 0.05)
+    twin = await LoopTwin.start()
+    reply = twin.web.handle(Request("GET", "/api/stream"))
+    assert isinstance(reply, StreamReply)
+    await anext(reply.chunks)
+    clocks = [content(await anext(reply.chunks), "heartbeat")["clock"] for _ in range(3)]
+    assert time.time() - 60 < clocks[0] < clocks[1] < clocks[2] <= time.time()
+
+
 async def test_stream_reports_changed_settings_without_naming_them() -> None:
     twin = await LoopTwin.start()
     stream = await open_stream(twin)
@@ -69,7 +94,7 @@ async def test_stream_that_ends_leaves_no_watcher() -> None:
     stream = await open_stream(twin)
     await anext(stream)
     assert len(twin.controller.watchers) == len(others) + 1
-    await stream.aclose()  # type: ignore[attr-defined]
+    await stream.aclose()
     assert twin.controller.watchers == others
 
 
@@ -85,8 +110,9 @@ async def follow(twin: LoopTwin, **headers: str) -> AsyncIterator[bytes]:
     answer = twin.web.handle(Request("GET", "/api/stream", None, headers, b"", "127.0.0.1"))
     reply = answer if isinstance(answer, StreamReply) else await answer  # type: ignore[misc]
     assert isinstance(reply, StreamReply)
-    await anext(reply.chunks)
-    return reply.chunks
+    stream = without_heartbeats(reply.chunks)
+    await anext(stream)
+    return stream
 
 
 async def test_stream_ends_when_its_session_does() -> None:
@@ -116,8 +142,9 @@ async def open_from(twin: LoopTwin, peer: str, **headers: str) -> AsyncIterator[
     reply = await answer if isinstance(answer, Coroutine) else answer
     if isinstance(reply, Reply):
         return reply.status
-    await anext(reply.chunks)
-    return reply.chunks
+    stream = without_heartbeats(reply.chunks)
+    await anext(stream)
+    return stream
 
 
 async def open_all(twin: LoopTwin, peer: str, **headers: str) -> list[AsyncIterator[bytes]]:

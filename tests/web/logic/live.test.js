@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
+import { setClock, switchOutput } from "../../../src/leverframe/web/lib/live/api.js";
 import { Followed } from "../../../src/leverframe/web/lib/live/live.js";
 import { Live } from "../../../src/leverframe/web/lib/live/live.js";
+import { controller } from "./browser.mjs";
 
 for (const [virtual, left] of [
   [false, 29],
@@ -44,4 +46,101 @@ test("what is followed is read again after a message, not because time passes", 
   assert.equal(reads, 3);
   followed.close();
   mock.timers.reset();
+});
+
+// ---- the heartbeat --------------------------------------------------------------------------
+
+const STATE = { time: 0, virtual_time: true };
+let stream = null;
+
+class FakeStream extends EventTarget {
+  isClosed = false;
+
+  constructor() {
+    super();
+    stream = this;
+  }
+
+  say(kind, content) {
+    this.dispatchEvent(Object.assign(new Event(kind), { data: JSON.stringify(content) }));
+  }
+
+  close() {
+    this.isClosed = true;
+  }
+}
+
+// A page that hears its controller; time stands still until it is moved.
+function startLive() {
+  controller.reset();
+  mock.timers.enable({ apis: ["setTimeout", "setInterval", "Date"] });
+  Object.assign(globalThis, { EventSource: FakeStream });
+  document.addEventListener = () => {};
+  const live = new Live();
+  live.start();
+  stream.say("state", STATE);
+  return live;
+}
+
+async function pass(ms) {
+  mock.timers.tick(ms);
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+}
+
+const loseController = () => {
+  const fail = () => {
+    throw new TypeError("fetch failed");
+  };
+  controller.answers = { "/health": fail, "/api/state": fail };
+};
+
+test("a heartbeat every two seconds keeps a page live", async () => {
+  const live = startLive();
+  for (let second = 2; second < 60; second += 2) {
+    await pass(2000);
+    stream.say("heartbeat", { clock: second });
+    assert.equal(live.connection, "live");
+  }
+  mock.timers.reset();
+});
+
+test("the first missing heartbeat is seen, and the next one repairs it", async () => {
+  const live = startLive();
+  controller.answers["/health"] = () => new Promise(() => {});
+  await pass(3000);
+  assert.equal(live.connection, "late");
+  stream.say("heartbeat", { clock: 3 });
+  assert.equal(live.connection, "live");
+  await pass(2900);
+  assert.equal(live.connection, "live");
+  mock.timers.reset();
+});
+
+test("a controller that does not answer is lost since its last contact", async () => {
+  const live = startLive();
+  await pass(2000);
+  stream.say("heartbeat", { clock: 2 });
+  loseController();
+  await pass(3000);
+  await pass(0);
+  assert.equal(live.connection, "lost");
+  assert.equal(live.lostSince, 2);
+  assert.ok(stream.isClosed);
+  mock.timers.reset();
+});
+
+test("an order says until when it is valid, by the clock of the controller", async () => {
+  const sent = [];
+  const usual = globalThis.fetch;
+  globalThis.fetch = async (target, { headers, signal }) => {
+    sent.push([target, Number(headers["X-Valid-Until"]), signal.aborted]);
+    return new Response("");
+  };
+  const now = mock.method(performance, "now", () => 5000);
+  setClock(1000);
+  now.mock.mockImplementation(() => 6000);
+  await switchOutput(2, true);
+  assert.deepEqual(sent, [["/outs.cgi?out2=1", 1004, false]]);
+  now.mock.restore();
+  globalThis.fetch = usual;
 });

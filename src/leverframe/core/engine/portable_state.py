@@ -267,7 +267,7 @@ def engine_from(
     timezone: tzinfo,
     persisted: Persisted,
 ) -> Engine:
-    """Make an engine that resumes from a state; raise UnfitState where it does not fit.
+    """Create an engine from a saved state; raise UnfitState if the state does not fit.
 
     The settings and what is persisted are those that the other engine had.
     """

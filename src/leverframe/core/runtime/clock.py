@@ -41,7 +41,7 @@ class Clock(Protocol):
         """Move virtual time to this moment, unless it has passed."""
 
     def go_back(self, moment: Moment) -> None:
-        """Set the clock back to the moment of a snapshot, on virtual time."""
+        """Set the clock back to the moment of a snapshot, in virtual time."""
 
 
 class SystemClock:

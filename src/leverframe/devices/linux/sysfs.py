@@ -60,7 +60,7 @@ def _open_to_write(path: Path) -> int:
 # period shrinks. The pin's polarity stays as it is: active low is the engine's business.
 
 NS_PER_S = 1_000_000_000
-#: How long udev may take for its rule; only the chip's own thread waits.
+#: Time that udev may need to apply its rule; only the chip's own thread waits for it.
 RIGHTS_AFTER_S = 3.0
 
 

@@ -177,7 +177,7 @@ _BYTES = {
     "delay": Field(Duration(0.0, 3600.0), "delay added by `delay`, in real time", 1.0),
     "bytes": Field(
         Number(0, 1e6, "bytes"),
-        "number of bytes before the `cut` (default: half), or of wrong bytes",
+        "`cut`: bytes sent before it (default: half); `corrupt`: bytes changed (default: one)",
     ),
 }
 
@@ -314,7 +314,7 @@ FAULTS: dict[str, FaultKind] = {
         "open connections are cut, datagrams are ignored, and nothing is sent.",
         "A unit needs 3 to 10 s from power to its first answer; its outputs are off until then.",
         {
-            "takes": Field(Duration(0.0, DAY_S), "time for which it is off", 5.0),
+            "takes": Field(Duration(0.0, DAY_S), "how long it stays off", 5.0),
             "loses": Field(
                 OneOf(("nothing", "settings")),
                 "what is lost; accounts are always kept",
@@ -329,8 +329,8 @@ FAULTS: dict[str, FaultKind] = {
         "A weak supply breaks down when relays pull in: the unit starts, switches, and falls over.",
         {
             "cycles": Field(Number(1, 1000, "times"), "number of power failures", 3.0),
-            "off": Field(Duration(0.0, DAY_S), "time for which it is off each time", 1.0),
-            "on": Field(Duration(0.1, DAY_S), "time for which it runs in between", 2.0),
+            "off": Field(Duration(0.0, DAY_S), "how long it stays off each time", 1.0),
+            "on": Field(Duration(0.1, DAY_S), "how long it runs in between", 2.0),
         },
         ("after",),
     ),

@@ -1,6 +1,6 @@
 """The simulated board, and the hosts of its network: which answers a ping, and how fast.
 
-The hosts replace `pinger.py` on virtual time. A host without a configured answer is silent: the
+The hosts replace `pinger.py` in virtual time. A host without a configured answer is silent: the
 watchdog notices that when its timeout is over.
 """
 

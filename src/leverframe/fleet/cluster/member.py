@@ -215,7 +215,7 @@ class ClusterMember(AskingNode):
     def _require(self, name: str, among: list[str]) -> None:
         if name not in among:
             raise BadValue(
-                f"No node {name[:40]!r} is running.",
+                f"No running node is named {name[:40]!r}.",
                 field="node",
                 allowed=", ".join(among),
             )

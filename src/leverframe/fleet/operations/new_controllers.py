@@ -111,7 +111,7 @@ async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]
         "hw", ShortText, "Their hardware version; by default that of the template, or the newest."
     ),
     QueryParameter("sw", ShortText, "Their software version; the same default."),
-    QueryParameter("like", Name, "A controller whose settings they start with."),
+    QueryParameter("like", Name, "The controller whose settings the new ones start with."),
     *PLACES,
     QueryParameter("tenant", Name, "The tenant that owns them; the operator by default."),
     LEFT_OPEN,
@@ -212,7 +212,7 @@ async def _template(context: FleetContext) -> BackupFile | None:
     scope=at_owner,
 )
 async def fork_controller(context: FleetContext) -> MadeReport:
-    """Create copies of a controller. On virtual time they resume from its present state; on real
+    """Create copies of a controller. On virtual time they resume from its present state; in real
     time they start with its settings."""
     member = context.one()
     context.require("to", "a name, such as copy-{n}")

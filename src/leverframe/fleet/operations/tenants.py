@@ -84,7 +84,7 @@ class TenantAdded(TenantReport, frozen=True):
 
 
 class AccountMade(Struct, frozen=True):
-    """An account with a new password, which is shown this once."""
+    """An account with a new password, which is shown only once."""
 
     name: str
     role: Role

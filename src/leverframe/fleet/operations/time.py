@@ -130,7 +130,7 @@ KEPT_LABEL = QueryParameter(
 
 @operation("snapshot", SNAPSHOT_LABEL, *CHOSEN, changes=True, scope=at_each_and_all)
 async def take_snapshot(context: FleetContext) -> BulkReport:
-    """Take a snapshot of the chosen controllers: settings and remembered state, on virtual time
+    """Take a snapshot of the chosen controllers: settings and remembered state, in virtual time
     also their live state while the process runs; up to 20 labels."""
     # Every node replaces what it has under this label, also a node that has nothing to add.
     label = context.require("label", "a name for it")

@@ -48,7 +48,7 @@ variable (LEVERFRAME_VIRTUAL_TIME=true). Options override variables; variables o
 SIMULATE = Task(
     "simulate",
     "host.simulate:simulate",
-    "run a scenario on virtual time",
+    "run a scenario in virtual time",
     (
         argument("scenario", metavar="SCENARIO.toml", type=Path),
         FOR_HOW_LONG,
@@ -62,7 +62,7 @@ SIMULATE = Task(
         ),
     ),
     """\
-Run a controller through a scenario on virtual time, print what happened and why, and record
+Run a controller through a scenario in virtual time, print what happened and why, and record
 readings. The same scenario always produces the same result.
 
   leverframe simulate examples/greenhouse.toml --for 24h
@@ -100,7 +100,7 @@ WHAT_IF = Task(
         argument("--json", action="store_true", help="print one JSON object"),
     ),
     """\
-Make two copies of a stopped controller, carry out commands on one of them, run both ahead on
+Make two copies of a stopped controller, carry out commands on one of them, run both ahead in
 virtual time, and show where their journals differ. The controller itself is not changed. Recorded
 readings of the last hours are replayed. For a running controller, use /api/what-if.
 

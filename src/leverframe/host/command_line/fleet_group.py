@@ -68,7 +68,7 @@ themselves and take over those of a failed node.
             (
                 *("host", "port", "hosts", "tls", "tls_certificate", "tls_key", "data"),
                 *("timezone", "virtual_time", "virtual_start", "lenient", "capture"),
-                *("modbus_port", "snmp_port", "discovery", "mdns"),
+                *("modbus_port", "snmp_port", "discovery", "mdns", "allow_local_targets"),
                 *("json", "log_level", "log_format"),
             )
         ),
@@ -129,13 +129,13 @@ and gets its share of controllers.
     Task(
         "simulate",
         "fleet.scenario:simulate_fleet",
-        "run a fleet file with [[at]] tables on virtual time",
+        "run a fleet file with [[at]] tables in virtual time",
         (
             FOR_HOW_LONG,
             AS_JSON,
         ),
         """\
-Run a fleet file on virtual time. Its [[at]] tables describe the events: time, name or tag of the
+Run a fleet file in virtual time. Its [[at]] tables describe the events: time, name or tag of the
 controllers, sim, commands. No port is opened and nothing is stored. Two runs with the same events
 print the same digest at the end.
 """,

@@ -158,7 +158,7 @@ class NodeConfig(Struct, frozen=True, forbid_unknown_fields=True):
         bool | None,
         Meta(
             description="Keep messages in /api/outbox instead of sending them; without this key"
-            " only on virtual time.",
+            " only in virtual time.",
             examples=[True],
         ),
     ] = None
@@ -449,8 +449,8 @@ class Config(NodeConfig, frozen=True, forbid_unknown_fields=True):
         for network in networks:
             if any(network.overlaps(own) for own in _LOOPBACK if own.version == network.version):
                 raise BadConfiguration(
-                    f"trusted: {network} contains this machine, where a proxy could forward any"
-                    " client's requests; write networks such as 192.168.7.0/24."
+                    f"trusted: {network} includes this machine; behind a proxy here, every"
+                    " client would be trusted. Use a network such as 192.168.7.0/24."
                 )
         return networks
 

@@ -194,7 +194,7 @@ class PersistentState:
         self._write_later()
 
     def note_refusal(self) -> None:
-        """Try the disk, which has refused what another part wanted to write."""
+        """Retry the disk after it refused a write of another part."""
         self.values[REFUSALS] = self.values.get(REFUSALS, 0) + 1
         self._missing.add(REFUSALS)
         self._write_later()

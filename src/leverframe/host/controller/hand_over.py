@@ -178,7 +178,7 @@ def resumption(
 
 
 def resume_clock(live: LiveExport, saved: SavedLive, node: Clock) -> Clock:
-    """Return a clock that shows what the clock of the export would show now.
+    """Return a clock set to the time that the exported controller would have now.
 
     Where time is moved by hand, a controller comes to the time of the node, if it is not past it.
     """

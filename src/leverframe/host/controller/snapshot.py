@@ -1,4 +1,4 @@
-"""Snapshots of a controller on virtual time: taken, restored, handed over, and saved as bytes."""
+"""Snapshots of a controller in virtual time: taken, restored, handed over, and saved as bytes."""
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ from leverframe.interface.version_change.limits import EDITION
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
 from leverframe.storage.writer import Commit
 
-# Snapshots of a whole controller on virtual time: take and restore them, also in another
+# Snapshots of a whole controller in virtual time: take and restore them, also in another
 # controller.
 #
 # A snapshot has the settings, the engine with its timers and journal, what is remembered for a

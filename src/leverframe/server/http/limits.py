@@ -13,7 +13,7 @@ from msgspec import Struct
 # The limits of the HTTP server, for one client and for all together.
 #
 # Every limit is there because its absence lets one broken or hostile client take the controller
-# from the others. Times are in seconds of real time, also where the controller runs on virtual
+# from the others. Times are in seconds of real time, also where the controller runs in virtual
 # time.
 
 KIB = 1024

@@ -5,6 +5,7 @@ servers. On the fast path, a command that switches an output on an open controll
 awaited and no task is made.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping
 from contextlib import nullcontext
@@ -14,11 +15,15 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from leverframe.interface.descriptions.openapi import EndpointDescription
-from leverframe.interface.table.refusals import Refusal, SignInRequired
+from leverframe.interface.table.refusals import BadValue, Refusal, SignInRequired
 from leverframe.server.http.limits import ends_with_client
 from leverframe.server.http.messages import CONTINUE, Answer, AnyReply, Headers, Reply, Request
-from leverframe.server.problems import NotReadNow, WrongMethodForPath, reply_to_refusal
+from leverframe.server.problems import CameTooLate, NotReadNow, WrongMethodForPath, reply_to_refusal
 from leverframe.storage.store import StoreUnavailable
+
+#: Until when a request may be carried out, by the clock in the heartbeats of `/api/stream`. What a
+#: frozen controller finds waiting when it wakes up is no longer wanted.
+VALID_UNTIL = "x-valid-until"
 
 #: An endpoint of the table, and the requester.
 Row = TypeVar("Row", bound=EndpointDescription)
@@ -49,6 +54,8 @@ class Dispatcher(ABC, Generic[Row, Requester]):
                 self.admit(request, endpoint, requester)
                 return CONTINUE
             self.check(request, endpoint, requester)
+            if (valid_until := request.headers.get(VALID_UNTIL)) is not None:
+                check_time(valid_until)
             return self.call(request, endpoint, requester)
         except Refusal as refusal:
             return self.refuse(request, refusal)
@@ -127,6 +134,19 @@ class Dispatcher(ABC, Generic[Row, Requester]):
             challenge = f'Basic realm="{self.realm}", charset="UTF-8"'
             reply.headers = (*reply.headers, ("WWW-Authenticate", challenge))
         return reply
+
+
+def check_time(valid_until: str) -> None:
+    """Refuse a request that came too late."""
+    try:
+        moment = float(valid_until)
+    except ValueError:
+        raise BadValue(
+            f"X-Valid-Until: {valid_until[:40]!r} is not a time; write seconds since 1970."
+        ) from None
+    # Also for nan.
+    if not time.time() <= moment:
+        raise CameTooLate
 
 
 def wrong_method(path: str, methods: tuple[str, ...]) -> WrongMethodForPath:

@@ -128,7 +128,7 @@ async def snapshot_file(context: Context) -> Reply:
 
 def sim_requests(context: Context) -> list[JournalRequest]:
     if context.controller.request_journal is None:
-        raise NoSuchPath("Requests are recorded on virtual time only; start with --virtual-time.")
+        raise NoSuchPath("Requests are recorded in virtual time only; start with --virtual-time.")
     entries: list[JournalRequest] = context.controller.request_journal.entries()
     return entries
 
@@ -330,8 +330,8 @@ VALUES = (
         role=ADMIN,
         reply=CertificateReport,
         function=api.certificate,
-        doc="Show the TLS certificate of the controller: its end of validity, hosts, fingerprint "
-        "and files. `ends` is null if the controller does not serve TLS.",
+        doc="Show the controller's TLS certificate: expiry date, host names, fingerprint and "
+        "files. `ends` is null if the controller does not serve TLS.",
     ),
     Endpoint(
         "/api/modem",
@@ -371,9 +371,9 @@ VALUES = (
         reply=list[JournalRequest],
         function=sim_requests,
         in_bootloader=True,
-        doc="List the newest 2000 requests of clients with their responses, oldest first, on "
+        doc="List the newest 2000 requests of clients with their responses, oldest first, in "
         "virtual time: headers, body, duration and faults. Possible secrets read `***`. At "
-        "most 4 MiB are kept. 404 on real time.",
+        "most 4 MiB are kept. 404 in real time.",
     ),
     Endpoint(
         "/health",
@@ -444,7 +444,9 @@ OTHERS = (
         content_type=EVENT_STREAM,
         function=stream,
         doc="Send the live state as server-sent events: first `state` with every value, then "
-        "`change` with the values that changed, and `settings` after a change of settings.",
+        "`change` with the values that changed, `settings` after a change of settings, and "
+        "`heartbeat` every 2 s with the controller's `clock`, which `X-Valid-Until` of a request "
+        "refers to.",
     ),
     Endpoint(
         "/api/oled.png",

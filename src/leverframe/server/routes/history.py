@@ -81,7 +81,7 @@ CSV_PARAMETERS = (
         "configured name.",
     ),
 )
-#: The number of columns named in a file name.
+#: The maximum number of columns named in a file name.
 MAX_NAMED = 3
 T = TypeVar("T")
 

@@ -237,7 +237,7 @@ class SimCommands:
         if name == "outbox":
             return lambda: controller.forget_captured()
         journal = controller.request_journal
-        self._require_virtual_time("Requests are recorded on virtual time only.")
+        self._require_virtual_time("Requests are recorded in virtual time only.")
         return lambda: None if journal is None else journal.clear()
 
     def _unplug(self, label: str) -> None:

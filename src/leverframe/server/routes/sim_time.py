@@ -128,7 +128,7 @@ def _no_distance(seconds: str) -> BadValue:
 def _require_virtual_time(controller: Controller) -> None:
     if not controller.clock.is_virtual:
         raise Conflict(
-            "The controller runs on real time; start with --virtual-time to advance the time."
+            "The controller runs in real time; restart it with --virtual-time to advance its time."
         )
 
 

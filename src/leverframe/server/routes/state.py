@@ -1,6 +1,7 @@
 """`/api/state` and `/api/stream`: every live value by label, once or as server-sent events."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
@@ -166,14 +167,16 @@ def state_of(controller: Controller, *, for_admin: bool) -> State:
 # A message without content, `settings`, reports a change of the settings.
 #
 # Nothing is polled: the controller wakes a stream when something changed, and changes that come
-# in quick succession are sent together. A periodic comment shows both ends that the connection is
-# alive. The stream ends when its client signs out or loses the account. It then sends only that
-# settings have changed: a page that has just changed its own account continues with that.
+# in quick succession are sent together. A heartbeat every two seconds shows that the controller
+# is alive, with its own clock, until which a request may be valid (`X-Valid-Until`). The stream
+# ends when its client signs out or loses the account. It then sends only that settings have
+# changed: a page that has just changed its own account continues with that.
 
 EVENT_STREAM = "text/event-stream"
-#: Real seconds between two messages of one stream at least, and at most.
+#: Real seconds between two changes of one stream at least.
 GATHER_S = 0.1
-STILL_HERE_S = 15.0
+#: Real seconds between two heartbeats.
+HEARTBEAT_S = 2.0
 #: Values that are different whenever one looks, unless time is virtual; they come along with real
 #: changes.
 ALWAYS_MOVING = ("time", "uptime", "modbus_statistics")
@@ -212,13 +215,17 @@ async def state_stream(
         last, settings = state_of(controller, for_admin=for_admin), controller.engine.settings
         ignored = SENT_SEPARATELY if last["virtual_time"] else SENT_SEPARATELY + ALWAYS_MOVING
         yield message("state", last)
+        clock = asyncio.get_running_loop().time
+        next_beat = clock()
         while True:
-            has_changed = await within(changed, STILL_HERE_S)
+            has_changed = await within(changed, max(0.0, next_beat - clock()))
             is_admitted = is_still_admitted()
             if not is_admitted and controller.engine.settings is settings:
                 return
+            if clock() >= next_beat:
+                yield heartbeat()
+                next_beat = clock() + HEARTBEAT_S
             if not has_changed:
-                yield b": still here\n\n"
                 continue
             await asyncio.sleep(GATHER_S)
             changed.clear()
@@ -243,6 +250,10 @@ async def within(changed: asyncio.Event, seconds: float) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def heartbeat() -> bytes:
+    return message("heartbeat", {"clock": time.time()})
 
 
 def message(kind: str, content: Any) -> bytes:

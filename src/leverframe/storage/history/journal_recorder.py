@@ -17,7 +17,7 @@ from leverframe.storage.history.rows import EntryQuestion
 from leverframe.storage.history.worker import GATHER_S, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
-#: The number recorded together on virtual time, where no timer runs.
+#: The number recorded together in virtual time, where no timer runs.
 BATCH = KEPT_ENTRIES // 2
 _BY_START = Cause("start")
 

@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 GATHER_S = 5.0
 #: This number of values is handed over together, whatever the time.
 BATCH = 4096
-#: Values that wait for the thread at most; more of them are lost, or waited for on virtual time.
+#: Values that wait for the thread at most; more of them are lost, or waited for in virtual time.
 MAX_WAITING = 200_000
 #: Values that are tried again when they could not be written; older ones are lost.
 MAX_UNWRITTEN = 20_000

@@ -1,5 +1,5 @@
-"""Storage for many controllers: the interface of a lane, one in memory, and lanes that commit in
-groups.
+"""Storage for many controllers: the lane interface, an in-memory lane, and lanes with group
+commit.
 """
 
 import asyncio

@@ -9,6 +9,8 @@ import { stream } from "./node_api.js";
 // What the node reports about the controllers in view, over one stream.
 
 const RETRY_MS = 2000;
+// Heartbeats come every two seconds.
+const SILENCE_MS = 5000;
 export const ROWS = 50;
 
 export class FleetStream {
@@ -28,6 +30,9 @@ export class FleetStream {
   /** @type {{ wanted: FleetWanted, page: number } | null} */
   #place = null;
   #heardAt = 0;
+  // The common time of the last contact.
+  /** @type {number | null} */
+  #contact = null;
 
   constructor() {
     observe(this, "view", "connection", "lostSince", "page", "isStale");
@@ -64,7 +69,9 @@ export class FleetStream {
     opened.addEventListener("change", ({ data }) => {
       if (this.view) this.#hear(withChange(this.view, JSON.parse(data)));
     });
+    opened.addEventListener("heartbeat", () => this.#expectHeartbeat());
     opened.onerror = () => this.#lose();
+    this.#expectHeartbeat();
   }
 
   /** @param {FleetView} view */
@@ -74,12 +81,20 @@ export class FleetStream {
     useZone(view.node.timezone);
     this.connection = "live";
     this.lostSince = null;
+    this.#expectHeartbeat();
+  }
+
+  #expectHeartbeat() {
+    this.#contact = this.time;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#lose(), SILENCE_MS);
   }
 
   #lose() {
     this.#stream?.close();
     this.connection = "lost";
-    this.lostSince ??= this.time ?? Date.now() / 1000;
+    this.lostSince ??= this.#contact ?? Date.now() / 1000;
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#listen(), RETRY_MS);
   }
 }

@@ -221,7 +221,7 @@ export class Page {
     return from + ((clientX - left) / width) * (to - from);
   }
 
-  // The cursor by its flag. Let go in the future, a controller on virtual time lives on to there.
+  // The cursor by its flag. Let go in the future, a controller in virtual time lives on to there.
   /** @param {PointerEvent} event */
   #drag(event) {
     const place = /** @type {Element} */ (event.currentTarget);

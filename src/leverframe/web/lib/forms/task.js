@@ -10,7 +10,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { t } from "../format/words.js";
-import { isLoss, Refused } from "../live/api.js";
+import { isLoss, isTooLate, Refused } from "../live/api.js";
 
 /** @typedef {{ lost?: string, fieldOf?: (refused: Refused) => string }} TaskSpec */
 
@@ -93,6 +93,7 @@ export const CONNECTION = "connection_failed";
 /** @param {unknown} error */
 export function whyNot(error, lost = CONNECTION) {
   if (error instanceof Refused) return error.message;
+  if (isTooLate(error)) return t("order_expired");
   if (lost === CONNECTION && !isLoss(error)) throw error;
   return t(lost);
 }

@@ -70,6 +70,33 @@ export const send = (target, body, type = FORM) =>
     ...(body === undefined ? {} : { body, headers: { "Content-Type": type } }),
   });
 
+// How long an order to switch something is valid: a controller that wakes up later ignores it.
+const ORDER_S = 3;
+// The controller's clock, less the time of this page, in seconds; null before the first heartbeat.
+/** @type {number | null} */
+let clockAhead = null;
+
+/** @param {number} clock */
+export function setClock(clock) {
+  clockAhead = clock - performance.now() / 1000;
+}
+
+/** @param {string} target */
+const order = (target) =>
+  answer(target, {
+    method: "POST",
+    signal: AbortSignal.timeout(ORDER_S * 1000),
+    headers:
+      clockAhead === null
+        ? {}
+        : { "X-Valid-Until": String(clockAhead + performance.now() / 1000 + ORDER_S) },
+  });
+
+// Whether an order was not answered in time.
+/** @param {unknown} error */
+export const isTooLate = (error) =>
+  error instanceof DOMException && error.name === "TimeoutError";
+
 /** @param {RequestInit} [options] @returns {Promise<State>} */
 export const state = (options) => read("/api/state", options);
 // What a page needs before it can show anything.
@@ -218,15 +245,15 @@ export const pwmTarget = (index, on) => `/outs.cgi?pwm${index}=${on ? 1 : 0}`;
 /** @param {number} index @param {boolean} on */
 export const variableTarget = (index, on) => `/outs.cgi?vout${index}=${on ? 1 : 0}`;
 /** @param {number} index @param {boolean} on */
-export const switchOutput = (index, on) => send(outputTarget(index, on));
+export const switchOutput = (index, on) => order(outputTarget(index, on));
 /** @param {number} index @param {number} seconds */
-export const pulseOutput = (index, seconds) => send(pulseTarget(index, seconds));
+export const pulseOutput = (index, seconds) => order(pulseTarget(index, seconds));
 /** @param {number} index @param {boolean} on */
-export const switchPwm = (index, on) => send(pwmTarget(index, on));
+export const switchPwm = (index, on) => order(pwmTarget(index, on));
 /** @param {number} index @param {number} percent */
-export const setDuty = (index, percent) => send(`/stm.cgi?pwmd=${index}${percent}`);
+export const setDuty = (index, percent) => order(`/stm.cgi?pwmd=${index}${percent}`);
 /** @param {number} index @param {boolean} on */
-export const switchVariable = (index, on) => send(variableTarget(index, on));
+export const switchVariable = (index, on) => order(variableTarget(index, on));
 
 // Any request just as it stands, and whatever came back: for a look at the interface itself.
 /** @param {Asked} asked */

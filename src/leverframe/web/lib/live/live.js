@@ -1,7 +1,8 @@
 // The live state: a stream of changes, reading it again and again where no stream can be had.
 //
-// `connection` is "connecting", "live", "polling" or "lost"; listeners are called after every
-// change of it or of the state.
+// `connection` is "connecting", "live", "late", "polling" or "lost"; listeners are called after
+// every change of it or of the state. It is late when a heartbeat is missing, and lost when then
+// the controller does not answer either.
 
 import { nothing } from "../../vendor/lit-html.js";
 import { useZone } from "../format/zone.js";
@@ -9,9 +10,11 @@ import * as api from "./api.js";
 import { observe } from "./drawing.js";
 
 const RETRY_MS = 2000;
-// A stream that is silent for so long is asked after: a pulled cable makes no sound.
-const SILENCE_MS = 20_000;
-const PATIENCE_MS = 4000;
+// How long a stream may take to begin.
+const OPENING_MS = 10_000;
+// Heartbeats come every two seconds: after this time one is missing. A pulled cable makes no sound.
+const LATE_MS = 3000;
+const PATIENCE_MS = 2000;
 const DEFAULT_REFRESH_S = 30;
 const SECOND_MS = 1000;
 
@@ -40,6 +43,8 @@ export class Live {
   // The controller's time of the last message, and the browser's.
   #heardTime = 0;
   #heardAt = 0;
+  // The browser's wall time of the last contact.
+  #contactAt = Date.now();
 
   constructor() {
     observe(this, "state", "connection", "lostSince");
@@ -114,13 +119,14 @@ export class Live {
   #listen() {
     this.#stream?.close();
     if (document.hidden) return;
-    this.#after(SILENCE_MS, () => this.#askAfter());
+    this.#after(OPENING_MS, () => this.#askAfter());
     const stream = api.stream();
     this.#stream = stream;
     stream.addEventListener("state", (message) => this.#begin(JSON.parse(message.data)));
     stream.addEventListener("change", (message) =>
       this.#hear({ ...this.state, ...JSON.parse(message.data) }),
     );
+    stream.addEventListener("heartbeat", ({ data }) => this.#hearHeartbeat(JSON.parse(data)));
     stream.addEventListener("settings", () => this.#notifySettings());
     stream.onerror = () => this.#fallBack();
   }
@@ -143,15 +149,38 @@ export class Live {
   /** @param {State} state */
   #hear(state) {
     this.#take("live", state);
-    this.#after(SILENCE_MS, () => this.#askAfter());
+    this.#expectHeartbeat();
   }
 
+  /** @param {{ clock: number }} heartbeat */
+  #hearHeartbeat({ clock }) {
+    api.setClock(clock);
+    this.#contactAt = Date.now();
+    if (this.connection === "late") {
+      this.connection = "live";
+      this.#notify();
+    }
+    this.#expectHeartbeat();
+  }
+
+  #expectHeartbeat() {
+    this.#after(LATE_MS, () => {
+      this.connection = "late";
+      this.#notify();
+      this.#askAfter();
+    });
+  }
+
+  // A stream that stays silent while the controller answers is given up, too.
   async #askAfter() {
     try {
       await api.health({ signal: AbortSignal.timeout(PATIENCE_MS) });
-      this.#after(SILENCE_MS, () => this.#askAfter());
-    } catch {
-      this.#fallBack();
+      this.#after(LATE_MS, () => this.#fallBack());
+    } catch (error) {
+      if (error instanceof api.Refused) return this.#fallBack();
+      this.#stream?.close();
+      this.#lose();
+      this.#after(RETRY_MS, () => this.#fallBack());
     }
   }
 
@@ -200,6 +229,7 @@ export class Live {
   #take(connection, state) {
     this.#heardTime = state.time;
     this.#heardAt = performance.now();
+    this.#contactAt = Date.now();
     this.heard++;
     this.state = state;
     useZone(state.timezone);
@@ -210,7 +240,7 @@ export class Live {
 
   #lose() {
     this.connection = "lost";
-    this.lostSince ??= Date.now() / 1000;
+    this.lostSince ??= this.#contactAt / 1000;
     this.#notify();
   }
 

@@ -205,7 +205,7 @@ export class Ask {
   }
 }
 
-// Snapshots: moments of the whole controller that it can go back to, on virtual time.
+// Snapshots: moments of the whole controller that it can go back to, in virtual time.
 
 export class Snapshots {
   #bench;

@@ -3,6 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { shortMoment } from "../../lib/format/moments.js";
 import { t } from "../../lib/format/words.js";
+import { connectionWord } from "../../lib/frame/frame.js";
 import { findingList, findingsOf } from "../../lib/things/findings.js";
 import { INPUTS, OUTPUTS, PWMS, READINGS, stateWord } from "../../lib/things/labels.js";
 import { mover } from "../../lib/things/lever_state.js";
@@ -38,7 +39,7 @@ function truth(context) {
   if (findings.length > 0) return list(context, findings);
   return connection === "live"
     ? line("check", "fine", t("all_fine"), watchedText(context))
-    : line("more", "waiting", t("connection_connecting"), watchedText(context), t("all_fine"));
+    : line("more", "waiting", connectionWord(context.live), watchedText(context), t("all_fine"));
 }
 
 // What is probably said next keeps its room, so that nothing below moves when it is.
