@@ -209,7 +209,7 @@ def _forget_attributes(part: object) -> None:
         vars(part).clear()
     for one in type(part).__mro__:
         for name in vars(one).get("__slots__", ()):
-            if hasattr(part, name):
+            if name != "__weakref__" and hasattr(part, name):
                 delattr(part, name)
 
 
