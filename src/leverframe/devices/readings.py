@@ -71,6 +71,8 @@ def not_installed(package: str) -> Unusable:
 class Troubles:
     """The sentences by device, in a mapping that others may read and write as well."""
 
+    __slots__ = ("_log", "_texts")
+
     def __init__(self, texts: MutableMapping[str, str]) -> None:
         self._texts = texts
         #: A device that fails and works by turns must not fill the log.

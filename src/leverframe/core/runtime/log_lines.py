@@ -4,7 +4,7 @@ kind.
 
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
@@ -25,13 +25,16 @@ MAX_REMEMBERED = 1024
 class LogThrottle:
     """A logger for one part of the program, which passes on a part of its warnings."""
 
+    __slots__ = ("_lines", "_logger", "_now", "_sources")
+
     def __init__(
         self, logger: logging.Logger, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._logger = logger
         self._now = monotonic
         #: By source and kind: when the next line is due, and how many were left out since the last.
-        self._sources: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
+        #: The newest is the last.
+        self._sources: dict[tuple[str, str], tuple[float, int]] = {}
         self._lines: dict[str, deque[float]] = {}
 
     def warning(self, source: str, kind: str, text: str, *values: object) -> None:
@@ -62,10 +65,10 @@ class LogThrottle:
         return True
 
     def _remember(self, key: tuple[str, str], due: float, left_out: int) -> None:
+        self._sources.pop(key, None)
         self._sources[key] = due, left_out
-        self._sources.move_to_end(key)
         if len(self._sources) > MAX_REMEMBERED:
-            self._sources.popitem(last=False)
+            del self._sources[next(iter(self._sources))]
 
 
 # Which controller a log line is about, in a process that runs several.

@@ -141,6 +141,8 @@ class Turns:
 class ControllerExecutor(Executor):
     """Takes jobs of one controller."""
 
+    __slots__ = ("_controller", "_is_awaited", "_tenant", "_turns")
+
     def __init__(
         self, turns: Turns, controller: Hashable, tenant: Tenant, *, is_awaited: bool
     ) -> None:
@@ -310,6 +312,8 @@ class SharedHistory:
 
 class WorkerOfOne(ThreadHistoryWorker):
     """The worker of one controller of several."""
+
+    __slots__ = ("_controller", "_shared", "_was_opened", "gather_s")
 
     def __init__(
         self, shared: SharedHistory, controller: int, line: ControllerLine, retry_s: float

@@ -123,6 +123,8 @@ class MemoryHistory:
     gather_s = GATHER_S
     max_entries = ALONE.entries
 
+    __slots__ = ("_opened", "figures", "on_trouble")
+
     def __init__(self) -> None:
         self.figures = Figures()
         self.on_trouble: OnTrouble = _ignore_trouble
@@ -167,6 +169,26 @@ class ThreadHistoryWorker:
 
     is_durable = True
     gather_s = GATHER_S
+
+    __slots__ = (
+        "_asked",
+        "_bounds",
+        "_compactor",
+        "_done",
+        "_executor",
+        "_failures",
+        "_handed_over",
+        "_has_reported_loss",
+        "_is_closed",
+        "_may_wait",
+        "_newest_job",
+        "_path",
+        "_retry",
+        "_retry_s",
+        "_unwritten",
+        "figures",
+        "on_trouble",
+    )
 
     def __init__(
         self,
