@@ -6,6 +6,7 @@ import { before, beforeEach, test } from "node:test";
 
 import {
   JournalReader,
+  emptyJournal,
   fold,
   groupOf,
   journalList,
@@ -380,4 +381,18 @@ test("a reader asks for what came since, and for what was before", async () => {
   await reader.read();
   assert.deepEqual(reader.entries.map(({ number }) => number), all.map(({ number }) => number));
   assert.equal(asked[0].which, "OUT0");
+});
+
+test("an empty journal says what is known of it", async () => {
+  const reader = new JournalReader();
+  const shown = () => textOf(emptyJournal(reader, "Nothing yet."));
+  assert.equal(shown(), "Opening…");
+  controller.answers["/api/journal"] = () => {
+    throw new TypeError("fetch failed");
+  };
+  await assert.rejects(reader.read());
+  assert.equal(shown(), "This could not be read: the controller does not answer.");
+  controller.answers["/api/journal"] = () => [];
+  await reader.read();
+  assert.equal(shown(), "Nothing yet.");
 });

@@ -21,6 +21,7 @@ import {
   shortSentence,
 } from "../../../src/leverframe/web/pages/rules/sentence.js";
 import { deletion, restoration } from "../../../src/leverframe/web/pages/rules/what_if.js";
+import { holdsNow } from "../../../src/leverframe/web/pages/rules/editor.js";
 import { sourceGroups } from "../../../src/leverframe/web/pages/rules/blanks.js";
 import { stateOf } from "../../../src/leverframe/web/pages/rules/list.js";
 import { Trial } from "../../../src/leverframe/web/pages/rules/trial.js";
@@ -425,6 +426,20 @@ test("hysteresis is shown in numbers, for both ways to compare", () => {
   const [reference, hysteresis] = [18, 2];
   assert.deepEqual(thresholds({ compare: "<", reference, hysteresis }), { on: 18, off: 20 });
   assert.deepEqual(thresholds({ compare: ">=", reference, hysteresis }), { on: 18, off: 16 });
+});
+
+test("a condition between its thresholds holds as the controller holds it", () => {
+  const stored = { label: "DS1", compare: "<", reference: 18, hysteresis: 2 };
+  const held = (result) => {
+    const rule = { number: 3, conditions: [{ ...stored, result }] };
+    return { DS1: 19, rules: [rule] };
+  };
+  assert.equal(holdsNow(held(true), 3, stored), true);
+  assert.equal(holdsNow(held(false), 3, stored), false);
+  // What was changed was never judged.
+  assert.equal(holdsNow(held(true), 3, { ...stored, reference: 18.5 }), false);
+  assert.equal(holdsNow(held(false), 3, { ...stored, reference: 20 }), true);
+  assert.equal(holdsNow(held(true), 4, stored), false);
 });
 
 test("a pulse is shown for its own length, however long its rule is met", () => {

@@ -9,6 +9,7 @@ import { note } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
 import { Followed } from "../lib/live/live.js";
 import {
+  emptyJournal,
   groupName,
   groupOf,
   journalList,
@@ -89,7 +90,7 @@ export class Page {
       this.#chooser("cause", groups, this.#cause.value),
     ])}
     ${wanted.length === 0
-      ? html`<p class="empty">${t("nothing_found")}</p>`
+      ? emptyJournal(this.#journal, t("nothing_found"))
       : journalList(this.#context, wanted, this.#shown.value)}
     ${wanted.length > this.#shown.value || this.#journal.hasOlder
       ? html`<button type="button" @click=${() => this.#older(wanted.length)}>

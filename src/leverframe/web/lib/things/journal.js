@@ -31,6 +31,7 @@ import {
   t,
 } from "../format/words.js";
 import { dayOf } from "../format/zone.js";
+import { refusalView, whyNot } from "../forms/task.js";
 import { address } from "../frame/router.js";
 import * as api from "../live/api.js";
 import { observe } from "../live/drawing.js";
@@ -61,12 +62,16 @@ export class JournalReader {
   /** @type {JournalEntry[]} */
   entries = [];
   hasOlder = true;
+  // Until the first answer nothing is known: that nothing happened may be said only after it.
+  hasAnswered = false;
+  /** @type {string | null} */
+  refusal = null;
   #query;
   #limit;
 
   /** @param {{ which?: string }} [query] @param {number} [limit] */
   constructor(query = {}, limit = USUAL) {
-    observe(this, "entries", "hasOlder");
+    observe(this, "entries", "hasOlder", "hasAnswered", "refusal");
     this.#query = query;
     this.#limit = limit;
   }
@@ -75,6 +80,7 @@ export class JournalReader {
   async read() {
     const newest = this.entries.at(-1)?.number;
     const came = await this.#ask(newest === undefined ? {} : { after: newest });
+    [this.hasAnswered, this.refusal] = [true, null];
     if (newest === undefined) this.hasOlder = came.length === this.#limit;
     // Another request may have brought them since then.
     const last = this.entries.at(-1)?.number ?? -1;
@@ -96,9 +102,21 @@ export class JournalReader {
   /** @param {{ after?: number, to?: number }} params */
   async #ask(params) {
     const query = /** @type {Params} */ ({ ...this.#query, ...params, limit: this.#limit });
-    const [entries] = await Promise.all([api.journal(query), journalWords()]);
-    return entries;
+    try {
+      const [entries] = await Promise.all([api.journal(query), journalWords()]);
+      return entries;
+    } catch (error) {
+      this.refusal = whyNot(error, "not_read");
+      throw error;
+    }
   }
+}
+
+// Where there are no entries: that it is being read, why it cannot be, or `text`.
+/** @param {JournalReader} reader @param {string} text */
+export function emptyJournal({ hasAnswered, refusal }, text) {
+  if (refusal) return refusalView(refusal);
+  return html`<p class="empty">${hasAnswered ? text : t("opening")}</p>`;
 }
 
 export const journalWords = () => Promise.all([fetchWords("journal"), fetchWords("findings")]);

@@ -213,13 +213,16 @@ export class Editor extends DraftForm {
 
   /** @param {ConditionFields} fields @param {string} text @param {string} levelText */
   #condition(fields, text, levelText) {
-    const { source, compare, reference } = fields;
+    const { source, compare, reference, hysteresis } = fields;
     const { typed } = this.draft;
     const label = typed[source[1]];
     const letters = Object.values(fields).map(([letter]) => letter);
-    const value = this.context.live.state[label];
-    const wanted = numberOf(String(typed[reference[1]]));
-    const result = holds(label, typed[compare[1]], wanted, value);
+    const result = holdsNow(this.context.live.state, this.draft.index + 1, {
+      label,
+      compare: typed[compare[1]],
+      reference: numberOf(String(typed[reference[1]])),
+      hysteresis: numberOf(String(typed[hysteresis[1]])),
+    });
     const blanks = conditionBlanks(this, fields);
     const line = rich(isState(label) ? levelText : text, blanks);
     return this.#line([line, truth(present(this.context, label), result)], letters);
@@ -448,15 +451,25 @@ export class Editor extends DraftForm {
   }
 }
 
-// As if it were judged for the first time: hysteresis is about what comes next.
-/**
- * @param {string} label
- * @param {string} compare
- * @param {number} wanted
- * @param {number | null | undefined} value
- */
-function holds(label, compare, wanted, value) {
+/** @typedef {"label" | "compare" | "reference" | "hysteresis"} Member */
+/** @typedef {Pick<Api.ConditionExplanation, Member>} Written */
+
+// A condition of a rule as the controller holds it, also between its thresholds; what was changed
+// since then is judged for the first time.
+/** @param {State} state @param {number} number @param {Written} written */
+export function holdsNow(state, number, written) {
+  const held = (state.rules ?? [])
+    .find((rule) => rule.number === number)
+    ?.conditions.find((one) => MEMBERS.every((member) => one[member] === written[member]));
+  return held ? held.result === true : holds(written, state[written.label]);
+}
+
+/** @type {Member[]} */
+const MEMBERS = ["label", "compare", "reference", "hysteresis"];
+
+/** @param {Written} written @param {number | null | undefined} value */
+function holds({ label, compare, reference }, value) {
   if (value === null || value === undefined) return false;
-  if (isState(label)) return value === wanted;
-  return compare === "<" ? value < wanted : value >= wanted;
+  if (isState(label)) return value === reference;
+  return compare === "<" ? value < reference : value >= reference;
 }

@@ -6,7 +6,7 @@ import { dayStart } from "../../lib/format/zone.js";
 import { address } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
 import { ShownMap } from "../../lib/live/drawing.js";
-import { journalList, JournalReader } from "../../lib/things/journal.js";
+import { emptyJournal, journalList, JournalReader } from "../../lib/things/journal.js";
 import { energyOf, METERS } from "../../lib/things/labels.js";
 import { thingAddress, thingName } from "../../lib/things/things.js";
 
@@ -210,7 +210,7 @@ export class Happened {
         <a href=${address("log")}>${t("whole_journal")}</a>
       </header>
       ${entries.length === 0
-        ? html`<p class="empty">${t("nothing_yet")}</p>`
+        ? emptyJournal(this.#journal, t("nothing_yet"))
         : journalList(this.#context, entries, LINES)}
     </section>`;
   }
