@@ -288,7 +288,7 @@ async def build(
     services.append(outbox)
     connect_faults(controller, outbox)
     services += connect_serial(controller, serial_port, outbox)
-    mqtt = connect_mqtt(controller, outbox, sender)
+    mqtt = connect_mqtt(controller, sender)
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # Messages that wait from before precede those of the start.
     outbox.start()
@@ -330,7 +330,7 @@ async def _connect_board(
     """Open the board with its panel and the object that pings hosts for it."""
     board = controller.board
     await board.open(controller.engine.settings, controller.troubles)
-    controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
+    controller.settings_watchers.append(controller.pass_to_board)
     panels = [] if wiring.oled is None else [connect_panel(controller, wiring.oled)]
     return [board, *panels, *_connect_pings(controller, shared, sending)]
 

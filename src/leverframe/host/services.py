@@ -4,7 +4,7 @@ Each function connects one service to the controller: its effects out, its readi
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from leverframe import __version__
 from leverframe.core.engine.journal import Cause, Fact
 from leverframe.core.engine.timers import Moment
 from leverframe.core.runtime.bounded_work import WorkPlaces
@@ -24,6 +23,7 @@ from leverframe.core.settings import Settings
 from leverframe.core.tree import value_at
 from leverframe.devices.modem_line import AbsentModem
 from leverframe.devices.pinger import LOOKUPS_AT_A_TIME
+from leverframe.devices.wire.prometheus import Family
 from leverframe.devices.wiring import OledWiring
 from leverframe.host.configuration import NodeConfig
 from leverframe.host.controller import Controller
@@ -43,7 +43,7 @@ from leverframe.server.mqtt import BrokerSide, MqttService
 from leverframe.server.routes import backups
 from leverframe.server.routes.context import streams_of_all
 from leverframe.server.routes.headers import VersionDocuments
-from leverframe.server.routes.metrics import history_families, outbox_families
+from leverframe.server.routes.metrics import outbox_families
 from leverframe.server.snmp_agent import AgentEngines
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.encryption import unreadable_sentence
@@ -187,11 +187,10 @@ def history_worker(config: NodeConfig, folder: DataFolder) -> ThreadHistoryWorke
 
 def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRecorder:
     """Record every value from the start on."""
-    worker.on_trouble = partial(controller.troubles.note, "history")
+    worker.on_trouble = controller.note_history
     recorder = HistoryRecorder(worker, controller.clock)
     controller.history = recorder
     controller.watchers.add(recorder.flush_if_due)
-    controller.figures.append(lambda: history_families(recorder.figures))
     return recorder
 
 
@@ -201,7 +200,7 @@ def connect_journal(controller: Controller, history: HistoryRecorder) -> Journal
         history,
         controller.find_journal,
         controller.clock,
-        lambda: f"{__version__} ({controller.profile})",
+        controller.describe_version,
     )
     controller.journal_recorder = recorder
     controller.watchers.add(recorder.record_if_due)
@@ -259,6 +258,7 @@ class MessageSender(Struct):
     identity: EngineIdentity
     turns: LoopTurns
     trap_threads: TrapThreads
+    outbox: Outbox | None = None
     mqtt: MqttService | None = None
     present_trust: Trust | None = None
 
@@ -275,7 +275,12 @@ class MessageSender(Struct):
         assert self.mqtt is not None
         return self.mqtt.link
 
-    def make_broker_side(self, outbox: Outbox) -> BrokerSide:
+    def count_messages(self) -> Iterable[Family]:
+        assert self.outbox is not None
+        return outbox_families(self.outbox.figures())
+
+    def make_broker_side(self) -> BrokerSide:
+        assert self.outbox is not None
         sending, faults = self.sending, self.controller.faults
         link = MqttLink(
             f"leverframe-{self.mac.replace(':', '')}",
@@ -285,7 +290,7 @@ class MessageSender(Struct):
             why_held=sending.why_held,
             wrap_transport=None if faults is None else faulty_transport(faults),
         )
-        return BrokerSide(self.controller, link, outbox, name=self.name, mac=self.mac)
+        return BrokerSide(self.controller, link, self.outbox, name=self.name, mac=self.mac)
 
     def add_entry(self, cause: Cause, fact: Fact) -> None:
         wall = self.controller.clock.read().wall
@@ -322,6 +327,7 @@ def connect_outbox(controller: Controller, sending: Sending, sender: MessageSend
         add_entry=sender.add_entry,
         troubles=controller.troubles,
     )
+    sender.outbox = outbox
     outbox.offer(CHANNEL_MAKERS, sender)
     controller.on_notify = outbox.notify
     controller.settings_watchers.append(outbox.settings_changed)
@@ -329,7 +335,7 @@ def connect_outbox(controller: Controller, sending: Sending, sender: MessageSend
     controller.outbox_report = outbox.report
     controller.live_parts.append(outbox)
     controller.forget_captured = outbox.forget_captured
-    controller.figures.append(lambda: outbox_families(outbox.figures()))
+    controller.figures.append(sender.count_messages)
     return outbox
 
 
@@ -343,9 +349,9 @@ def connect_faults(controller: Controller, outbox: Outbox) -> None:
         controller.live_parts.append(faults)
 
 
-def connect_mqtt(controller: Controller, outbox: Outbox, sender: MessageSender) -> MqttService:
+def connect_mqtt(controller: Controller, sender: MessageSender) -> MqttService:
     """Connect the client of an MQTT broker; it is started unless nothing may be sent."""
-    sender.mqtt = MqttService(controller, outbox, sender.make_broker_side)
+    sender.mqtt = MqttService(controller, sender.make_broker_side)
     return sender.mqtt
 
 

@@ -187,13 +187,10 @@ class MqttService:
     Most controllers have no broker; each of them needs 5 KB less.
     """
 
-    __slots__ = ("__weakref__", "_controller", "_make_side", "_outbox", "_pages", "_side")
+    __slots__ = ("__weakref__", "_controller", "_make_side", "_pages", "_side")
 
-    def __init__(
-        self, controller: Controller, outbox: Outbox, make_side: "Callable[[Outbox], BrokerSide]"
-    ) -> None:
+    def __init__(self, controller: Controller, make_side: "Callable[[], BrokerSide]") -> None:
         self._controller = controller
-        self._outbox = outbox
         self._make_side = make_side
         self._side: BrokerSide | None = None
         #: Where the pages are, once they are served.
@@ -224,7 +221,7 @@ class MqttService:
 
     def _present_side(self) -> "BrokerSide":
         if self._side is None:
-            self._side = self._make_side(self._outbox)
+            self._side = self._make_side()
             if self._pages is not None:
                 self._side.pages_are_at(self._pages)
         return self._side

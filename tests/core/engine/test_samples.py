@@ -1,5 +1,7 @@
 """What the engine hands to the history: causes that repeat are recorded once in a batch."""
 
+from collections.abc import Iterable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,25 +48,40 @@ def test_each_cause_after_a_full_report_is_recorded() -> None:
     ]
 
 
-VALUES = st.dictionaries(
-    st.sampled_from(LABELS), st.none() | st.integers() | st.floats(allow_nan=False)
+FEW_LABELS = st.sampled_from(LABELS[:3])
+FEW_VALUES = st.none() | st.integers(0, 2)
+#: Seconds since the step before, and one value or those of a start.
+STEP = st.tuples(
+    st.integers(0, 1),
+    st.tuples(FEW_LABELS, FEW_VALUES) | st.dictionaries(FEW_LABELS, FEW_VALUES),
 )
 
 
-@given(steps=st.lists(VALUES | st.sampled_from(LABELS)))
-def test_samples_are_taken_in_the_order_in_which_they_were_added(
-    steps: list[dict[str, float | int | None] | str],
+def changes_of(rows: Iterable[Traced]) -> dict[str, list[tuple[float, object]]]:
+    """Return by label what the history records: values that differ from the one before."""
+    changes: dict[str, list[tuple[float, object]]] = {}
+    for wall, label, value in rows:
+        of_label = changes.setdefault(label, [])
+        if not of_label or of_label[-1][1] != value:
+            of_label.append((wall, value))
+    return changes
+
+
+@given(steps=st.lists(STEP))
+def test_samples_record_the_same_changes_as_rows_of_all_values(
+    steps: list[tuple[int, tuple[str, int | None] | dict[str, int | None]]],
 ) -> None:
-    samples, expected = Samples(), list[Traced]()
-    for moment, step in enumerate(steps):
-        wall = float(moment)
-        if isinstance(step, str):
-            samples.append((wall, step, moment))
-            expected.append((wall, step, moment))
+    samples, rows, wall = Samples(), list[Traced](), 0.0
+    for later_s, step in steps:
+        wall += later_s
+        if isinstance(step, tuple):
+            samples.append((wall, *step))
+            rows.append((wall, *step))
         else:
             samples.add_first(wall, step, lambda label: BY_RULE)
-            expected += [(wall, label, value) for label, value in step.items()]
-            expected += [(wall, trace, BY_RULE) for trace in CAUSE_TRACES.values()]
-    assert samples.waiting == len(expected)
-    assert samples.take() == expected
-    assert (samples.waiting, samples.take()) == (0, [])
+            rows += [(wall, label, value) for label, value in step.items()]
+            rows += [(wall, trace, BY_RULE) for trace in CAUSE_TRACES.values()]
+    waiting, taken = samples.waiting, samples.take()
+    assert changes_of(taken) == changes_of(rows)
+    assert [row[0] for row in taken] == sorted(row[0] for row in taken)
+    assert (len(taken), samples.waiting, samples.take()) == (waiting, 0, [])

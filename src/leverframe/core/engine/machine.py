@@ -8,7 +8,7 @@ value by label, the deadlines, the effects asked for so far and the present mome
 
 import io
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timezone, tzinfo
 from functools import lru_cache
 from types import MappingProxyType
@@ -52,6 +52,8 @@ TRACES = REASONS | {*RULE_TRACES}
 
 #: What a series of the history got: wall time, label, and a value or what explains one.
 Traced = tuple[float, str, float | int | Reason | None]
+#: No sample has it.
+_NOTHING = object()
 #: Samples of one moment: its wall time, their labels, and their values.
 _Columns = tuple[float, tuple[str, ...], tuple[float | int | Reason | None, ...]]
 
@@ -85,6 +87,7 @@ class Samples(list[Traced]):
         self._causes.clear()
         causes = {trace: mover(label) for label, trace in CAUSE_TRACES.items()}
         self._columns = _columns_of(wall, values), _columns_of(wall, causes)
+        self[:] = _without_repeated(self, wall, {**values, **causes})
         self._rows_before = len(self)
 
     @property
@@ -112,6 +115,20 @@ class Samples(list[Traced]):
         self._causes.clear()
         self._columns = ()
         self._rows_before = 0
+
+
+def _without_repeated(
+    rows: Sequence[Traced], wall: float, repeated: Mapping[str, float | int | Reason | None]
+) -> list[Traced]:
+    """Leave out the last rows of a label that are recorded again for the same moment."""
+    kept: list[Traced] = []
+    differing: set[str] = set()
+    for row in reversed(rows):
+        at, label, value = row
+        if label in differing or at != wall or repeated.get(label, _NOTHING) != value:
+            differing.add(label)
+            kept.append(row)
+    return kept[::-1]
 
 
 def _columns_of(wall: float, samples: Mapping[str, Any]) -> _Columns:

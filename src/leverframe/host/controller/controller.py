@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from leverframe import __version__
 from leverframe.core.engine import calls
 from leverframe.core.engine.calls import Action, Effect, Restart
 from leverframe.core.engine.engine import Engine
@@ -159,6 +160,15 @@ class Controller(Hooks):
 
     def find_journal(self) -> Journal:
         return self.engine.machine.journal
+
+    def describe_version(self) -> str:
+        return f"{__version__} ({self.profile})"
+
+    def note_history(self, sentence: str | None) -> None:
+        self.troubles.note("history", sentence)
+
+    def pass_to_board(self, _: Settings, settings: Settings) -> None:
+        self.board.adopt(settings)
 
     # --- life -------------------------------------------------------------------------------------
 

@@ -48,6 +48,8 @@ def controller_families(controller: Controller) -> Iterable[Family]:
     yield from _of_machine(controller)
     yield from _of_readings(controller)
     yield from _of_rules(controller)
+    if controller.history is not None:
+        yield from history_families(controller.history.figures)
     for families_of in controller.figures:
         yield from families_of()
 
