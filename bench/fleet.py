@@ -25,7 +25,7 @@ from leverframe.storage.lanes.lane import Lane, MemoryLane
 from leverframe.storage.lanes.sqlite_lane import SqliteLane
 from leverframe.storage.sqlite import SqliteStore
 
-GOAL_IDLE_KB, GOAL_USED_KB, GOAL_BUILD_S = 60.0, 200.0, 30.0
+GOAL_IDLE_KB, GOAL_USED_KB, GOAL_BUILD_S = 30.0, 200.0, 30.0
 GOAL_IDLE_PERCENT, GOAL_PAUSE_MS = 2.0, 50.0
 #: Of the changes of a single store in the same run: 6,000/s where that one did 9,062/s.
 GOAL_SHARE = 0.66

@@ -65,11 +65,10 @@ async def _measure(given: argparse.Namespace) -> None:
         tracemalloc.start()
         await node.add(MANY - FEW)
         await asyncio.sleep(given.after)
-        gc.collect()
-        snapshot = tracemalloc.take_snapshot()
-        tracemalloc.stop()
         types = _sizes_by_type()
         types.subtract(before_types)
+        snapshot = tracemalloc.take_snapshot()
+        tracemalloc.stop()
         _show(snapshot, types, MANY - FEW, given.lines)
         await node.close()
 

@@ -347,15 +347,15 @@ class ThreadHistoryWorker:
                 self._has_reported_loss = True
                 sentence += " The buffer is full: the oldest values are lost."
             self._log(sentence)
-            _call(loop, self.on_trouble, sentence)
-        _call(loop, self._try_again_later, loop)
+            call_soon(loop, self.on_trouble, sentence)
+        call_soon(loop, self._try_again_later, loop)
 
     def _log(self, sentence: str) -> None:
         log.error("%s", sentence)
 
     def _note_success(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._failures >= WORTH_A_WORD or self._has_reported_loss:
-            _call(loop, self.on_trouble, None)
+            call_soon(loop, self.on_trouble, None)
         self._failures, self._has_reported_loss = 0, False
 
     # --- on the loop ------------------------------------------------------------------------------
@@ -443,7 +443,8 @@ class HistoryRecorder:
         await self._worker.close(self._clock.read().wall)
 
 
-def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: Any) -> None:
+def call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: Any) -> None:
+    """Call a function on a loop from another thread."""
     # A closed loop needs no result.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *values)
