@@ -44,32 +44,32 @@ Place = tuple[str, int]
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--real", action="store_true", help="on real instead of virtual time")
-    options.add_argument("--sqlite", action="store_true", help="on SQLite instead of in memory")
-    options.add_argument("--lines", type=int, default=0, help="also show the largest lines")
-    options.add_argument("--after", type=float, default=0.2, help="seconds until it is measured")
-    given = options.parse_args()
-    asyncio.run(_measure(given))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--real", action="store_true", help="on real instead of virtual time")
+    parser.add_argument("--sqlite", action="store_true", help="on SQLite instead of in memory")
+    parser.add_argument("--lines", type=int, default=0, help="also show the largest lines")
+    parser.add_argument("--after", type=float, default=0.2, help="seconds until it is measured")
+    options = parser.parse_args()
+    asyncio.run(_measure(options))
     return 0
 
 
-async def _measure(given: argparse.Namespace) -> None:
+async def _measure(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder) / "fleet.db", Path(folder) / "key"
-        lane = SqliteLane(*files) if given.sqlite else MemoryLane()
-        node = Node(lane, SystemClock if given.real else VirtualClock)
+        lane = SqliteLane(*files) if options.sqlite else MemoryLane()
+        node = Node(lane, SystemClock if options.real else VirtualClock)
         await node.add(FEW)
-        await asyncio.sleep(given.after)
+        await asyncio.sleep(options.after)
         before_types = _sizes_by_type()
         tracemalloc.start()
         await node.add(MANY - FEW)
-        await asyncio.sleep(given.after)
+        await asyncio.sleep(options.after)
         types = _sizes_by_type()
         types.subtract(before_types)
         snapshot = tracemalloc.take_snapshot()
         tracemalloc.stop()
-        _show(snapshot, types, MANY - FEW, given.lines)
+        _show(snapshot, types, MANY - FEW, options.lines)
         await node.close()
 
 

@@ -132,11 +132,11 @@ def _without_repeated(
 
 
 def _columns_of(wall: float, samples: Mapping[str, Any]) -> _Columns:
-    return wall, _shared_labels(tuple(samples)), tuple(samples.values())
+    return wall, _reuse_labels(tuple(samples)), tuple(samples.values())
 
 
 @lru_cache
-def _shared_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
+def _reuse_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     """Return the first tuple with these labels: many controllers start with the same."""
     return labels
 
