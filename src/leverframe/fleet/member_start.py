@@ -123,7 +123,9 @@ class MemberStarter(Struct, frozen=True):
             config, record.address, self.options, controller.clock
         )
         opened = partial(open_to, frozenset(config.cors_origins))
-        handle, admit = built.handlers(lambda handler: self.door.outward(opened(handler)))
+        handle, admit = built.handlers(
+            lambda handler: self.door.outward(opened(handler)), late=True
+        )
         entrance = Entrance(
             logged,
             self.options.marked(handle),

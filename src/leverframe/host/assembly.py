@@ -160,12 +160,15 @@ class ControllerHost(Struct):
         """Close these together with the controller, before earlier ones."""
         self.opened += [service.close for service in services]
 
-    def handlers(self, outward: Wrapping = as_it_is) -> tuple[Handler, Handler]:
+    def handlers(
+        self, outward: Wrapping = as_it_is, *, late: bool = False
+    ) -> tuple[Handler, Handler]:
         """Return the handler of requests, and the function that admits their bodies.
 
-        `outward` adds headers about the path on which browsers came.
+        `outward` adds headers about the path on which browsers came. What is behind `late` ones is
+        created for the first request, which many controllers of a node never get.
         """
-        handle: Handler = self._answer
+        handle: Handler = self._answer if late else self.web.handle
         if self.answers is not None:
             # Imported here: few controllers have a recording.
             from leverframe.host.recordings import with_recorded_answers
@@ -174,7 +177,7 @@ class ControllerHost(Struct):
         return outward(self.noting(handle)), outward(self._admit_body)
 
     def _answer(self, request: Request) -> Answer:
-        return self.web.handle(request)
+        return (self.present_web or self.web).handle(request)
 
     def _admit_body(self, request: Request) -> Answer:
         return self.web.admit_body(request)

@@ -262,7 +262,9 @@ class SimulatedBoard:
         """Switch a relay, whatever was commanded."""
         now, label = self._now(), OUTPUTS[index]
         self.outputs[index] = on
-        self._note(Driven(now, label, int(on)))
+        # As `_note` does, which is a call more in each switch.
+        self.history.append(Driven(now, label, int(on)))
+        del self.history[:-KEPT_HISTORY]
         if self._plants.wired:
             self._plants.put(label, float(on), now)
 
@@ -289,8 +291,7 @@ class SimulatedBoard:
 
     def _note(self, driven: Driven) -> None:
         self.history.append(driven)
-        if len(self.history) > KEPT_HISTORY:
-            del self.history[0]
+        del self.history[:-KEPT_HISTORY]
 
     def live_state(self) -> LiveState[Any]:
         """Return what is plugged in, sensed and driven, with the plants and the network."""

@@ -402,10 +402,9 @@ class HistoryRecorder:
 
     def flush_if_due(self) -> None:
         """Hand over the samples: many immediately, a few after a while."""
-        waiting = self.samples.waiting
-        if waiting >= BATCH:
+        if len(self.samples) >= BATCH:
             self.flush()
-        elif self._has_timer and self._timer is None and waiting:
+        elif self._has_timer and self._timer is None and (self.samples or self.samples.waiting):
             self._timer = asyncio.get_running_loop().call_later(self.gather_s, self.flush)
 
     def flush(self) -> None:
