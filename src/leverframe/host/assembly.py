@@ -169,12 +169,13 @@ class ControllerHost(Struct):
         created for the first request, which many controllers of a node never get.
         """
         handle: Handler = self._answer if late else self.web.handle
+        admit: Handler = self._admit_body if late else self.web.admit_body
         if self.answers is not None:
             # Imported here: few controllers have a recording.
             from leverframe.host.recordings import with_recorded_answers
 
             handle = with_recorded_answers(self.controller, handle, self.answers.from_the_first())
-        return outward(self.noting(handle)), outward(self._admit_body)
+        return outward(self.noting(handle)), outward(admit)
 
     def _answer(self, request: Request) -> Answer:
         return (self.present_web or self.web).handle(request)
