@@ -1,8 +1,9 @@
-"""The yardstick of durable changes: parser, SQLite, one thread that commits, and nothing else.
+"""The baseline of durable changes: parser, SQLite and one thread that commits.
 
-Every request is one row, answered once it is on disk; what comes while the thread is busy shares
-the next transaction. No command is parsed, no setting is checked, no audit trail is kept: what is
-left is what the disk, two threads on one core and the machine itself cost. Not a server to use.
+Every request is one row, answered once it is on disk; requests that arrive while the thread is busy
+share the next transaction. No command is parsed, no setting is checked, no audit trail is kept:
+this measures the cost of the disk, of two threads on one core and of the machine itself. It is not
+a usable server.
 
     python bench/bare_durable.py FILE
 """
@@ -22,7 +23,7 @@ Waiting = tuple[bytes, asyncio.Transport]
 
 
 class Committer:
-    """Writes targets in batches and then answers them."""
+    """Writes targets to the database in batches, and answers each batch after its commit."""
 
     def __init__(self, path: str, loop: asyncio.AbstractEventLoop) -> None:
         self._path = path

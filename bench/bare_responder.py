@@ -1,7 +1,7 @@
-"""The yardstick of the HTTP measurements: the parser, one write per request, and nothing else.
+"""The baseline of the HTTP measurements: the parser and one write per request.
 
-No limits, no time-outs, no headers read, no handler: what is lost against this program is what our
-own connection layer and all that is behind it cost. It is not a server to use.
+It has no limits, no timeouts, no parsing of headers and no handler: the difference to this program
+is the cost of our own connection layer and of everything behind it. It is not a usable server.
 
     python bench/bare_responder.py --port 8090 [--body-file reply.json] [--reply /path=file ...]
 """
@@ -17,7 +17,7 @@ DEFAULT_BODY = b"<response>\n<out>000000</out>\n<pwm>0</pwm>\n<ev>0</ev>\n</resp
 
 
 class BareResponder(asyncio.Protocol):
-    """Answers the targets in `replies` with their bytes and every other with the default."""
+    """Answers the targets in `replies` with their bytes, and other targets with the default."""
 
     transport: asyncio.Transport
 

@@ -1,9 +1,9 @@
-"""A single controller of an earlier commit beside that of now: start, memory, idle, requests.
+"""Compare a controller of an earlier commit with the present one: start, memory, idle, requests.
 
-Both run on the same Python with the same packages, in turns, and are measured from outside by the
-same code; a ratio above 1 is worse now. The requests, which need wrk, are those of `http_load.py`:
-switching, status files, polls of mixed clients, durable changes on 16 and 64 connections. A run
-needs a quiet machine for three minutes.
+Both run on the same Python with the same packages, in alternation, and are measured from outside by
+the same code; a ratio above 1 means that the present one is worse. The requests, which need wrk,
+are those of `http_load.py`: switching, status files, polls of mixed clients, durable changes on 16
+and 64 connections. A run needs a quiet machine for three minutes.
 
     make bench-compare COMMIT=abc123 [ARGS=--quick]
 """
@@ -29,7 +29,7 @@ from bench.wrk import load
 PROJECT = Path(__file__).parents[1]
 BEFORE, NOW = "before", "now"
 
-#: Figures of all rounds by what they are, then by version.
+#: The figures of all rounds, by figure, then by version.
 Rounds = dict[str, dict[str, list[float]]]
 
 
@@ -49,7 +49,7 @@ def main() -> int:
         environments = {which: _environment(path, folder) for which, path in sources.items()}
         count, idle_s = (1, 2.0) if given.quick else (9, 20.0)
         for number in range(count + 1):
-            # The first start writes bytecode and the data folder.
+            # The first start also writes bytecode and the data folder, so it is not recorded.
             _measure_start(found if number else {}, environments, Path(folder))
         _measure_idle(found, environments, Path(folder), idle_s)
         try:
@@ -117,7 +117,7 @@ def _measure_requests(
             for which, environment in environments.items()
         }
         for server in servers.values():
-            # What the first requests load counts for none of them.
+            # The first requests load modules, so no case counts them.
             load(server, CASES[0], 1)
         for case in (*CASES, *DURABLE_CASES):
             for _ in range(count):

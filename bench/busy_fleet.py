@@ -1,9 +1,9 @@
-"""Many busy controllers in one process: how late they are, and how fast their days go by.
+"""Many busy controllers in one process: their lateness, and the time for a simulated day.
 
 A busy controller has twenty rules, six periodic outputs, the regulator, four ramps and ten schedule
-entries, and gets four readings a second. Everything runs on one core. How late is how long after a
-deadline the controller gets to it. A simulated day is also reported in rounds of a reference (a
-dict update and twenty comparisons) that runs in alternation with it.
+entries, and gets four readings per second. Everything runs on one core. Lateness is the time from a
+deadline until the controller handles it. A simulated day is also reported in rounds of a reference
+(a dict update and twenty comparisons) that runs in alternation with it.
 """
 
 import asyncio
@@ -27,13 +27,14 @@ from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.lanes.sqlite_lane import SqliteLane
 
 GOAL_LATE_MS = 20.0
-#: Rounds of the reference for the day of one controller: 20 minutes for 1,000 days on the machine
-#: of the goal. The program of that time (174749b) took 0.97 s for a day there, and takes as long as
-#: 344,000 rounds on another machine (median of 288 hours in alternation); so 1.2 s are 426,000.
+#: Rounds of the reference for one controller's day. The goal is 20 minutes for 1,000 days on the
+#: machine of the goal, which is 1.2 s per day. On another machine, the program of that time
+#: (174749b), which took 0.97 s there, takes as long as 344,000 rounds (median of 288 hours in
+#: alternation); so 1.2 s are 426,000 rounds.
 GOAL_DAY_ROUNDS = 426_000
 MANY = 1_000
 READINGS_EACH_S = 4
-#: The hour is lived in parts, with the reference before and after each.
+#: The hour is simulated in parts, with the reference before and after each.
 HOUR_S, HOURS_A_DAY, PARTS = 3600.0, 24, 12
 #: Controllers whose journals are compared after the same hour in different orders.
 COMPARED = 30
@@ -51,7 +52,7 @@ def measure(quick: bool) -> list[Figure]:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Run on one core, whatever the machine has."""
+    """Run on one core, however many the machine has."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
     try:
@@ -64,7 +65,7 @@ def one_core() -> Iterator[None]:
 
 
 class MeasuredScheduler(Scheduler):
-    """A scheduler that notes how late it is woken, in milliseconds."""
+    """A scheduler that records in milliseconds how late it wakes."""
 
     __slots__ = ()
 
@@ -77,7 +78,7 @@ class MeasuredScheduler(Scheduler):
 
 
 async def _lateness(count: int, seconds: float, rounds: int) -> Figure:
-    """Let busy controllers live in real time, each with its readings."""
+    """Run busy controllers in real time, each with its readings."""
     late_ms: list[float] = []
     MeasuredScheduler.late_ms = late_ms
     with tempfile.TemporaryDirectory() as folder:
@@ -85,7 +86,7 @@ async def _lateness(count: int, seconds: float, rounds: int) -> Figure:
         await node.add(count)
         subjects = [Subject(built) for built in node.built]
         for subject in subjects:
-            # Of the same shape: only what it notes is added.
+            # The subclass has the same layout and only adds the recording.
             subject.controller.time.__class__ = MeasuredScheduler
             await make_busy(subject)
         gc.collect()
@@ -114,7 +115,7 @@ async def _lateness(count: int, seconds: float, rounds: int) -> Figure:
 
 
 async def _feed(subjects: Sequence[Subject], seconds: float) -> None:
-    """Give each its readings, evenly over every second."""
+    """Set the readings of each controller, spread evenly over every second."""
     loop = asyncio.get_running_loop()
     began, given = loop.time(), 0
     while (passed := loop.time() - began) < seconds:
@@ -136,7 +137,7 @@ async def _busy_group(count: int) -> tuple[Node, list[Subject]]:
     subjects = [Subject(built) for built in node.built]
     for number, subject in enumerate(subjects):
         await make_busy(subject)
-        # No two controllers live the same hour.
+        # Give each controller different readings, so that no two of them have the same hour.
         subject.board.set_readings({"DS1": 18.0 + number % 7, "DS2": 12.0 + number % 24})
     gc.collect()
     gc.freeze()
@@ -148,7 +149,7 @@ async def _live(subjects: Sequence[Subject], span_s: float, window_s: float = WI
 
 
 async def _day(count: int) -> Figure:
-    """Let all live one hour; a day has 24 like it."""
+    """Simulate one hour of all controllers; a day counts as 24 such hours."""
     node, subjects = await _busy_group(count)
     taken_s, rounds_s = [], [reference_round_s()]
     for _ in range(PARTS):
@@ -175,7 +176,7 @@ async def _day(count: int) -> Figure:
 
 
 async def _orders(count: int) -> Figure:
-    """Compare the journals after an hour in order of time, in windows, and back to front."""
+    """Compare the journals after an hour: in order of time, in windows, and in reverse order."""
     digests = set()
     for window_s, is_reversed in ((0.0, False), (WINDOW_S, False), (WINDOW_S, True)):
         node, subjects = await _busy_group(count)

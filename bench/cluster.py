@@ -1,8 +1,9 @@
-"""Nodes that share a PostgreSQL: durable changes by HTTP, full batches, two nodes, a takeover.
+"""Nodes on a shared PostgreSQL: durable changes by HTTP, full batches, two nodes, a takeover.
 
-The database writes to the disk before it answers. The node has a core for itself; the database and
-the clients share the other one. Each client has a connection to a controller of its own and counts
-its name up. Processor times are of the node's process and of all processes of the database.
+The database writes to disk before it answers. The node has a core of its own; the database and the
+clients share the other core. Each client has a connection to its own controller, and sets the name
+of an output to a new number each time. Processor times are those of the node's process and of all
+processes of the database.
 """
 
 import asyncio
@@ -31,9 +32,9 @@ GOAL_PER_SECOND, GOAL_TIMES = 3_500, 20.0
 CLIENTS = 128
 BATCH = 256
 MANY = 10_000
-#: Clients that ask for the controllers of a node that was killed.
+#: Clients that query the controllers of a node that was killed.
 ASKING = 32
-#: A request of a client, which has a controller to itself.
+#: A request of a client; each client has its own controller.
 _REQUEST = "GET /stm.cgi?oname={output}n{number} HTTP/1.1\r\nHost: {name}.localhost\r\n\r\n"
 
 
@@ -54,7 +55,7 @@ Nodes = Mapping[str, Served]
 
 
 class Changed(NamedTuple):
-    """One round of all clients."""
+    """The result of one round of all clients."""
 
     per_second: float
     p50_ms: float
@@ -64,7 +65,7 @@ class Changed(NamedTuple):
 
 
 class Database:
-    """The processor time of a server of which sessions come and go."""
+    """The processor time of a database server whose sessions come and go."""
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
@@ -84,7 +85,7 @@ def _ran_ns_or_none(pid: int) -> int:
 
 
 def _over_http(server: PostgresServer, folder: Path, rounds: int) -> list[Figure]:
-    """Compare one node and two on the database with one on a file, in turns."""
+    """Compare one node and two nodes on the database with one on a file, in alternation."""
     database = Database(server)
     with ExitStack() as stack:
         one = {"one": stack.enter_context(_node("one", folder, server.new_fleet()))}
@@ -139,7 +140,7 @@ def _over_http(server: PostgresServer, folder: Path, rounds: int) -> list[Figure
 
 
 def _with_a_core_each(single: Sequence[Changed], double: Sequence[Changed]) -> Figure:
-    """Calculate what two nodes do that need not share a core, which two cores cannot show."""
+    """Calculate the rate of two nodes with a core each, which this two-core machine cannot show."""
     alone_us, each_us = _median(single, "node_us"), _median(double, "node_us")
     by_nodes, by_database = 2e6 / each_us, 1e6 / _median(double, "database_us")
     return Figure(
@@ -164,7 +165,7 @@ def _median(rounds: Sequence[Changed], name: str) -> float:
 
 
 async def _change(nodes: Nodes, database: Database, seconds: float) -> Changed:
-    """Let every client change its controller by the node that has it, as fast as it answers."""
+    """Have every client change its controller at the owner, as fast as the owner answers."""
     waited: list[float] = []
     clients = _places(nodes).items()
     before = sum(ran_ns(node.pid) for node in nodes.values()), database.ran_ns()
@@ -186,7 +187,7 @@ async def _change(nodes: Nodes, database: Database, seconds: float) -> Changed:
 
 async def _client(node: Served, name: str, end: float, waited: list[float]) -> None:
     reader, writer = await asyncio.open_connection(HOST, _port(node))
-    # Names of earlier rounds are others.
+    # Start with a number that no earlier round has used.
     number = time.monotonic_ns() % 10**9
     while (began := time.perf_counter()) < end:
         number += 1
@@ -228,7 +229,7 @@ async def _batches(server: PostgresServer, folder: Path, rounds: int) -> Figure:
 
 
 async def _write(lane: PostgresLane, round_number: int, count: int, *, together: int) -> float:
-    """Return the changes per second, of so many that wait for the disk at the same time."""
+    """Return the changes per second if `together` changes wait for the disk at the same time."""
     stores = [lane.store(number) for number in range(1, together + 1)]
     began = time.perf_counter()
     for number in range(count // together):
@@ -286,7 +287,7 @@ def _many(server: PostgresServer, folder: Path, count: int) -> list[Figure]:
 
 
 async def _measure_take_over(node: Served, count: int, names: Sequence[str]) -> tuple[float, float]:
-    """Return when a node has all controllers, and when all that it has taken have answered."""
+    """Return when a node owns all controllers, and when all that it took over have answered."""
     began = time.perf_counter()
     asking = asyncio.gather(*(_wait_for_answers(node, names[one::ASKING]) for one in range(ASKING)))
     await asyncio.to_thread(_wait_until, lambda: _count_owned(node) == count)
@@ -295,7 +296,7 @@ async def _measure_take_over(node: Served, count: int, names: Sequence[str]) -> 
 
 
 async def _wait_for_answers(node: Served, names: Sequence[str]) -> float:
-    """Ask controllers in turn, each until it answers; return when the last one did."""
+    """Query the controllers in turn, each until it answers; return when the last one answered."""
     async with asyncio.timeout(10 * PATIENCE_S):
         for name in names:
             while not await _answers(node, name):  # noqa: ASYNC110
@@ -304,7 +305,7 @@ async def _wait_for_answers(node: Served, names: Sequence[str]) -> float:
 
 
 async def _answers(node: Served, name: str) -> bool:
-    """Ask a controller for its states; a node that does not have it yet holds the question."""
+    """Query the states of a controller; a node that does not own it yet delays the answer."""
     reader, writer = await asyncio.open_connection(HOST, _port(node))
     head = f"GET /outs.cgi HTTP/1.1\r\nHost: {name}.localhost\r\nConnection: close\r\n\r\n"
     writer.write(head.encode())
@@ -344,13 +345,13 @@ def _add(node: Served, count: int) -> None:
 
 
 def _count_owned(node: Served) -> int:
-    """Return how many controllers a node has, by its own account."""
+    """Return the number of controllers that a node reports as its own."""
     nodes: list[dict[str, Any]] = json.loads(fetch(node.address, "/api/fleet/nodes"))["nodes"]
     return int(next(one["controllers"] for one in nodes if one["is_this"]))
 
 
 def _places(nodes: Nodes) -> dict[str, Served]:
-    """Return the node that has a controller, by the name of the controller."""
+    """Return the owner of each controller, by the name of the controller."""
     if len(nodes) == 1:
         (only,) = nodes.values()
         return {f"c-{number}": only for number in range(1, CLIENTS + 1)}
@@ -359,7 +360,7 @@ def _places(nodes: Nodes) -> dict[str, Served]:
 
 
 def _owners(node: Served) -> dict[str, str]:
-    """Return who has which controller, as a node knows it."""
+    """Return the owners of controllers as a node reports them."""
     owners: dict[str, str] = json.loads(fetch(node.address, "/api/fleet/owners"))
     return owners
 

@@ -1,10 +1,11 @@
 """Figures of the benchmarks, each with its reference, its goal and all of its rounds.
 
 Every benchmark is a module with a function `measure(quick)` that returns a list of figures. The
-reference is measured in the same run, in turns with ours, because the speed of machines drifts and
-only ratios travel. `quick` is a short form to see that everything works.
+reference is measured in the same run, in alternation with ours, because the speed of machines
+drifts and only ratios can be compared between machines. `quick` is a short run that only shows that
+everything works.
 
-A figure holds numbers; how they are printed is decided here.
+A figure contains numbers; this module formats them.
 """
 
 import shutil
@@ -14,16 +15,16 @@ from msgspec import Struct
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A record of `history.jsonl`, with no fields but its own."""
+    """A record of `history.jsonl`; unknown fields are an error."""
 
 
 class Reference(Record, frozen=True):
     name: str
     value: float | None = None
     unit: str = ""
-    #: Of ours to the reference, or the reverse: what the goal is compared with.
+    #: The ratio of ours to the reference, or its inverse; compared with the goal.
     ratio: float | None = None
-    #: What else was measured of the reference.
+    #: Further results of the reference.
     more: str = ""
 
     def __str__(self) -> str:
@@ -36,16 +37,16 @@ class Reference(Record, frozen=True):
 
 class Figure(Record, frozen=True):
     what: str
-    #: The median of all rounds, where there are rounds; None if it is not a number.
+    #: The median of all rounds, if there are any; None if the result is not a number.
     value: float | None = None
     unit: str = ""
-    #: What else was measured, such as the p99.
+    #: Further results, such as the p99.
     more: str = ""
     reference: Reference | None = None
     goal: str = ""
-    #: None where there is no goal.
+    #: None if there is no goal.
     met: bool | None = None
-    #: Every round that the median was taken of, in the order of the run, by name and unit.
+    #: Every round behind the median, in the order of the run, by name and unit.
     rounds: dict[str, list[float]] = {}
 
     @property
@@ -59,13 +60,13 @@ def _join(value: float | None, unit: str, more: str) -> str:
 
 
 def format_amount(value: float, unit: str) -> str:
-    """Print a number with its unit: `4,228/s`, `65.9 us`."""
+    """Format a number with its unit: `4,228/s`, `65.9 us`."""
     space = "" if not unit or unit.startswith("/") else " "
     return f"{format_number(value)}{space}{unit}"
 
 
 def format_number(value: float) -> str:
-    """Print three significant digits, and all digits of a whole number."""
+    """Format three significant digits, or all digits of a whole number."""
     is_whole = abs(value) >= 99.95 or value == int(value)
     return f"{value:,.0f}" if is_whole else f"{value:.3g}"
 

@@ -1,9 +1,9 @@
-"""What the first view costs: the bytes that are fetched, and how soon an output can be switched.
+"""The cost of the first view: the transferred bytes, and the time until an output can be switched.
 
-A real Chromium with an empty cache opens Status of a running controller, with the processor
-throttled four times, and reports when the first lever is shown; for comparison the same of a page
-that is nothing but one lever. Also: how long a day of one-second values of one reading takes to
-draw, unthrottled.
+A real Chromium with an empty cache opens the Status page of a running controller, with the
+processor throttled to a quarter, and reports when the first lever is shown; for comparison it does
+the same with a page that contains only one lever. In addition, unthrottled: the time to draw a day
+of one-second values of one reading.
 """
 
 import shutil
@@ -20,9 +20,9 @@ GOAL_BYTES = 160_000
 GOAL_LEVER_MS = 1000
 GOAL_DRAWN_MS = 200
 THROTTLE = 4
-#: Says when the first lever is in the page; by then it takes presses. The page reports it on its
-#: own: looking for the lever from outside would run in the page, throttled like everything else
-#: there.
+#: Reports when the first lever is in the page; from then on it accepts presses. The page reports
+#: this itself, because polling from outside would also run in the page, throttled like everything
+#: else there.
 WATCH = """
 new MutationObserver((_, observer) => {
   if (!document.querySelector("[role=switch]")) return;
@@ -44,7 +44,7 @@ def throttle(browser: Browser) -> Page:
 
 
 def lever_ms(page: Page, url: str) -> float:
-    """Milliseconds from asking for a page until its first lever."""
+    """Return the milliseconds from the request for a page until its first lever is shown."""
     with page.expect_console_message(lambda line: line.text.startswith("lever at ")) as reported:
         page.goto(url)
     return float(reported.value.text.rpartition(" ")[2])
@@ -61,14 +61,14 @@ def bare_view(browser: Browser, url: str) -> float:
 
 
 def first_view(browser: Browser, url: str) -> tuple[int, float]:
-    """Bytes that came over the wire, and milliseconds until the first lever."""
+    """Return the transferred bytes, and the milliseconds until the first lever is shown."""
     page = throttle(browser)
     console = page.context.new_cdp_session(page)
     fetched: list[int] = []
     console.on("Network.loadingFinished", lambda done: fetched.append(done["encodedDataLength"]))
     console.send("Network.enable")
     took_ms = lever_ms(page, f"{url}/#/status")
-    # What stands beside the levers comes after them, and is counted, too.
+    # The rest of the page appears after the levers, and counts, too.
     page.wait_for_selector("main[aria-busy=false]")
     page.wait_for_timeout(500)
     page.close()

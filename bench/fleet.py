@@ -1,7 +1,8 @@
-"""Many controllers in one process: what one more costs, idle and used, and what all can write.
+"""Many controllers in one process: the cost of each, idle and used, and their rate of writes.
 
-Memory and processor time are of this process. Pauses are those of a task on the same loop that
-wants to run every millisecond. The durable changes go by the controllers' own path, without HTTP.
+Memory and processor time are those of this process. Pauses are those of a task on the same loop
+that wants to run every millisecond. The durable changes use the controllers' own path, without
+HTTP.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from leverframe.storage.sqlite import SqliteStore
 
 GOAL_IDLE_KB, GOAL_USED_KB, GOAL_BUILD_S = 30.0, 200.0, 30.0
 GOAL_IDLE_PERCENT, GOAL_PAUSE_MS = 2.0, 50.0
-#: Of the changes of a single store in the same run: 6,000/s where that one did 9,062/s.
+#: The share of a single store's changes in the same run: 6,000/s while a single store had 9,062/s.
 GOAL_SHARE = 0.66
 FEW, MANY, ADDED = 1_000, 10_000, 1_000
 BATCH = 50
@@ -180,7 +181,7 @@ async def _measure_use(uses: int) -> Figure:
     with tempfile.TemporaryDirectory() as folder:
         node = Node(SqliteLane(Path(folder) / "fleet.db", Path(folder) / "key"), SystemClock)
         await node.add(2 * count)
-        # Some are used first, so that what all of them share is there.
+        # Use some controllers first, so that the parts that all of them share are loaded.
         await _use(node.built[:count], uses)
         before = _resident_kb()
         await _use(node.built[count:], uses)
@@ -205,7 +206,7 @@ async def _use(controllers: Sequence[ControllerHost], uses: int) -> None:
 
 
 async def _durable(seconds: float, rounds: int) -> Figure:
-    """Compare in turns with one controller on a store of its own that has as many clients."""
+    """Compare, in alternation, with one controller that has its own store and as many clients."""
     with tempfile.TemporaryDirectory() as folder:
         node = Node(SqliteLane(Path(folder) / "fleet.db", Path(folder) / "key"), SystemClock)
         await node.add(WRITING)

@@ -1,9 +1,9 @@
-"""One controller of a node under a flood: how much slower its neighbour answers.
+"""One controller of a node under a flood: how much it slows its neighbour's answers.
 
-A node runs on one core, and the clients on the other. The neighbour switches an output every few
-milliseconds, as a program does that regulates by requests: in turns alone, and beside another
+The node runs on one core, and the clients on the other. The neighbour switches an output every few
+milliseconds, like a program that regulates by requests: in alternation alone, and next to another
 controller that is flooded by HTTP, Modbus TCP, SNMP or MQTT, is followed on many streams, cannot
-get rid of its messages, or has rules that set each other off for ever.
+deliver its messages, or has rules that trigger each other endlessly.
 """
 
 import http.client
@@ -40,24 +40,25 @@ FLOODS = {
     "changes of settings": "change_name.lua",
     "changes that are refused": "refused_change.lua",
 }
-#: The address of the controller that is flooded, by which Modbus TCP and SNMP distinguish it.
+#: The address of the flooded controller, by which Modbus TCP and SNMP identify it.
 ADDRESS = "127.0.0.71"
 BY_LOAD_CORE = ("taskset", "-c", str(LOAD_CORE))
-#: Commands by MQTT, one a line, without end.
+#: An endless sequence of MQTT commands, one per line.
 COMMANDS = r"yes 'out1=1&out2=0\nout1=0&out2=1' | sed 's/\\n/\n/'"
-#: Informs to a port without a listener, for each time that a virtual output is switched on.
+#: Informs to a port without a listener, sent each time that a virtual output is switched on.
 TO_NO_LISTENER = "/stm.cgi?snmptrap=1*127.0.0.1*9*alarm&snmpinform1=1"
 ALARM = "/inpa.cgi?event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1"
-#: More than the outbox keeps.
+#: More messages than the outbox keeps.
 MESSAGES = 1_200
-#: As many rules as there can be: eight reverse the event variable that they look at, and twelve an
-#: output each time that one of these is reversed. All of them act in every step, for ever.
+#: The maximum number of rules: eight reverse the event variable of their condition, and twelve
+#: reverse an output each time one of these variables changes. All of them act in every step,
+#: endlessly.
 ENDLESS_RULES = "&".join(
     f"event={n}*{104 + n % 8}*0*1*0*0*{10 + n if n < 8 else n % 6}*0*0*0*0*0*2*0*0*0&eventon={n}*1"
     for n in range(20)
 )
 SET_OFF = "/outs.cgi?" + "&".join(f"vout{n}=1" for n in range(8))
-#: What keeps them busy: four meters of a load that is on, with twenty pulses a second.
+#: The load of the busy controllers: four meters of a running load, at twenty pulses per second.
 METERS = "/sim.cgi?" + "&".join(
     f"plant=meter*switch:PWM0*reading:INPD{n}*watts:7200*pulses:10000" for n in range(1, 5)
 )
@@ -65,7 +66,7 @@ Trouble = Callable[[], AbstractContextManager[None]]
 
 
 class Place(NamedTuple):
-    """A controller of the node, as a client sees it."""
+    """A controller of the node, as clients reach it."""
 
     node: Served
     name: str
@@ -122,7 +123,7 @@ def measure(quick: bool) -> list[Figure]:
 @contextmanager
 def _node(folder: str, modbus_port: int, snmp_port: int) -> Iterator[Served]:
     command = [sys.executable, "-m", "leverframe", "fleet", "run", "--port", "0"]
-    # The broker of the flood by MQTT is at this machine.
+    # The broker of the MQTT flood runs on this machine.
     command += ["--allow-local-targets"]
     command += ["--modbus-port", str(modbus_port), "--snmp-port", str(snmp_port)]
     with printing_its_address([*command, "--data", folder, "--no-discovery"]) as node:
@@ -136,7 +137,7 @@ def _add(place: Place, *options: str) -> None:
 
 @contextmanager
 def _loading(command: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a command line on the core of those who ask."""
+    """Run a command line on the core of the clients."""
     loading = subprocess.Popen(
         [*BY_LOAD_CORE, "sh", "-c", command],
         stdout=subprocess.PIPE,
@@ -182,7 +183,7 @@ def _snmp_flood(place: Place, port: int) -> Trouble:
 
 
 def _mqtt_flood(place: Place) -> Trouble:
-    """Return what has a controller switched by MQTT as fast as a broker takes commands."""
+    """Switch a controller by MQTT as fast as a broker accepts commands."""
 
     @contextmanager
     def flood() -> Iterator[None]:
@@ -198,7 +199,7 @@ def _mqtt_flood(place: Place) -> Trouble:
 
 
 def _streams(place: Place) -> Trouble:
-    """Return what follows a controller on many streams, while it is switched without a pause."""
+    """Follow a controller on many streams while it is switched without a pause."""
 
     @contextmanager
     def follow() -> Iterator[None]:
@@ -209,7 +210,7 @@ def _streams(place: Place) -> Trouble:
 
 
 def _flood(place: Place, script: str) -> Trouble:
-    """Return what asks a controller on many connections without a pause."""
+    """Send requests to a controller on many connections without a pause."""
 
     @contextmanager
     def flood() -> Iterator[None]:
@@ -227,7 +228,7 @@ def _flood(place: Place, script: str) -> Trouble:
 
 
 def _full_outbox(place: Place, messages: int) -> Trouble:
-    """Return what fills the outbox of a controller, which keeps trying to send from it."""
+    """Fill the outbox of a controller, which then keeps trying to send."""
 
     @contextmanager
     def full_outbox() -> Iterator[None]:
@@ -244,7 +245,7 @@ def _full_outbox(place: Place, messages: int) -> Trouble:
 
 
 def _endless_rules(place: Place) -> Trouble:
-    """Return what gives a controller rules that set each other off in every second."""
+    """Give a controller rules that trigger each other every second."""
 
     @contextmanager
     def endless_rules() -> Iterator[None]:
@@ -269,7 +270,7 @@ def _compare(neighbour: Place, beside: str, trouble: Trouble, rounds: int, switc
         progress()
         alone.append(_switching_ms(neighbour, switches))
         with trouble():
-            # The flood has begun when the first requests of both were answered.
+            # Both have answered their first requests, so the flood has started.
             _switching_ms(neighbour, 10)
             troubled.append(_switching_ms(neighbour, switches))
     slower = statistics.median(troubled) / statistics.median(alone)

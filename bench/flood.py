@@ -1,12 +1,12 @@
-"""Floods of one controller or node, until the program is ended.
+"""Flood one controller or node until the program is ended.
 
     python -m bench.flood modbus|snmp|stream HOST PORT
     python -m bench.flood requests HOST PORT FILE CONNECTIONS
 
-The file holds the bytes of one HTTP request, which every connection sends.
+The file contains the bytes of one HTTP request, which every connection sends.
 
-Each asks again as soon as it is answered, as clients do that know no pause. A datagram that got no
-answer is asked again after a moment.
+Each connection sends its next request as soon as it gets an answer, like a client without any
+pause. A datagram without an answer is repeated after a moment.
 """
 
 import asyncio
@@ -16,26 +16,26 @@ from pathlib import Path
 
 from bench.modbus_tcp import Load
 
-#: As many as one address gets.
+#: The maximum for one address.
 MODBUS_CONNECTIONS = 10
 MANAGERS = 16
 STREAMS = 64
-#: Addresses of this machine from which requests come in turns: a limit for each is not one for all.
+#: Local addresses that send requests in turn, because limits apply to each address.
 SOURCES = tuple(f"127.0.0.{number}" for number in range(1, 5))
 ASKED_AGAIN_S = 0.1
-#: As the datagram below has it.
+#: The community in the datagram below.
 COMMUNITY = "flood"
 WRITE_COIL = struct.pack(">BHH", 5, 0, 0xFF00)
-#: GetBulk of the 20 values behind OUT0 (1.3.6.1.4.1.7616.1.1.0), by v2c.
+#: GetBulk of the 20 values after OUT0 (1.3.6.1.4.1.7616.1.1.0), by v2c.
 SNMP_QUESTION = bytes.fromhex(
     "30290201010405666c6f6f64a51d0203782e320201000201143010300e060a2b06010401bb400101000500"
 )
-#: Held here: nothing else holds who reads a stream, and what is collected reads no more.
+#: References to the stream readers, which would otherwise be garbage-collected and stop reading.
 _READING: set[asyncio.Future[None]] = set()
 
 
 class Manager(asyncio.DatagramProtocol):
-    """Asks by SNMP, and again as soon as it is answered."""
+    """Sends an SNMP request, and the next one as soon as it is answered."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.DatagramTransport = transport  # type: ignore[assignment]
@@ -70,7 +70,7 @@ async def stream(host: str, port: int) -> None:
 
 
 async def _read_all(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    # The writer is held as long: without it the connection may be closed.
+    # Keep the writer, too: without a reference to it the connection may be closed.
     while await reader.read(65536):
         pass
     writer.close()
@@ -84,7 +84,7 @@ async def requests(host: str, port: int, file: str = "", connections: str = "1")
 
 
 async def _ask_again_and_again(host: str, port: int, request: bytes, source: str) -> None:
-    """Send a request without a pause; connect again where the connection is closed."""
+    """Send a request without a pause; reconnect if the connection is closed."""
     while True:
         local = (source, 0)
         reader, writer = await asyncio.open_connection(host, port, limit=1 << 24, local_addr=local)

@@ -1,4 +1,4 @@
-"""What the history in a database costs: room there, and processor time there and on the node."""
+"""The cost of the history in a database: space there, and processor time there and on the node."""
 
 import os
 import random
@@ -17,7 +17,7 @@ from leverframe.storage.lanes.postgres_history_session import HistorySession
 from tests.postgres_server import PostgresServer, postgres_server
 
 CONTROLLERS = range(1, 5)
-#: As often as a file is written.
+#: The interval at which a history file is written.
 OFTEN_S = 5
 
 

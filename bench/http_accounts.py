@@ -1,6 +1,6 @@
 """HTTP with sign-in required, as a ratio to the same requests on an open controller.
 
-One set of requests carries HTTP Basic, as programs send it with every request, the other a
+One set of requests carries HTTP Basic, as programs send it with every request; the other a
 session's cookie, as a page does.
 """
 
@@ -28,7 +28,7 @@ def base64(text: str) -> str:
 
 
 def require_sign_in(address: str) -> dict[str, tuple[str, ...]]:
-    """Set accounts up; the headers of each way to be known."""
+    """Set up accounts; return the headers for each method of signing in."""
     fields = "*".join(base64(text) for text in (NAME, PASSWORD, "user", ""))
     fetch(address, f"/stm.cgi?auth=11{fields}")
     body = f"username={NAME}&password={PASSWORD.replace(' ', '+')}".encode()

@@ -1,9 +1,9 @@
-"""HTTP: processor time for each command and each read, beside a responder that only parses.
+"""HTTP: processor time of commands and reads, compared with a responder that only parses.
 
-The bare responder has the same parser, the same loop, the same bytes, and nothing behind it; for
-durable changes it has SQLite behind it. No request is like the one before it on its connection:
-outputs are switched in turn, names are new, files are read in turn, and the mix is that of clients
-which poll and now and then switch.
+The bare responder has the same parser, the same loop and the same bytes, but no controller; for
+durable changes it has SQLite. No request equals the previous one on its connection: outputs are
+switched in turn, names are new, files are read in turn, and the mix is that of clients that poll
+and occasionally switch.
 """
 
 import sys
@@ -17,7 +17,7 @@ from bench.wrk import SWITCH, Case, Goal, Rounds, compare, load
 
 BARE = Path(__file__).parent / "bare_responder.py"
 BARE_DURABLE = "bench.bare_durable"
-#: As in `status_in_turn.lua`.
+#: The same files as in `status_in_turn.lua`.
 FILES = (
     "/json/status.json",
     "/json/all.json",

@@ -1,8 +1,8 @@
-"""HTTP against Node-RED: the same command as a flow of http-in, function and http-response nodes.
+"""HTTP compared with Node-RED: the same command as a flow of three nodes.
 
-The flow keeps the output in its context and answers the same bytes. Node-RED comes from npm into a
-folder of the user's cache at the first run, without its editor, telemetry and checks for updates,
-and listens on loopback only.
+The flow keeps the output in its context and sends the same bytes as answer. At the first run, npm
+installs Node-RED into a folder of the user's cache. It runs without editor, telemetry and checks
+for updates, and listens only on loopback.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from bench.figure import Figure, Skipped, need, progress
 from bench.serving import HOST, Served, controller, fetch, free_port, pin, wait_for
 from bench.wrk import SWITCH, Case, Goal, Rounds, compare, load
 
-#: The newest that runs on Node.js 18 and 20.
+#: The newest version that runs on Node.js 18 and 20.
 PACKAGE = "node-red@4"
 INSTALL_PATIENCE_S = 300
 FLOW_PATIENCE_S = 30
@@ -47,7 +47,7 @@ def cache_folder() -> Path:
 
 
 def install() -> Path:
-    """The program, which is fetched if it is not there."""
+    """Return the path of the program; install it if it is missing."""
     folder = cache_folder()
     program = folder / "node_modules" / "node-red" / "red.js"
     if not program.exists():
@@ -82,7 +82,7 @@ def flow_nodes(path: str, code: str, reply: str) -> list[dict[str, Any]]:
 
 @contextmanager
 def node_red(folder: Path, switched: str) -> Iterator[Served]:
-    """Run a Node-RED that answers what the controller answers."""
+    """Run a Node-RED that sends the same answers as the controller."""
     program, port = install(), free_port()
     settings = {
         "uiHost": HOST,
@@ -105,7 +105,7 @@ def node_red(folder: Path, switched: str) -> Iterator[Served]:
 
 
 def wait_for_flow(address: str, target: str, wanted: str) -> None:
-    """It listens before its flows are there, and answers 404 till then."""
+    """Wait until the flows are loaded: before that, Node-RED already listens, but answers 404."""
     until = time.monotonic() + FLOW_PATIENCE_S
     while time.monotonic() < until:
         with contextlib.suppress(urllib.error.HTTPError):

@@ -1,9 +1,9 @@
 """Modbus TCP: requests per second, as a ratio to pymodbus' own minimal server.
 
-Both servers run on one core, the load on the other; every connection has one request on its way.
-Rounds alternate between the servers, and the ratio is taken within each round, because the
-machine's speed drifts. Ours is the whole controller, with the same commands behind a write as by
-HTTP; the other keeps a list of registers, on the same event loop.
+Both servers run on one core, the load on the other; every connection has one request in progress.
+Rounds alternate between the servers, and the ratio is calculated within each round, because the
+machine's speed drifts. Our server is the whole controller, with the same commands behind a write as
+by HTTP; the other has a list of registers, on the same event loop.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ uvloop.run(StartAsyncTcpServer(device, address=("{HOST}", int(sys.argv[1]))))
 
 
 class Load(asyncio.Protocol):
-    """Sends a request, and again as soon as it is answered."""
+    """Sends a request, and the next one as soon as it is answered."""
 
     def __init__(self, pdu: bytes) -> None:
         self.frame = struct.pack(">HHHB", 1, 0, len(pdu) + 1, 1) + pdu
@@ -76,7 +76,7 @@ async def per_second(port: int, pdu: bytes, connections: int, seconds: float) ->
 
 @contextmanager
 def modbus_controller() -> Iterator[int]:
-    """The Modbus port of a controller."""
+    """Run a controller; yield its Modbus port."""
     with tempfile.TemporaryDirectory() as folder:
         port, config = free_port(), Path(folder, "config.toml")
         config.write_text(f"modbus_port = {port}\n")

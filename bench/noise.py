@@ -1,7 +1,7 @@
-"""How quiet the machine is: a busy loop on a core notices when it is not let run, or runs slowly.
+"""The quietness of the machine: a busy loop on a core detects when it is suspended or runs slowly.
 
-On a machine that stalls for milliseconds, or that is slow for a while because a neighbour on the
-same host is busy, the slowest hundredth of anything shows that and not the program.
+On a machine that stalls for milliseconds, or that is slow at times because another virtual machine
+of the host is busy, the slowest percent of any measurement shows this machine and not the program.
 """
 
 import os
@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 PAUSE_S = 0.003
-#: A piece of work that takes so many times as long as it mostly does is slow.
+#: A piece of work is slow if it takes this multiple of its usual time.
 SLOW = 5
 
 
@@ -20,7 +20,7 @@ class Noise:
     #: Per second and core.
     pauses: float
     longest_ms: float
-    #: The share of time in which the same work took many times as long as usual.
+    #: The share of time in which the same work took a multiple of its usual time.
     slow: float
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Noise:
 
 
 def listen(span_s: float) -> Noise:
-    """Listen on every core in turn."""
+    """Measure every core in turn."""
     load = os.getloadavg()[0]
     cores = os.sched_getaffinity(0)
     pieces: list[float] = []
@@ -53,7 +53,7 @@ def listen(span_s: float) -> Noise:
 
 
 def _pieces(span_s: float) -> list[float]:
-    """How long each of many equal pieces of work took."""
+    """Return the time of each of many equal pieces of work."""
     took = []
     last = time.perf_counter()
     end = last + span_s
@@ -66,6 +66,6 @@ def _pieces(span_s: float) -> list[float]:
 
 
 def _work() -> None:
-    """As a program does: objects come and go, all over the memory."""
+    """Do the work of a typical program: create and drop objects all over the memory."""
     for number in range(200):
         str(number)

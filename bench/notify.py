@@ -1,9 +1,9 @@
-"""Messages: from a rule that fires to the broker, and many state changes without a lagging loop.
+"""Messages: from a rule that fires to the broker, and many state changes without delaying the loop.
 
-A controller with store and history on disk speaks to a real Mosquitto on loopback; `mosquitto_sub`,
-a process of its own, says when messages arrive, on the same clock. The broker keeps nothing on disk
-and sends small packets immediately (`set_tcp_nodelay true`); as it comes it adds about 40 ms
-itself.
+A controller with store and history on disk sends to a real Mosquitto on loopback. `mosquitto_sub`,
+in a process of its own, records when messages arrive, by the same clock. The broker stores nothing
+on disk and sends small packets immediately (`set_tcp_nodelay true`); with its default settings it
+would add about 40 ms.
 """
 
 import asyncio
@@ -38,19 +38,19 @@ from tests.notify.broker import PASSWORD, USER, Broker, until
 PREFIX = "bench"
 LABELS = MAPPED[:20]
 CHANGES_PER_S = 1000
-#: Twenty labels change together, fifty times a second.
+#: Twenty labels change together, fifty times per second.
 ROUND_S = len(LABELS) / CHANGES_PER_S
-#: A round that is late is made up for, but not immediately: a value that changes again before it
-#: was sent is sent once, as it should be.
+#: A late round is made up for, but not immediately: a value that changes again before it was sent
+#: is sent only once, which is correct.
 MIN_PAUSE_S = 2 * GATHER_S
 LAG_GOAL_MS = 20.0
 
 
 class Arrivals:
-    """When messages arrived, in seconds since 1970, and what they said, by topic.
+    """The arrival times of messages in seconds since 1970, and their contents, by topic.
 
-    The subscriber writes to a file, which is read only on request: the loop whose lag is measured
-    has nothing to do with it.
+    The subscriber writes to a file, which is read only on request, so that the measured event loop
+    has no additional work.
     """
 
     def __init__(self, broker: Broker, folder: Path) -> None:
@@ -75,13 +75,13 @@ class Arrivals:
             at, topic, text = line.decode().rstrip("\n").split(" ", 2)
             name = topic.removeprefix(f"{PREFIX}/")
             self._messages.setdefault(name, []).append((float(at), text))
-        # What is not yet written to its end is read again.
+        # An incomplete line is read again later.
         self._file.seek(-len(line), os.SEEK_CUR)
         return self._messages
 
     async def stop(self) -> None:
         assert self._process is not None
-        # SIGTERM can hang it: see Listener.stop of the tests.
+        # SIGTERM can make it hang: see Listener.stop of the tests.
         self._process.kill()
         await self._process.wait()
         self._file.close()
@@ -89,10 +89,10 @@ class Arrivals:
 
 @dataclass
 class Lag:
-    """How late the event loop is, looked at every millisecond, and what of it is its own doing.
+    """The delay of the event loop, measured every millisecond, and its own share of the delay.
 
-    A machine that has other work to do makes every program late; what the loop itself has worked
-    between two looks does not depend on that.
+    Other work on the machine delays every program; the loop's own processor time between two
+    measurements does not depend on it.
     """
 
     longest_ms: float = 0.0
@@ -133,7 +133,7 @@ async def connect() -> AsyncIterator[tuple[Controller, Arrivals]]:
             built.controller, f"mqtt=1*127.0.0.1*{broker.port}*{USER}*{PASSWORD}*{PREFIX}*0"
         )
         await until(lambda: "m30" in arrivals.messages)
-        # As the program does when it has started.
+        # The program does the same after its start.
         gc.freeze()
         try:
             yield built.controller, arrivals

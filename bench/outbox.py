@@ -1,8 +1,8 @@
-"""The outbox: what a message costs the engine, how soon it arrives, and whether anything lags.
+"""The outbox: the engine's cost of a message, the time until it arrives, and the loop's lag.
 
-Everything runs in this process on a store on disk, with an HTTP server on loopback. A message is
-on disk before it is tried, so "to the server" includes the disk. "Lag" is how late a timer of 1 ms
-is, while messages are taken for a server that refuses connections.
+Everything runs in this process with a store on disk and an HTTP server on loopback. A message is on
+disk before it is sent, so "to the server" includes the disk. "Lag" is the delay of a timer of 1 ms
+while the outbox accepts messages for a server that refuses connections.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 class Arrivals:
-    """A server that notes when a request came."""
+    """A server that records when a request arrived."""
 
     def __init__(self) -> None:
         self.came: asyncio.Queue[float] = asyncio.Queue()
@@ -59,7 +59,7 @@ def figure(what: str, seconds: list[float], unit: str) -> Figure:
 
 
 async def measure_arrival(folder: Path, messages: int) -> Figure:
-    """One after the other: from the effect of a rule to the request at the server."""
+    """Measure single messages: from the effect of a rule to the request at the server."""
     arrivals = Arrivals()
     server = await asyncio.start_server(arrivals.serve, "127.0.0.1", 0)
     built = await start(folder, server.sockets[0].getsockname()[1])
@@ -68,16 +68,16 @@ async def measure_arrival(folder: Path, messages: int) -> Figure:
         began = time.perf_counter()
         built.controller.on_notify(effect(built))
         took.append(await arrivals.came.get() - began)
-        # Not faster than the rate that a channel keeps.
+        # Stay below the maximum rate of a channel.
         await asyncio.sleep(0.021)
     await built.stop()
     server.close()
-    # The first one loads the HTTP library.
+    # Skip the first message, which loads the HTTP library.
     return figure("rule fired to request at the server", took[1:], "ms")
 
 
 def effect(built: ControllerHost) -> Notify:
-    """What the engine makes when a rule fires."""
+    """Return the effect that the engine produces when a rule fires."""
     machine = built.controller.engine.machine
     machine.notify("http", 1, True, "rule 1", "DS1", 31.0)
     made = machine.effects.pop()
@@ -86,7 +86,7 @@ def effect(built: ControllerHost) -> Notify:
 
 
 async def measure_taking(folder: Path, messages: int) -> list[Figure]:
-    """What taking a message costs, and how late a timer gets, without a recipient."""
+    """Measure the cost of accepting a message, and the delay of a timer, without a recipient."""
     built = await start(folder, 9)
     late: list[float] = []
     stop = asyncio.Event()
@@ -103,7 +103,7 @@ async def measure_taking(folder: Path, messages: int) -> list[Figure]:
         began = time.perf_counter()
         built.controller.on_notify(effect(built))
         took.append(time.perf_counter() - began)
-        # A thousand messages a second.
+        # A thousand messages per second.
         if number % 5 == 4:
             await asyncio.sleep(0.005)
     stop.set()

@@ -1,4 +1,4 @@
-"""Name the Python that runs a measurement: an optimised build is a tenth faster."""
+"""Describe the Python that runs a measurement: an optimised build is a tenth faster."""
 
 import platform
 import sysconfig

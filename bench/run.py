@@ -1,7 +1,7 @@
-"""Every benchmark, one after the other, in one table: `bench/RESULTS.md`.
+"""Run every benchmark, one after the other, and write one table: `bench/RESULTS.md`.
 
-Each runs in a process of its own. Only a whole run is written to the file, and as a line to the
-history of all runs; one that is quick, or of some of the benchmarks, is printed.
+Each benchmark runs in its own process. Only a complete run is written to the file, and as a line to
+the history of all runs; a quick run, or a run of some benchmarks, is only printed.
 
     make bench [ARGS="[--quick] [NAME ...]"]
 """
@@ -26,7 +26,7 @@ from bench.trend import Run
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
-#: Module, and what it is called in the table.
+#: Module -> title in the table.
 BENCHMARKS = {
     "startup": "start and idle",
     "twins": "twins in tests",
@@ -79,7 +79,7 @@ def _run_in_process(function: Callable[..., Any], *arguments: object) -> Any:
 
 
 def _reference_us() -> float:
-    """Return how long one change of the reference takes now."""
+    """Return the present time of one change of the reference."""
     from bench.engine_speed import reference_round_s
 
     return statistics.median(reference_round_s() for _ in range(REFERENCE_ROUNDS)) * 1e6
@@ -91,7 +91,7 @@ def _measure(name: str, quick: bool) -> list[Figure]:
     except Skipped:
         raise
     except (Exception, SystemExit) as error:
-        # The others are worth measuring all the same.
+        # The other benchmarks can still be run.
         traceback.print_exc()
         return [Figure("-", more=f"failed: {error}", met=False)]
     return figures
@@ -148,7 +148,7 @@ def main() -> None:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
     is_whole = not options.quick and not options.names
     if is_whole:
-        # A damaged history is reported now, not after an hour.
+        # Report a damaged history now, not after an hour.
         trend.read()
     listen_s = LISTEN_QUICKLY_S if options.quick else LISTEN_S
     before = listen(listen_s)

@@ -1,4 +1,4 @@
-"""Servers under measurement: one core for all of them, the other for their clients."""
+"""Servers under measurement: one core for all of them, the other core for their clients."""
 
 import re
 import socket
@@ -14,7 +14,7 @@ from typing import NamedTuple
 SERVER_CORE, LOAD_CORE = 1, 0
 HOST = "127.0.0.1"
 PATIENCE_S = 60
-#: A node that has just got thousands of controllers writes down the first values of each.
+#: When a node stops, it writes the first values of thousands of new controllers.
 STOP_PATIENCE_S = 300
 ADDRESS = re.compile(r"http://[\w.]+:\d+(?=/)")
 CONTROLLER = (sys.executable, "-m", "leverframe", "run", "--no-mdns", "--no-discovery")
@@ -24,11 +24,11 @@ CONTROLLER = (sys.executable, "-m", "leverframe", "run", "--no-mdns", "--no-disc
 def pin(
     command: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A program on the core of the servers, until the end of the block."""
+    """Run a program on the core of the servers until the end of the block."""
     program = subprocess.Popen(
         ["taskset", "-c", str(SERVER_CORE), *command],
         stdout=subprocess.PIPE,
-        # Libraries log every client that leaves at length.
+        # Libraries log a long message for every client that disconnects.
         stderr=subprocess.DEVNULL,
         text=True,
         env=environment,
@@ -50,7 +50,7 @@ class Served(NamedTuple):
 
 
 def ran_ns(pid: int) -> int:
-    """Nanoseconds that all threads of a process have run."""
+    """Return the nanoseconds that all threads of a process have run."""
     total = 0
     for thread in Path(f"/proc/{pid}/task").iterdir():
         total += int((thread / "schedstat").read_text().split()[0])
@@ -59,7 +59,7 @@ def ran_ns(pid: int) -> int:
 
 @contextmanager
 def printing_its_address(command: Sequence[str]) -> Iterator[Served]:
-    """Run a server whose first line says where it is."""
+    """Run a server whose first line of output contains its address."""
     with pin(command) as program:
         assert program.stdout is not None
         line = program.stdout.readline()

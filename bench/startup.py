@@ -1,8 +1,8 @@
-"""How soon a controller answers after its start, and what it costs while nothing happens.
+"""The time from a controller's start to its first answer, and the cost of an idle controller.
 
-The start is reported beside that of an idle Python, in turns, as installed (bytecode is
-written beforehand, as pip does). The idle controller is looked at from outside: the time that its
-threads ran, and how often they were woken.
+The start is compared with that of an idle Python, in alternation, as installed (bytecode is written
+beforehand, as by pip). The idle controller is measured from outside: the time that its threads ran,
+and the number of times that they woke up.
 """
 
 import http.client
@@ -23,14 +23,14 @@ from bench.serving import CONTROLLER, free_port
 GOAL_START_S = 0.25
 GOAL_IDLE_PERCENT = 0.2
 GOAL_MEMORY_MB = 38
-#: Long enough for whatever the start still had to do.
+#: Long enough for all work that the start leaves for later.
 SETTLE_S = 2.0
 POLL_S = 0.002
 
 
 @contextmanager
 def controller(folder: Path, environment: dict[str, str]) -> Iterator[tuple[int, float, float]]:
-    """The process of a controller, the seconds to its first answer, and those that it ran."""
+    """Run a controller; yield its process, and wall and processor seconds to its first answer."""
     port = free_port()
     command = [*CONTROLLER, "--port", str(port), "--data", str(folder)]
     began = time.perf_counter()
@@ -65,7 +65,7 @@ def bare_start(environment: dict[str, str]) -> float:
 
 
 def idle_figures(pid: int, span_s: float) -> tuple[float, float]:
-    """Percent of a core, and wake-ups in a second."""
+    """Return the percentage of a core, and the wake-ups per second."""
     time.sleep(SETTLE_S)
     before, began = _ran(pid), time.perf_counter()
     time.sleep(span_s)
@@ -74,7 +74,7 @@ def idle_figures(pid: int, span_s: float) -> tuple[float, float]:
 
 
 def _ran(pid: int) -> tuple[int, int]:
-    """Nanoseconds that all threads ran, and how often they went to sleep."""
+    """Return the nanoseconds that all threads ran, and the number of times that they slept."""
     nanoseconds = naps = 0
     for thread in Path(f"/proc/{pid}/task").iterdir():
         nanoseconds += int((thread / "schedstat").read_text().split()[0])
@@ -121,7 +121,7 @@ def measure(quick: bool) -> list[Figure]:
                 "bare ms": [1000 * took for took in bare],
             },
         ),
-        # Of a busy machine this says more than the clock on the wall.
+        # On a busy machine, this is more reliable than wall time.
         Figure("processor time for it", 1000 * ran_s, "ms"),
         Figure(
             f"idle, {idle_s:.0f} s",

@@ -1,10 +1,9 @@
-"""One tenant of a node at the limits of what it may ask: how long another one's switch takes.
+"""One tenant at the limits of its permitted requests: the time of another tenant's switch.
 
-A node in virtual time has two tenants. An administrator of the first sends one kind of request
-after another on several connections without a pause, each as large as it may be: commands,
-templates, what-if, drift, time, lists, exports, roll-outs. At the same time a controller of the
-second is switched. The figures are the longest switch, and what the memory of the node has grown
-by.
+A node in virtual time has two tenants. An administrator of the first tenant sends one kind of
+request after another on several connections without a pause, each as large as permitted: commands,
+templates, what-if, drift, time, lists, exports, roll-outs. At the same time, a controller of the
+second tenant is switched. The figures are the longest switch, and the growth of the node's memory.
 """
 
 import http.client
@@ -33,16 +32,16 @@ from leverframe.fleet.operations.context import MAX_BYTES
 
 GOAL_MS = 1000.0
 GOAL_GROWTH_MB = 64.0
-#: As many as a tenant may add where nothing else is said.
+#: The default limit of controllers of a tenant.
 CONTROLLERS = 100
 CONNECTIONS = 8
-#: As many connections as a client opens that means harm: most of what one address may have.
+#: The number of connections of a malicious client: most of what one address may have.
 MANY_CONNECTIONS = 600
 PAUSE_S = 0.01
-#: What is refused is refused sooner.
+#: A refusal must come within this time.
 REFUSED_WITHIN_S = 10.0
 FORM = "application/x-www-form-urlencoded"
-#: Pulses of a meter give time something to do on the way.
+#: A meter whose pulses produce events while time is advanced.
 METER = "/sim.cgi?plant=meter*switch:OUT0*reading:INPD1*watts:0*standby:500*pulses:1000"
 
 
@@ -122,7 +121,7 @@ def _node(folder: str) -> Iterator[Served]:
 
 
 def _tenants(node: Served, count: int) -> tuple[Client, Client, Client]:
-    """Make two tenants; return the first, one of its controllers, and one of the second."""
+    """Create two tenants; return the first, one of its controllers, and one of the second's."""
     operator = Client(node, HOST)
     for name in ("acme", "zulu"):
         operator.post(f"/api/fleet/tenant/add?tenant={name}&max={count + 1}")
@@ -147,7 +146,7 @@ def _controller(node: Served, name: str, added: dict[str, str | None]) -> Client
 
 
 def _requests(tenant: Client, flooded: Client, count: int) -> dict[str, bytes]:
-    """Return a request of each kind, as large as it may be."""
+    """Return a request of each kind, as large as permitted."""
     switch = "&".join(["out0=1", "out0=0"] * 50)
     command = f"command={quote(f'outs.cgi?{switch}', safe='')}".encode()
     half = b",".join(b"gh-%d" % number for number in range(1, (count + 1) // 2 + 1))
@@ -174,7 +173,7 @@ def _requests(tenant: Client, flooded: Client, count: int) -> dict[str, bytes]:
 
 
 def _whole_settings() -> dict[str, Any]:
-    """Return a template that sets whatever a controller has."""
+    """Return a template that sets every setting of a controller."""
     profile = Profile()
     settings = {
         path: value
@@ -187,7 +186,7 @@ def _whole_settings() -> dict[str, Any]:
 
 
 def _as_toml(template: dict[str, Any]) -> bytes:
-    """Return a template as large as it may be: most of it is comments."""
+    """Return a template of the maximum size, which consists mostly of comments."""
     lines = [b'hw = "%b"' % template["hw"].encode(), b'sw = "%b"' % template["sw"].encode()]
     encode = msgspec.json.encode
     entries = template["settings"].items()
@@ -231,7 +230,7 @@ def _measure(
 
 
 def _require_answer(client: Client, what: str, request: bytes) -> None:
-    """See that a request is not refused: a flood of refusals would say nothing."""
+    """Check that a request is not refused, because a flood of refusals would show nothing."""
     port = int(client.node.address.rpartition(":")[2])
     with socket.create_connection((HOST, port), REFUSED_WITHIN_S) as connection:
         connection.sendall(request)
@@ -239,21 +238,21 @@ def _require_answer(client: Client, what: str, request: bytes) -> None:
         try:
             answer.begin()
         except TimeoutError:
-            # It is at work.
+            # The request is still being processed.
             return
         if answer.status != 200:
             raise SystemExit(f"{what} was refused: {answer.read().decode()}")
 
 
 def _switches_ms(client: Client, for_s: float) -> list[float]:
-    """Switch a controller in a row for so long; return what each took."""
+    """Switch a controller repeatedly for a time; return the duration of each switch."""
     connection, took, until = client.connection(), [], time.perf_counter() + for_s
     while time.perf_counter() < until:
         began = time.perf_counter()
         try:
             client.ask(connection, "GET", f"/outs.cgi?out0={len(took) % 2}")
         except TimeoutError:
-            # It took at least as long.
+            # The switch took at least as long as the timeout.
             connection.close()
             connection = client.connection()
         took.append((time.perf_counter() - began) * 1000)
@@ -270,7 +269,7 @@ def _memory_mb(node: Served) -> float:
 
 @contextmanager
 def _flood(node: Served, request: bytes, connections: int) -> Iterator[None]:
-    """Send a request on several connections, again as soon as it is answered."""
+    """Send a request on several connections, and repeat it as soon as it is answered."""
     host, _, port = node.address.removeprefix("http://").rpartition(":")
     with tempfile.NamedTemporaryFile() as file:
         file.write(request)

@@ -1,9 +1,9 @@
-"""All whole runs of the benchmarks: a line for each in `bench/history.jsonl`, to compare commits.
+"""All complete runs of the benchmarks, a line each in `bench/history.jsonl`, to compare commits.
 
-The file only grows. A line has the medians of a run, and how long the reference (a dict and twenty
-comparisons) took around each part of it: times in units of it can be compared between machines. The
-lines up to bda7a976 come from the tables of their time, which have fewer digits and know the
-reference of few parts. `python -m docs._ext` writes the page in the docs from it.
+The file only grows. A line contains the medians of a run, and the time of the reference (a dict and
+twenty comparisons) around each part: times in units of it can be compared between machines. The
+lines up to bda7a976 were converted from the tables of their time, which have fewer digits and a
+reference for only a few parts. `python -m docs._ext` writes the page in the docs from this file.
 """
 
 import os
@@ -35,7 +35,7 @@ class Machine(Record, frozen=True):
 
 
 class Run(Record, frozen=True):
-    """One whole run; all by the names of the parts, such as HTTP."""
+    """One complete run; all its figures by the name of the part, such as HTTP."""
 
     commit: str
     date: Annotated[datetime, Meta(tz=True)]
@@ -63,7 +63,7 @@ def _processor() -> str:
 
 
 def encode(run: Run) -> bytes:
-    """Return the line of a run, without the rounds behind its medians."""
+    """Encode a run as a line, without the rounds behind its medians."""
     medians = {
         part: [msgspec.structs.replace(figure, rounds={}) for figure in figures]
         for part, figures in run.figures.items()

@@ -1,11 +1,11 @@
-"""What a twin costs a test: its import, start, reset, fork, waiting, memory, and tests with twins.
+"""The cost of twins: import, start, reset, fork, waiting, memory, and tests with twins.
 
-What happens in one process is reported as processor time, which other work on the machine does not
-lengthen, and as a ratio to a reference that is measured in turns with it: the import to a bare
-Python, `until` to `advance` over the same time, the rest to a dict and twenty comparisons. Beside
-it: a twin as a process, the server of pytest-httpserver, which gives canned answers and simulates
-nothing, and a device of lewis, as a process because it has no other form. Those of the last two
-that are not installed are left out.
+Work within one process is reported as processor time, which other work on the machine does not
+lengthen, and as a ratio to a reference that is measured in alternation with it: the import to a
+bare Python, `until` to `advance` over the same time, the rest to a dict and twenty comparisons. For
+comparison: a twin as a process, the server of pytest-httpserver, which returns canned answers and
+simulates nothing, and a device of lewis, which exists only as a process. If one of the last two is
+not installed, it is left out.
 """
 
 import re
@@ -25,8 +25,8 @@ from bench.serving import free_port
 from leverframe.testing import Twin
 
 GOAL_IMPORT_MS, GOAL_HUNDRED_S, GOAL_TESTS_S = 250.0, 1.0, 5.0
-#: Processor times on the machine of the goal, where a change of the reference takes so long
-#: (`GOAL_DAY_ROUNDS` of busy_fleet.py, which are 1.2 s).
+#: Processor times on the machine of the goal, where a change of the reference takes `GOAL_ROUND_MS`
+#: (`GOAL_DAY_ROUNDS` of busy_fleet.py are 1.2 s).
 GOAL_START_MS, GOAL_RESET_MS, GOAL_FORK_MS = 5.0, 1.0, 10.0
 GOAL_ROUND_MS = 1_200 / 426_000
 GOAL_UNTIL = 2.0
@@ -34,7 +34,7 @@ MANY = 100
 EXAMPLE = Path(__file__).parent.parent / "examples" / "pytest"
 LEWIS_DEVICE = ("-k", "lewis.examples", "example_motor")
 START_S = 30.0
-#: Takes more than an hour to warm up; the plant moves every few seconds.
+#: The room takes more than an hour to warm up; the plant changes its reading every few seconds.
 ROOM = "plant=room*heater:OUT0*reading:DS1*outside:5*power:30*time_constant:1h"
 WARM = "DS1 >= 25"
 
@@ -42,7 +42,8 @@ WARM = "DS1 >= 25"
 def measure(quick: bool) -> list[Figure]:
     rounds = 5 if quick else 30
     with Twin() as twin:
-        # The first one also loads the program. Memory comes first: what others gave back is reused.
+        # The first measurement also loads the program. Memory comes first, because later
+        # measurements reuse memory that earlier ones freed.
         figures = [
             _memory(),
             _start(rounds),
@@ -55,7 +56,7 @@ def measure(quick: bool) -> list[Figure]:
 
 
 def _time(work: Callable[[], object]) -> float:
-    """Return the processor time that it took, in all threads of this process."""
+    """Return the processor time of the work in all threads of this process."""
     began = time.process_time()
     work()
     return time.process_time() - began
@@ -67,7 +68,7 @@ def _import(rounds: int) -> Figure:
         bare.append(_time_of_python("pass"))
         ours.append(_time_of_python("from leverframe.testing import Twin"))
         progress()
-    # The first one may have to compile.
+    # The first run may have to compile.
     took, start = statistics.median(ours[1:]), statistics.median(bare[1:])
     return Figure(
         "import of Twin",
@@ -89,7 +90,7 @@ def _time_of_python(program: str) -> float:
 def _in_rounds(
     what: str, rounds: int, goal_ms: float, spend: Callable[[], float], beside: str = ""
 ) -> Figure:
-    """Measure what `spend` returns in seconds, in changes of the reference before it."""
+    """Measure the seconds that `spend` returns, in units of the reference measured just before."""
     took, ratios, references = [], [], []
     for _ in range(rounds):
         progress()
@@ -165,7 +166,7 @@ def _fork(twin: Twin, rounds: int) -> Figure:
 
 
 def _until(rounds: int) -> Figure:
-    """Wait for a heated room, and let the same time pass without looking."""
+    """Wait for a heated room, and let the same time pass without checking a condition."""
     waited, advanced = [], []
     with Twin() as twin:
         twin.sim(ROOM)

@@ -1,8 +1,8 @@
-"""HTTP load by `wrk`, measured as processor time of the server for each request.
+"""HTTP load by `wrk`, measured as processor time of the server per request.
 
-The processor time of the whole server process, all threads, is read before and after each round.
-The ratio to another server is that of these times: how many of our requests cost it one of its
-own. On a shared machine it says more than requests per second, which are reported beside it.
+The processor time of the whole server process, all threads, is read before and after each round. A
+ratio compares the two servers' times per request. On a shared machine this is more reliable than
+requests per second, which are also reported.
 """
 
 import re
@@ -23,19 +23,19 @@ SWITCH = "/outs.cgi?out0=1"
 
 @dataclass(frozen=True)
 class Load:
-    """One round as wrk and the kernel saw it."""
+    """The result of one round, as wrk and the kernel measured it."""
 
     per_second: float
     p50_ms: float
     p99_ms: float
     failed: int
-    #: Processor time of the server for a request.
+    #: Processor time of the server per request.
     us: float
 
 
 @dataclass(frozen=True)
 class Goal:
-    #: Of the reference, on a Python with and without profile-guided optimisation.
+    #: The goal for the ratio to the reference, on a Python without and with optimisation.
     min_ratio: float | None = None
     min_ratio_optimised: float | None = None
     max_p99_ms: float | None = None
@@ -65,13 +65,13 @@ class Case:
     what: str
     connections: int
     goal: Goal
-    #: A Lua script in this folder that makes the requests, no two alike in a row.
+    #: A Lua script in this folder that creates the requests, no two alike in a row.
     script: str
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """How long and how often."""
+    """The duration and number of the rounds."""
 
     seconds: int
     count: int
@@ -120,7 +120,7 @@ def compare(
     other: Callable[[], Load],
     other_name: str,
 ) -> Figure:
-    """Measure ours and the other in turns; the figure is the median of all rounds."""
+    """Measure ours and the other in alternation; the figure is the median of all rounds."""
     own, others = [], []
     for _ in range(rounds.count):
         own.append(ours())

@@ -1,10 +1,9 @@
-"""Whether what is locked in requirements/ is pinned by hash, not withdrawn, and without published
-weaknesses.
+"""Check that all locked packages are pinned by hash, not withdrawn, and without known weaknesses.
 
-The first is seen in the files. The others are asked of the package index that pip uses: its page
-for a release names the weaknesses that were published for it and whether it was withdrawn. Some
-mirrors have only the page of a project, which names the weaknesses of its newest release; what
-cannot be determined is listed and is not a failure. Without an index within reach only the files
+The files show the hashes. The rest comes from the package index that pip uses: its page for a
+release lists the weaknesses that were published for it, and says whether it was withdrawn. Some
+mirrors have only the page of a project, which lists the weaknesses of its newest release; anything
+that cannot be determined is listed but is not a failure. Without access to an index, only the files
 are checked.
 
     python -m tools.audit_dependencies
@@ -41,11 +40,11 @@ class Pin(NamedTuple):
 
 
 class OutOfReach(Exception):
-    """The index does not answer: one sentence."""
+    """The index does not answer; the message is one sentence."""
 
 
 def pins_in(text: str) -> tuple[set[Pin], list[str]]:
-    """What a locked list pins, and what is wrong with the list itself."""
+    """Return the pins of a locked list, and the problems of the list itself."""
     pins: set[Pin] = set()
     mistakes: list[str] = []
     for entry in re.split(r"\n(?=\S)", text.replace("\\\n", " ")):
@@ -62,7 +61,7 @@ def pins_in(text: str) -> tuple[set[Pin], list[str]]:
 
 
 def faults(pin: Pin, page: dict[str, Any]) -> Iterator[str]:
-    """What the index has against a release, from the page of the release or of its project."""
+    """Yield the index's objections to a release, from the page of the release or of its project."""
     files = page.get("releases", {}).get(pin.version, page.get("urls", []))
     if files and all(file.get("yanked") for file in files):
         why = next((file["yanked_reason"] for file in files if file.get("yanked_reason")), "")
@@ -74,7 +73,7 @@ def faults(pin: Pin, page: dict[str, Any]) -> Iterator[str]:
 
 
 def is_page_of(pin: Pin, page: dict[str, Any]) -> bool:
-    """Whether the weaknesses on the page are those of this release."""
+    """Return whether the weaknesses on the page are those of this release."""
     return bool(page["info"]["version"] == pin.version)
 
 
@@ -85,7 +84,7 @@ def _in_words(pin: Pin, weakness: dict[str, Any]) -> str:
 
 
 def index_address() -> str:
-    """Where pip's index describes releases: pip's configuration, or what pip takes without one."""
+    """Return the address where pip's index describes releases: pip's setting or its default."""
     asked = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"],
         capture_output=True,
@@ -97,7 +96,7 @@ def index_address() -> str:
 
 
 def page_of(address: str, pin: Pin) -> dict[str, Any] | None:
-    """The page of the release, else that of its project; None where there is neither."""
+    """Return the page of the release, else that of its project; None if there is neither."""
     for place in (f"{pin.name}/{pin.version}/json", f"{pin.name}/json"):
         try:
             page = _fetch(f"{address}/{place}")
@@ -123,13 +122,13 @@ def _fetch(url: str) -> dict[str, Any]:
 
 @lru_cache
 def _trust() -> ssl.SSLContext:
-    """Read once: that takes longer than a page."""
+    """Load the certificates once, because that takes longer than a page."""
     return ssl.create_default_context()
 
 
 def pages_of(pins: list[Pin]) -> dict[Pin, dict[str, Any] | None]:
     address = index_address()
-    # The first on its own: an index out of reach is waited for once, not by all.
+    # Query the first page alone, so that an unreachable index costs only one timeout.
     first = {pin: page_of(address, pin) for pin in pins[:1]}
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         others = pool.map(lambda pin: page_of(address, pin), pins[1:])

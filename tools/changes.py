@@ -21,7 +21,7 @@ def find_fragments(folder: Path) -> list[Path]:
 
 
 def find_problems(path: Path) -> list[str]:
-    """Say what is wrong with a fragment; an empty list if it can be collected."""
+    """Return the problems of a fragment; an empty list if it can be collected."""
     text = path.read_text(encoding="utf-8").strip()
     wrong = {
         f"is not named SUBJECT.KIND.md; KIND is one of {', '.join(KINDS)}": not _NAME.fullmatch(

@@ -1,12 +1,12 @@
 """Run the project's checks and summarise them.
 
-`checks.py quick` runs lint, format and the pure tests, `checks.py check` all that is no test (lint,
-format, types, words, known weaknesses of the code and of its dependencies, layers), `checks.py
-test` this, the tests and how much of the program they cover, `checks.py test-all` the thorough
-forms of tests, which take longer. Beside the tests, which wait for a third of their time, run
-checks that only take a core: their output follows when they have ended. A failing check does not
-stop the later ones: one run shows everything there is to fix. The exit status is 0 only if every
-check passed.
+`checks.py quick` runs lint, format and the pure tests. `checks.py check` runs all checks that are
+not tests (lint, format, types, words, known weaknesses of the code and of its dependencies,
+layers). `checks.py test` adds the tests and their coverage, and `checks.py test-all` the thorough
+forms of tests, which take longer. The tests wait for a third of their time, so checks that only
+need a core run at the same time; their output follows when they have ended. A failing check does
+not stop the later ones, so that one run shows everything to be fixed. The exit status is 0 only if
+every check passed.
 """
 
 import os
@@ -24,12 +24,12 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 CORES = 2
-#: More than cores: tests of browsers and of other processes wait a third of their time.
+#: More than cores: tests with browsers and other processes wait a third of their time.
 WORKERS = 4
-#: The thorough forms wait for half of their time.
+#: More again: the thorough forms wait for half of their time.
 THOROUGH_WORKERS = 6
 
-#: The longest first, so that none is left at the end when all others are done.
+#: The longest check first, so that it does not run alone at the end.
 LINT = {
     "pages": ["tools.pages"],
     "types": ["mypy"],
@@ -41,25 +41,25 @@ LINT = {
 
 
 def pytest_with(workers: int) -> list[str]:
-    # What new tests cost shows before it adds up.
+    # Show the cost of new tests before it adds up.
     shown = ("--durations", "12", "--durations-min", "3")
     return ["pytest", "-p", "tools.workers", "--workers", str(workers), *shown]
 
 
-#: Is in every file of tests that try more in a thorough run; tests/conftest.py sees to it.
+#: A word in every file with tests that try more in a thorough run; tests/conftest.py enforces this.
 TRIES_MORE = re.compile(r"\b(thorough|hypothesis|effort)\b")
 
 
 def files_that_try_more() -> list[str]:
-    """Files of tests for a thorough run: each worker reads all of them before it begins."""
+    """Return the files of tests for a thorough run: each worker reads all of them."""
     tests = sorted(Path("tests").rglob("test_*.py"))
     return [str(file) for file in tests if TRIES_MORE.search(file.read_text(encoding="utf-8"))]
 
 
-# Hypothesis marks its tests automatically; tests without a mark are the same in both runs.
+# Hypothesis marks its tests automatically; unmarked tests are the same in both runs.
 MORE = ["-m", "thorough or hypothesis or sampled"]
 THOROUGH = [*pytest_with(THOROUGH_WORKERS), *MORE, *files_that_try_more()]
-#: Tests of what needs no server, process or browser; they never wait.
+#: Tests that need no server, process or browser, and never wait.
 PURE = [
     *(
         "tests/interface/commands",
@@ -88,25 +88,25 @@ IN_FRONT = {
     "test-all": {"thorough": THOROUGH},
 }
 TOOLS = [{name: command} for name, command in LINT.items()]
-#: Rows of checks that run at the same time as these; in a row, each after the one before.
+#: Sequences of checks that run at the same time as these.
 BESIDE = {
     "quick": [{name: LINT[name] for name in ("lint", "format")}],
     "check": TOOLS,
     "test": TOOLS,
     "test-all": [],
 }
-#: Arguments that are shown; more than these are files of tests.
+#: The maximum number of arguments to show; longer lists are test files.
 MAX_SHOWN = 10
-# Without compiled modules each of hundreds of processes compiles the whole program, which takes as
-# much processor time again as the tests of processes need.
+# Without compiled modules, each of hundreds of processes compiles the whole program, which doubles
+# the processor time of the tests with processes.
 KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
-#: Tools leave the cores to the tests, some of which wait for an answer only so long; but they take
-#: enough to end before them.
+#: Give the tests priority over other tools, because some tests wait for an answer only for a
+#: limited time; but leave the tools enough time to end before the tests.
 PATIENT = ["nice", "-n", "5"]
 ENVIRONMENT = {"thorough": {"TEST_EFFORT": "thorough"}}
 #: Most systems have a file system in memory here.
 MEMORY = Path("/dev/shm")
-#: A run uses less than a quarter of it at any time.
+#: At any time, a run uses less than a quarter of this.
 MIN_MEMORY_BYTES = 2 * 1024**3
 
 
@@ -115,23 +115,24 @@ class Result:
     name: str
     passed: bool
     seconds: float
-    #: Of the processor, also in the processes that it waited for: a busy machine changes it little.
+    #: Processor time, including that of child processes: a busy machine hardly changes it.
     processor_seconds: float
-    #: Its output, if that was not shown while it ran.
+    #: The output of the check, if it was not shown while the check ran.
     shown: str
 
 
 @contextmanager
 def temporary_files() -> Iterator[dict[str, str]]:
-    """Name a folder in memory to the tests: for a disk they wait at each change that is kept.
+    """Provide a folder in memory for the tests, which would wait for a disk at each durable change.
 
-    Where there is too little room, or no program may be started from it, they have the usual one.
+    If it has too little space, or does not allow programs to be started, the tests use the usual
+    folder.
     """
     if not _holds_files(MEMORY):
         yield {}
         return
     with TemporaryDirectory(prefix="tests-", dir=MEMORY) as folder:
-        # PostgreSQL has its own user.
+        # PostgreSQL runs as another user.
         Path(folder).chmod(0o1777)
         yield {"TMPDIR": folder}
 
@@ -151,7 +152,7 @@ def run_check(
     beside: bool = False,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
-    """Run one tool of this Python environment; what runs beside others is shown when it ends."""
+    """Run a tool of this Python environment; beside others, show its output at its end."""
     heading = f"\n--- {name}: {' '.join(command[:MAX_SHOWN])}"
     if not beside:
         print(heading, flush=True)

@@ -1,7 +1,7 @@
-"""Is enough of the program tested? Judges what the last run of `pytest -p tools.measure` marked.
+"""Check whether enough of the program is tested, by the last run of `pytest -p tools.measure`.
 
-Also writes .coverage, so that `coverage report -m` shows what was missed. A goal holds for the
-lines and for the branches of a folder, each for itself: many covered lines make up for no branch
+Also write .coverage, so that `coverage report -m` shows what was missed. A goal applies to the
+lines and to the branches of a folder separately: many covered lines do not make up for a branch
 that was never taken.
 """
 
@@ -18,18 +18,18 @@ from coverage.results import Numbers
 
 from tools.measure import MEASURED, PACKAGE, PROJECT, Step, steps_of
 
-#: Folder -> least percentage.
+#: Folder -> minimum percentage.
 GOALS = {
     "src/leverframe/interface/": 98.0,
     "src/leverframe/core/engine/": 98.0,
     "src/leverframe/": 92.0,
 }
-#: Files that a process gets together.
+#: Number of files that a process gets at a time.
 TOGETHER = 16
 
 
 class Judged(NamedTuple):
-    """What was run of one file."""
+    """The coverage of one file."""
 
     path: str
     steps: list[Step]
@@ -37,7 +37,7 @@ class Judged(NamedTuple):
 
 
 def judge(path: str, marks: bytes) -> Judged:
-    """Count what was run as coverage.py does, which reads the file for that: most of the time."""
+    """Count covered lines and branches like coverage.py; most of the time is parsing."""
     report = _report()
     reader = PythonFileReporter(path, report)
     steps = list(steps_of(path, marks, reader.parser)) if marks else []
@@ -47,12 +47,12 @@ def judge(path: str, marks: bytes) -> Judged:
 
 @functools.cache
 def _report() -> coverage.Coverage:
-    """Make one for each process: to read its settings takes longer than to judge a file."""
+    """Create one object per process: reading its settings takes longer than judging a file."""
     return coverage.Coverage(data_file=None, config_file=str(PROJECT / "pyproject.toml"))
 
 
 def judge_all() -> list[Judged]:
-    """Judge every file of the package; those that nothing imported have no marks."""
+    """Judge every file of the package; a file that was never imported has no marks."""
     try:
         marks: dict[str, bytes] = marshal.loads(MEASURED.read_bytes())
     except FileNotFoundError:

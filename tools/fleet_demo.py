@@ -1,10 +1,10 @@
-"""Two nodes on one PostgreSQL on this machine, for a first try: `make fleet-demo`.
+"""Run two nodes on one PostgreSQL on this machine, for a first try: `make fleet-demo`.
 
     python -m tools.fleet_demo [--port 8081]
 
-A database server is started in a new folder, on a private socket, and two nodes
-on it, which share twenty controllers that begin with a template. It runs until Ctrl+C; then
-everything is stopped and the folder is removed.
+It starts a database server in a new folder, on a private socket, and two nodes that share twenty
+controllers created from a template. It runs until Ctrl+C; then it stops everything and removes the
+folder.
 """
 
 import argparse
@@ -25,19 +25,19 @@ from urllib.request import urlopen
 
 PROJECT = Path(__file__).parent.parent
 TEMPLATE = PROJECT / "examples" / "fleet" / "greenhouse.toml"
-#: Where Debian has PostgreSQL's programs, by version.
+#: The folder in which Debian installs PostgreSQL's programs, by version.
 INSTALLED = Path("/usr/lib/postgresql")
 NODES = ("north", "south")
 COUNT = 20
 NAME = "gh-{n}"
-#: PostgreSQL refuses to run as root; its package makes this user.
+#: PostgreSQL refuses to run as root; its package creates this user.
 UNPRIVILEGED = "postgres"
 PATIENCE_S = 60
 LOOK_S = 0.2
 
 
 class NoDemo(Exception):
-    """Why there can be no demo: one sentence."""
+    """The demo is not possible; the message says why in one sentence."""
 
 
 def postgres_programs() -> Path:
@@ -66,7 +66,7 @@ def _run(command: list[str], folder: Path) -> None:
 
 @contextmanager
 def database(folder: Path) -> Iterator[str]:
-    """Run a server in a folder of its own; give the address of an empty database."""
+    """Run a server in a folder of its own; yield the address of an empty database."""
     programs = postgres_programs()
     place = folder / "postgresql"
     place.mkdir(mode=0o700)
@@ -82,7 +82,7 @@ def database(folder: Path) -> Iterator[str]:
             ) from None
     data = place / "data"
     control = [str(programs / "pg_ctl"), "-D", str(data), "-w"]
-    # Who reaches the socket may come in: the folder is this user's alone.
+    # Any user of the socket is trusted, because only this user can access the folder.
     make = (str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", user, "-E", "UTF8")
     _run(_as_server(*make), place)
     options = f"-c listen_addresses='' -k {place}"
@@ -102,14 +102,14 @@ class DemoNode:
         self.data = folder / name
         self.command = [sys.executable, "-m", "leverframe", "fleet", "run", "--database", address]
         self.command += ["--node", name, "--port", str(port), "--data", str(self.data)]
-        # Modbus TCP and SNMP know no names; here only HTTP is tried.
+        # Modbus TCP and SNMP cannot address controllers by name; the demo only uses HTTP.
         self.command += ["--modbus-port", "0"]
         self._log = folder / f"{name}.log"
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         with self._log.open("wb") as log:
-            # Ctrl+C is for the demo, which stops nodes in order.
+            # Ctrl+C must reach only the demo, which stops the nodes in order.
             self.process = subprocess.Popen(
                 self.command, stdout=log, stderr=log, start_new_session=True
             )
@@ -140,7 +140,7 @@ class DemoNode:
                 self.process.wait()
 
     def controllers(self) -> int | None:
-        """Ask how many controllers it has; None where it does not answer."""
+        """Return the number of controllers of the node; None if it does not answer."""
         try:
             with urlopen(f"{self.url}/api/fleet/nodes", timeout=PATIENCE_S) as reply:
                 nodes = json.load(reply)["nodes"]
@@ -177,7 +177,7 @@ and look at the pages above, under Nodes. Ctrl+C here ends and removes everythin
 
 
 def _watch(nodes: list[DemoNode]) -> None:
-    """Report the take-over of nodes that die, until none is left."""
+    """Report the takeover after a node ends, until no node is left."""
     living = list(nodes)
     while living:
         time.sleep(LOOK_S)
@@ -208,7 +208,7 @@ def demonstrate(port: int) -> None:
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="fleet-demo-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        # The server's own user has to pass through.
+        # The database server's user must be able to enter the folder.
         folder.chmod(0o711)
         _say("Starting PostgreSQL and two nodes")
         address = stack.enter_context(database(folder))
@@ -217,7 +217,7 @@ def demonstrate(port: int) -> None:
         for node in nodes:
             stack.callback(node.stop)
             if node is not nodes[0]:
-                # The key with which secrets are sealed never enters the database.
+                # The key that encrypts secrets is never stored in the database.
                 node.data.mkdir(mode=0o700)
                 shutil.copy(nodes[0].data / "fleet.key", node.data)
             node.start()
@@ -236,7 +236,7 @@ def main() -> int:
         "--port", type=int, default=8081, help="of the first node; the other one has the next"
     )
     given = parser.parse_args()
-    # A shell has what it starts in the background ignore Ctrl+C.
+    # A shell makes background processes ignore Ctrl+C; restore the default.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:

@@ -1,13 +1,13 @@
-"""Trace ways through the program: which functions they call, in which files.
+"""Trace paths through the program: the functions that they call, and their files.
 
     python -m tools.hops [--path requests|fleet|unit ...] [--tree] [--source src]
 
 `requests` are those of one controller, `fleet` is `fleet send` on two nodes that share a database
 (PostgreSQL is needed), `unit` is `unit plan` of a controller. Without `--path` all of them are
-traced. A profile function counts the calls in all threads of a process of its own: for the first
-time, and for one after others that differ from it. Nothing of the program is changed for it.
+traced. In a process of its own, a profile function counts the calls in all threads: of the first
+request, and of a similar one after others. The program is not changed for this.
 
-The two nodes and the command run in one process, so what nodes do regularly is counted, too, where
+The two nodes and the command run in one process, so regular work of the nodes is counted, too, if
 it falls into that time. The unit of `unit plan` is another process, which is not counted.
 
 `--tree` prints every call, indented by its depth. `--source` measures another source folder.
@@ -37,7 +37,7 @@ from tests.ports import free_port
 from tools.fleet_demo import NoDemo, database
 
 PROJECT = Path(__file__).parent.parent
-#: Route -> its target; no two requests of a route are alike where it has a number.
+#: Route -> its target; if it contains a number, no two requests are alike.
 ROUTES = {
     "switch an output": "/outs.cgi?out0={flip}",
     "read a status file": "/json/status.json",
@@ -48,7 +48,7 @@ WARM_UP = 4
 #: Watchers run after the answer, in the same or the next rounds of the event loop.
 SETTLE_S = 0.3
 PATIENCE_S = 60
-#: Of the two nodes, and how many controllers they share.
+#: The two nodes, and the number of controllers that they share.
 NODES = ("north", "south")
 COUNT = 2
 UNIT_FILE = """
@@ -65,7 +65,7 @@ class Call(NamedTuple):
     function: str
 
 
-#: What was traced, and its calls.
+#: The traced request and its calls.
 Traced = tuple[str, list[Call]]
 
 
@@ -106,7 +106,7 @@ def _title(what: str, times: int) -> str:
 def trace_controller(
     source: Path,
 ) -> Iterator[tuple[subprocess.Popen[str], str, int, Path]]:
-    """Run a controller that counts its calls; give its process, its address and its report."""
+    """Run a controller that counts its calls; yield its process, its address and its report."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "calls.json")
         process = subprocess.Popen(
@@ -139,7 +139,7 @@ def trace(
     times: int,
     report: Path,
 ) -> list[Call]:
-    """Ask a route some times, then once more, and return the calls of that."""
+    """Request a route several times, then once more, and return the calls of the last request."""
     for number in range(1, times + 1):
         ask(client, target, number)
     time.sleep(SETTLE_S)
@@ -159,7 +159,7 @@ def ask(client: http.client.HTTPConnection, target: str, number: int) -> None:
 
 
 def signal_and_wait(process: subprocess.Popen[str], number: signal.Signals, report: Path) -> None:
-    """Send a signal and wait until it has been taken: the report is then rewritten."""
+    """Send a signal and wait until the process has handled it and rewritten the report."""
     report.unlink(missing_ok=True)
     process.send_signal(number)
     until = time.monotonic() + PATIENCE_S
@@ -197,7 +197,7 @@ def serve() -> None:
 
 
 class Recorder:
-    """A profile function that notes calls of functions of the program."""
+    """A profile function that records the calls of the program's functions."""
 
     def __init__(self) -> None:
         import leverframe
@@ -206,7 +206,7 @@ class Recorder:
         self.calls: list[Call] = []
 
     def start(self) -> None:
-        """Note the calls of this thread, and of those that are begun from now on."""
+        """Record the calls of this thread, and of threads that start from now on."""
         threading.setprofile(self.profile)
         sys.setprofile(self.profile)
 
@@ -230,7 +230,7 @@ class Recorder:
 def trace_fleet(source: Path) -> Iterator[Traced]:
     """Trace `fleet send` on two nodes; raise `NoDemo` without a database."""
     with tempfile.TemporaryDirectory() as folder:
-        # The server's own user has to pass through.
+        # The database server's user must be able to enter the folder.
         Path(folder).chmod(0o711)
         with database(Path(folder)) as address:
             leverframe(source, "fleet", "migrate", "--database", address)
@@ -252,7 +252,7 @@ def leverframe(source: Path, *words: str) -> None:
 
 
 def trace_commands(source: Path, function: str, *given: str) -> Iterator[Traced]:
-    """Run a function of this module in a process of its own; yield what it records."""
+    """Run a function of this module in a process of its own; yield what it has recorded."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "calls.json")
         code = f"import sys; from tools import hops; hops.{function}(*sys.argv[1:])"
@@ -279,7 +279,7 @@ def send_on_two_nodes(report: str, folder: str, database: str) -> None:
     """Run two nodes in this process and send a command to the controllers of both."""
     from leverframe.__main__ import main as run
 
-    # Its loops cannot be changed; without it the program takes those of asyncio.
+    # uvloop's loops cannot be changed; without uvloop the program uses asyncio's.
     sys.modules["uvloop"] = None  # type: ignore[assignment]
     asyncio.set_event_loop_policy(LoopsWithoutSignals())
     recorder = Recorder()
@@ -288,7 +288,7 @@ def send_on_two_nodes(report: str, folder: str, database: str) -> None:
     for name in NODES:
         data = Path(folder, name)
         if urls:
-            # The key with which secrets are sealed never enters the database.
+            # The key that encrypts secrets is never stored in the database.
             data.mkdir(mode=0o700)
             shutil.copy(Path(folder, NODES[0], "fleet.key"), data)
         port = free_port()
@@ -305,12 +305,12 @@ def send_on_two_nodes(report: str, folder: str, database: str) -> None:
         "fleet send on two nodes",
         lambda number: ["fleet", "send", f"outs.cgi?out0={number % 2}", "--node", urls[0]],
     )
-    # The nodes listen to no signal; their folders and their database are thrown away.
+    # The nodes handle no signals; their folders and their database are deleted.
     os._exit(0)
 
 
 class LoopsWithoutSignals(asyncio.DefaultEventLoopPolicy):
-    """Loops for threads that are not the main one, which alone can handle signals."""
+    """Event loops for threads other than the main thread, which alone can handle signals."""
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         loop = super().new_event_loop()
@@ -322,7 +322,7 @@ class LoopsWithoutSignals(asyncio.DefaultEventLoopPolicy):
 def record_commands(
     recorder: Recorder, report: Path, title: str, words: Callable[[int], list[str]]
 ) -> None:
-    """Run a command for the first time, and another one after it."""
+    """Record a command that runs for the first time, and another one after it."""
     from leverframe.__main__ import main as run
 
     recorded = {}
@@ -336,7 +336,7 @@ def record_commands(
 
 
 def controllers_at(url: str) -> list[int] | None:
-    """Return how many controllers each node has; None where this one does not answer."""
+    """Return the number of controllers of each node; None if this node does not answer."""
     try:
         with urlopen(f"{url}/api/fleet/nodes", timeout=PATIENCE_S) as reply:
             return [one["controllers"] for one in json.load(reply)["nodes"]]
@@ -352,7 +352,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-#: What can be traced.
+#: The paths that can be traced.
 PATHS = {"requests": trace_requests, "fleet": trace_fleet, "unit": trace_unit}
 
 if __name__ == "__main__":

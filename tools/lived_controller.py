@@ -6,7 +6,7 @@ from urllib.request import urlopen
 
 SCENARIO = Path(__file__).parent.parent / "examples" / "greenhouse.toml"
 PATIENCE_S = 60
-#: What makes the other pages look lived in: names, a meter, rules, a week, a little switching.
+#: Makes the other pages look used: names, a meter, rules, a week, some switching.
 FURNISHING = (
     "/stm.cgi?sname=Greenhouse&eventname=0Holiday&modbus_sensor=01&modbusid=012",
     "/stm.cgi?oname=0Water%20pump&oname=1Grow%20lamps&oname=2Roof%20fan",
@@ -33,7 +33,7 @@ FURNISHING = (
     "/sim.cgi?i2c=BME280&T1=19.4&H1=71&P1=1014",
 )
 MOMENT = "/sim.cgi?INPA2=1.4&INPD2=1&INPD3=0&INPD4=1&VCC=12.1&TEMP=31"
-#: What people, weather and plants do in the course of the day, beside the example's own.
+#: The effects of people, weather and plants during the day, in addition to those of the example.
 DAY = (
     ("06:10", "/sim.cgi?H1=74&T1=18.9"),
     ("07:48", "/sim.cgi?INPD3=1"),
@@ -55,7 +55,7 @@ DAY = (
     ("20:56", "/sim.cgi?INPA2=0.88"),
 )
 NO_OTHER_WATCH = "".join(f"&wdog{number}=0*0*0**3*2*60*120*10*0*60" for number in range(2, 7))
-#: A thing of each kind that the greenhouse does without, so that every kind has something to show.
+#: An item of each kind that the greenhouse lacks, so that every kind can be shown.
 OF_EVERY_KIND = (
     "/stm.cgi?modbusmapping=" + "*".join(["10", "11", *["00"] * 28]),
     "/stm.cgi?mod_write_set1=Night%20setback*1*100*1*1800*2150",
@@ -65,19 +65,19 @@ OF_EVERY_KIND = (
 
 
 def ask(address: str, target: str) -> None:
-    """Send a command; what stands behind a space is its body."""
+    """Send a command; its body follows after a space."""
     path, _, body = target.partition(" ")
     urlopen(address + path, body.encode() or None, timeout=PATIENCE_S).close()
 
 
 def furnish(address: str) -> None:
-    """Name and set up what the greenhouse has, of a controller that is new."""
+    """Name and configure the parts of the greenhouse on a new controller."""
     for target in (*FURNISHING, MOMENT):
         ask(address, target)
 
 
 def simulate_day(address: str) -> None:
-    """Furnish a controller that is new and in virtual time, and let the day pass."""
+    """Configure a new controller in virtual time, and let the day pass."""
     scenario = tomllib.loads(SCENARIO.read_text(encoding="utf-8"))
     for target in scenario["commands"]:
         ask(address, target)

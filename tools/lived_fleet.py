@@ -1,6 +1,6 @@
 """A node of twenty controllers after a simulated morning, for the picture of its page.
 
-They are of three versions, some have findings, and one has no power: what a fleet looks like.
+They have three versions, some have findings, and one has no power, like a real fleet.
 """
 
 from urllib.parse import urlencode
@@ -27,7 +27,7 @@ CONTROLLERS = (
 )
 WITHOUT_POWER = "stable"
 _NO_WATCH = "".join(f"&wdog{number}=0*0*0**3*2*60*120*10*0*60" for number in range(2, 7))
-#: When (minutes), to whom, what happens.
+#: Minute, controller, and event.
 MORNING = (
     (0, "boiler-house", "/stm.cgi?oname=0Burner&oname=1Pump&iname=1Flow"),
     (0, "boiler-house", "/inpa.cgi?sensor=11"),
@@ -72,7 +72,7 @@ MORNING = (
 
 
 def simulate_morning(address: str) -> None:
-    """Make the controllers at a node that is new, and let the morning pass for all."""
+    """Create the controllers on a new node, and let the morning pass for all of them."""
     for name, hw, sw, tags in CONTROLLERS:
         _post(address, "add", name=name, hw=hw, sw=sw, tags=tags)
     passed = 0
@@ -81,7 +81,7 @@ def simulate_morning(address: str) -> None:
             _post(address, "advance", **{"for": f"{minute - passed}m"})
             passed = minute
         _ask(address, name, target)
-    # At the controller itself this would cut the connection by which it is asked for.
+    # Sent to the node, because at the controller the fault would end its own connection.
     _post(address, "fault", name=WITHOUT_POWER, fault="reboot*takes:8h")
 
 
@@ -91,7 +91,7 @@ def _post(address: str, what: str, **given: str) -> None:
 
 
 def _ask(address: str, name: str, target: str) -> None:
-    """Ask a controller by its name, without a look at how names are found."""
+    """Send a command to a controller by its name, without resolving the name."""
     port = address.rpartition(":")[2]
     request = Request(f"http://127.0.0.1:{port}{target}")
     request.add_header("Host", f"{name}.localhost:{port}")

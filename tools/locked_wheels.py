@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements"
 LISTS = ("install.txt", "run.txt", "test.txt")
-#: The oldest release of each supported Python that must work.
+#: The oldest release of each supported Python.
 PYTHONS = ("3.11.2", "3.12.0", "3.13.0")
 MACHINES = ("x86_64", "aarch64")
 #: The C library of Debian 12 and Raspberry Pi OS of the same age.
@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The values that the markers of a locked list ask for."""
+        """Return the values for the environment markers of a locked list."""
         return {
             "python_version": ".".join(self.python.split(".")[:2]),
             "python_full_version": self.python,
@@ -52,7 +52,7 @@ class Target(NamedTuple):
         }
 
     def tags(self) -> frozenset[Tag]:
-        """All tags of wheels that this Python installs."""
+        """Return the tags of all wheels that this Python can install."""
         version = [int(part) for part in self.python.split(".")[:2]]
         platforms = [f"manylinux_2_{minor}_{self.machine}" for minor in range(GLIBC_MINOR, 4, -1)]
         platforms += [f"manylinux2014_{self.machine}", f"manylinux1_{self.machine}"]
@@ -70,7 +70,7 @@ TARGETS = [Target(python, machine) for python in PYTHONS for machine in MACHINES
 
 
 def wheel_tags(names: str) -> dict[tuple[str, str], set[Tag]]:
-    """Package and version -> the tags of all its wheels."""
+    """Return the tags of all wheels, by package and version."""
     found: dict[tuple[str, str], set[Tag]] = {}
     for name in names.split():
         package, version, _, tags = parse_wheel_filename(name)
@@ -79,7 +79,7 @@ def wheel_tags(names: str) -> dict[tuple[str, str], set[Tag]]:
 
 
 def missing_wheels(locked: str, wheel_names: str) -> Iterator[str]:
-    """Name each package of a locked list that some target would have to build from source."""
+    """Yield each package of a locked list that some target would have to build from source."""
     published = wheel_tags(wheel_names)
     accepted = {target: target.tags() for target in TARGETS}
     for name, version, marker in _PIN.findall(locked):
@@ -92,7 +92,7 @@ def missing_wheels(locked: str, wheel_names: str) -> Iterator[str]:
 
 
 def main() -> int:
-    """Check all locked lists; 1 if something is missing."""
+    """Check all locked lists; return 1 if a wheel is missing."""
     names = (REQUIREMENTS / "wheels.txt").read_text(encoding="utf-8")
     missing = [
         line

@@ -1,7 +1,7 @@
-"""Every page of the program and what stands over it, in four looks, to be looked at by eye.
+"""Take pictures of every page of the program, and of what opens over it, in four looks, for review.
 
-Pages are those of the pages' own table, and drawers those of the rows on Things: a new one is
-taken without being named here. What has no address is reached by an action.
+The pages are those of the pages' own table, and the drawers those of the rows on Things: a new page
+or row is included automatically. Parts without an address are reached by actions.
 """
 
 from base64 import b64encode
@@ -24,15 +24,15 @@ LOOKS: dict[str, tuple[tuple[int, int], Literal["light", "dark"]]] = {
     "phone-dark": (PHONE, "dark"),
 }
 PATIENCE_MS = 10_000
-#: After what is awaited: lines of histories are drawn, fonts and icons have come.
+#: Additional wait after the awaited element: charts are drawn, and fonts and icons are loaded.
 DRAWN_AFTER_MS = 700
 
-#: Routes of the pages' own table. Those with groups of settings have one for each; without TLS
-#: there is none for the certificate.
+#: Routes of the pages' own table. A page with groups of settings has a route for each group;
+#: without TLS there is no route for the certificate.
 ROUTES = """import('/web/pages/index.js').then(({ PAGES, MORE }) => [...PAGES, MORE].flatMap(
   ({ name, parts }) => parts?.filter((part) => part !== 'certificate')
     .map((part) => `${name}?open=${part}`) ?? [name]))"""
-#: Of each list of things the first row, and where things are added or set together.
+#: The first row of each list of things, and the drawers for adding things and for setting several.
 DRAWERS = """() => [...document.querySelectorAll(".things section")].flatMap((list) =>
   [list.querySelector(".rows a.name"), ...list.querySelectorAll(".ways a")]
     .filter(Boolean).map((link) => link.getAttribute("href").replace(/^#\\//, "")))"""
@@ -47,22 +47,22 @@ Action = Callable[[Page], None]
 
 
 class Sites(NamedTuple):
-    """Addresses of what is looked at."""
+    """The addresses of the pages to picture."""
 
     #: A controller after a simulated day.
     lived: str
-    #: One at its first start.
+    #: A controller at its first start.
     new: str
-    #: One that asks for passwords.
+    #: A controller that requires sign-in.
     guarded: str
-    #: A node of many.
+    #: A node with many controllers.
     node: str
     #: A watch over units.
     units: str
 
 
 class View(NamedTuple):
-    """A picture: its name, its address, and what is done before it is taken."""
+    """A picture: its name, its address, and the action before it is taken."""
 
     name: str
     address: str
@@ -74,14 +74,14 @@ def live_new(address: str) -> None:
 
 
 def guard(address: str) -> None:
-    """Let a controller ask for passwords, of two accounts of which one may only look."""
+    """Require sign-in on a controller, with two accounts of which one is read-only."""
     names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
     ask(address, "/eeprom.cgi?bit3=1")
     ask(address, f"/stm.cgi?auth=11{'*'.join(names)}")
 
 
 def routes(page: Page) -> list[str]:
-    """Return the routes of all pages, of a page that shows one of them."""
+    """Return the routes of all pages, as a loaded page lists them."""
     found: list[str] = page.evaluate(ROUTES)
     return found
 
@@ -103,7 +103,7 @@ def is_phone(page: Page) -> bool:
 
 
 def open_own_menu(page: Page) -> None:
-    # A phone has it on the page with all pages.
+    # On a phone, this is on the page that lists all pages.
     if not is_phone(page):
         page.locator("details.own summary").click()
 
@@ -126,7 +126,7 @@ def edit_rule(page: Page) -> None:
 
 def edit_entry(page: Page) -> None:
     if is_phone(page):
-        # The whole row opens the day as a list.
+        # Clicking the row opens the day as a list.
         page.locator(".t").nth(2).click(force=True)
         page.locator(".day-list button").first.click()
     else:
@@ -199,7 +199,7 @@ def look_at_units(page: Page) -> None:
 
 
 def over_pages(lived: str) -> Iterator[View]:
-    """Yield what stands over or in the pages of a controller and has no address of its own."""
+    """Yield dialogs and other parts of a controller's pages that have no address of their own."""
     at = f"{lived}/#/"
     yield View("own-menu", f"{at}status", open_own_menu)
     yield View("pulse-menu", f"{at}status", clicking(".pulse summary"))
@@ -223,7 +223,7 @@ def first_run(new: str) -> Iterator[View]:
     for step in FIRST_RUN_STEPS:
 
         def stand_at(page: Page, step: str = step) -> None:
-            # There is something to name only after the buses were scanned.
+            # Only after a scan of the buses is there anything to name.
             begin = "find" if step == "names" else step
             ask(new, f"/stm.cgi?firstrun={FIRST_RUN_STEPS.index(begin)}")
             page.reload()
@@ -265,7 +265,7 @@ def many(node: str, units: str) -> Iterator[View]:
 
 
 def pages_of(page: Page, lived: str) -> Iterator[View]:
-    """Yield all pages of a controller, and a drawer of every kind of thing."""
+    """Yield all pages of a controller, and a drawer for every kind of thing."""
     page.goto(f"{lived}/#/things")
     expect(page.locator("main[aria-busy=false] .things section").first).to_be_visible()
     for route in [*routes(page), *dict.fromkeys(page.evaluate(DRAWERS))]:
@@ -305,9 +305,9 @@ def take_all(browser: Browser, sites: Sites, folder: Path, language: str) -> Non
 
 
 def _take(page: Page, view: View, file: Path) -> None:
-    """Take the whole length of a page. One that cannot be reached is reported and skipped."""
+    """Take a picture of a whole page; report and skip a page that cannot be reached."""
     try:
-        # A new document each time: nothing is left open by the one before.
+        # Load a new document each time, so that nothing of the previous page stays open.
         page.goto("about:blank")
         page.goto(view.address)
         expect(page.locator("main:not([aria-busy=true])")).to_be_visible()

@@ -1,15 +1,15 @@
 """Measure which lines and branches of the package the tests run: `pytest -p tools.measure`.
 
-Every module of the package is rewritten when it is imported: before each statement, and where a
-branch is not taken, it sets a mark. tools/coverage_goals.py writes the marks to .coverage as
-coverage.py does with `sys.monitoring`: a line is a step to itself, a branch a step to the line it
-leads to.
+Every module of the package is rewritten when it is imported: it sets a mark before each statement
+and for each branch that is not taken. tools/coverage_goals.py writes the marks to .coverage like
+coverage.py with `sys.monitoring`: a line is a step to itself, a branch is a step to the line to
+which it leads.
 
-Measured on 350 tests of rules, wire and status files with Python 3.11: alone 10.1 s of the
-processor, with marks 10.4 s, with coverage.py's tracer 22.0 s. `COVERAGE_CORE=sysmon` is no
-alternative yet: it needs Python 3.12, and coverage.py 7.17 falls back to the tracer where branches
-are wanted, as the goals do, because `sys.monitoring` reports no branches before Python 3.14 (tried
-with 3.13: 21.0 s with branches instead of 9.4 s without, on 291 of the tests).
+Measured on 350 tests of rules, wire and status files with Python 3.11: 10.1 s of processor time
+without measuring, 10.4 s with marks, 22.0 s with coverage.py's tracer. `COVERAGE_CORE=sysmon` is no
+alternative yet: it needs Python 3.12, and coverage.py 7.17 falls back to the tracer if branches are
+measured, as the goals require, because `sys.monitoring` reports no branches before Python 3.14
+(tried with 3.13: 21.0 s with branches instead of 9.4 s without, on 291 of the tests).
 """
 
 import ast
@@ -31,13 +31,13 @@ from coverage.parser import PythonParser
 
 PROJECT = Path(__file__).parents[1]
 PACKAGE = PROJECT / "src" / "leverframe"
-#: What the last run has measured: the marks of each module by its path.
+#: The result of the last run: the marks of each module by its path.
 MEASURED = PROJECT / "build" / "coverage-marks"
-#: The list in each rewritten module that has a place for every mark.
+#: The name of the list in each rewritten module that has an item for every mark.
 MARKS = "__marks__"
 
-#: The meaning of a mark: a line was run (body end 0), or the branch at a line was taken, into the
-#: body that ends there, or was not.
+#: The meaning of a mark: either the line was run (body end 0), or the branch at the line was taken
+#: into the body that ends there, or was not taken.
 Fact = tuple[int, int, bool]
 Step = tuple[int, int]
 
@@ -45,10 +45,10 @@ _marks_of: dict[str, list[int]] = {}
 
 
 class Rewriter:
-    """Puts marks into the statements of one module."""
+    """Inserts marks into the statements of one module."""
 
     def __init__(self) -> None:
-        #: The meaning of each mark, by its place.
+        #: The meaning of each mark, by its position.
         self.facts: list[list[Fact]] = []
 
     def block(
@@ -92,7 +92,7 @@ class Rewriter:
                 statement.body = self.block(statement.body, [], statement)
 
     def _cases(self, statement: ast.Match) -> None:
-        """Record for each reached case that those before did not match."""
+        """Record for each reached case that the previous cases did not match."""
         passed: list[Fact] = []
         for case in statement.cases:
             line, end = case.pattern.lineno, _end(case.body)
@@ -121,7 +121,7 @@ def _end(body: Sequence[ast.stmt]) -> int:
 
 
 def _must_stay_first(statement: ast.stmt) -> bool:
-    """Whether it is a docstring, or changes how the module is compiled."""
+    """Return whether this is a docstring, or changes how the module is compiled."""
     match statement:
         case ast.Expr(ast.Constant(str())) | ast.ImportFrom(module="__future__"):
             return True
@@ -133,8 +133,7 @@ def _is_scope(owner: ast.AST) -> bool:
 
 
 def rewritten(path: str) -> tuple[list[list[Fact]], CodeType]:
-    """The meaning of the marks of a module, and its code with them; kept beside its compiled
-    form."""
+    """Return the meaning of a module's marks, and its marked code; cache both on disk."""
     kept = Path(cache_from_source(path, optimization="measured"))
     made_from = [os.stat(file).st_mtime_ns for file in (path, __file__)]
     with suppress(OSError, EOFError, ValueError, TypeError):
@@ -173,7 +172,7 @@ class MarkingFinder:
 
 
 def steps_of(path: str, marks: Sequence[int], parser: PythonParser) -> Iterator[Step]:
-    """Turn the marks of a module into steps from line to line, as coverage.py knows them."""
+    """Convert the marks of a module to steps from line to line, as coverage.py stores them."""
     facts, _ = rewritten(path)
     leads: dict[int, set[int]] = defaultdict(set)
     for start, end in parser.arcs():
@@ -189,19 +188,19 @@ def steps_of(path: str, marks: Sequence[int], parser: PythonParser) -> Iterator[
 
 
 def write() -> None:
-    """Keep the marks of all workers for tools/coverage_goals.py."""
+    """Store the marks of all workers for tools/coverage_goals.py."""
     MEASURED.parent.mkdir(exist_ok=True)
     MEASURED.write_bytes(marshal.dumps({path: bytes(marks) for path, marks in _marks_of.items()}))
 
 
 def pytest_addoption() -> None:
-    """Begin as soon as there is this plugin: others and conftest files import the package."""
+    """Start when the plugin is loaded, because others and conftest files import the package."""
     sys.meta_path.insert(0, MarkingFinder)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over the marks of a worker that is done."""
+    """Add the marks of a worker that has ended."""
     for path, marks in getattr(node, "workeroutput", {}).get("marks", {}).items():
         here = _marks_of.get(path, marks)
         _marks_of[path] = [a | b for a, b in zip(here, marks, strict=True)]

@@ -1,8 +1,8 @@
-"""Small mistakes that can be put into a piece of Python, one at a time.
+"""Small mistakes that can be put into Python code, one at a time.
 
-A mutant is a place in the syntax tree and what stands there instead. Texts are left alone (they
-are mostly sentences), and so are annotations, decorators and assertions, and functions that only
-give tests something to try.
+A mutant is a position in the syntax tree and its replacement. Texts (mostly sentences),
+annotations, decorators and assertions are not changed, and neither are functions that only provide
+test values.
 """
 
 import ast
@@ -34,13 +34,13 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 
 
-#: Of parameter types: texts that they accept, and texts that they refuse.
+#: Methods of parameter types: texts that they accept, and texts that they refuse.
 GIVE_TESTS_SOMETHING_TO_TRY = ("examples", "refused")
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """What stands at the `place`-th node of a file, walked in order, and what is put there."""
+    """The node at the index `place` of a file, in the order of a walk, and its replacement."""
 
     file: str
     line: int
@@ -53,7 +53,7 @@ class Mutant:
 
 
 def mutants_of(file: str, source: str) -> Iterator[Mutant]:
-    """Every mutant of a source text, in the order of the text."""
+    """Yield every mutant of a source text, in the order of the text."""
     tree = ast.parse(source)
     left_alone = {id(node) for part in _nodes_to_skip(tree) for node in ast.walk(part)}
     for place, node in enumerate(ast.walk(tree)):
@@ -64,7 +64,7 @@ def mutants_of(file: str, source: str) -> Iterator[Mutant]:
 
 
 def mutate(source: str, mutant: Mutant) -> ast.Module:
-    """The tree of a source text with the mutant in it."""
+    """Return the tree of a source text with the mutant in it."""
     tree = ast.parse(source)
     node = next(node for place, node in enumerate(ast.walk(tree)) if place == mutant.place)
     (other,) = [other for other in _others(node) if _in_words(other) == mutant.after]
@@ -83,7 +83,7 @@ def _nodes_to_skip(tree: ast.Module) -> Iterator[ast.AST]:
         for name in ("annotation", "returns"):
             if isinstance(part := getattr(node, name, None), ast.AST):
                 yield part
-        # What a class is made with is left alone like its decorators.
+        # The arguments of a class are not changed, like its decorators.
         yield from getattr(node, "decorator_list", ())
         if isinstance(node, ast.ClassDef):
             yield from node.keywords
@@ -102,7 +102,7 @@ def _others(node: ast.AST) -> Iterator[ast.AST]:
         case ast.BoolOp(ast.Or(), values):
             yield ast.BoolOp(ast.And(), values)
         case ast.UnaryOp(ast.Not(), operand):
-            # `bool` keeps it an expression of the same kind.
+            # `bool` keeps it an expression of the same type.
             yield _call("bool", operand)
         case ast.BinOp(left, operator, right) if type(operator) in OPERATORS:
             yield ast.BinOp(left, OPERATORS[type(operator)](), right)
@@ -121,7 +121,7 @@ def _others(node: ast.AST) -> Iterator[ast.AST]:
 
 def _other_statements(node: ast.AST) -> Iterator[ast.AST]:
     match node:
-        # One that compares or negates is already turned round by that.
+        # Another rule already inverts a test that compares or negates.
         case ast.If(ast.Name() | ast.Attribute() | ast.Call() as test, body, orelse):
             changed = copy.copy(node)
             changed.test, changed.body, changed.orelse = ast.UnaryOp(ast.Not(), test), body, orelse

@@ -1,19 +1,20 @@
-"""Do the tests notice mistakes in the rules and in the parser of commands?
+"""Check whether the tests notice mistakes in the rules and in the parser of commands.
 
-Takes a sample of all mutants (see `mutants.py`), always the same for the same seed and sources.
-Each runs in a process of its own, in which the changed module is what an import gives, on a copy of
-the project, so that nothing is touched and work can continue. A mutant is killed if the
-tests of its part fail, or do not end in time.
+Take a sample of all mutants (see `mutants.py`), always the same for the same seed and sources. Each
+mutant runs in a process of its own, in which an import returns the changed module, on a copy of the
+project, so that nothing is changed and work can continue. A mutant is killed if the tests of its
+part fail, or do not end in time.
 
-mutmut 3.8 was tried on `interface/table/shape.py` and its tests: 240 mutants in 43.5 s of the
-processor, 0.2 s each, 208 noticed, 18 not, 14 without a test. This tool took 0.7 s for each
-of 40, 38 noticed. mutmut imports everything once and switches functions that are there already,
-which is faster and misses what runs on import: the constructors of rows and parameters, of which
-the parser is made, and the 59 of 1,428 mutants outside of functions. Here each mutant is imported.
+mutmut 3.8 was tried on `interface/table/shape.py` and its tests: 240 mutants in 43.5 s of processor
+time, 0.2 s each; 208 were noticed, 18 were not, 14 had no test. This tool took 0.7 s for each of
+40, of which 38 were noticed. mutmut imports everything once and switches between functions that
+already exist. This is faster, but misses code that runs on import: the constructors of rows and
+parameters, from which the parser is built, and the 59 of 1,428 mutants outside of functions. Here
+each mutant is imported.
 
     python -m tools.mutate [--sample 240] [--seed 1] [--only NAME]
 
-Ends with status 1 if fewer than the wanted share is killed.
+The exit status is 1 if less than the wanted share is killed.
 """
 
 import argparse
@@ -37,10 +38,10 @@ from tools.mutants import Mutant, mutants_of, mutate
 
 PROJECT = Path(__file__).parent.parent
 COPIED = ("src", "tests", "docs", "examples", "pyproject.toml")
-#: Within the copy, in which all of this runs.
+#: Relative to the copy, in which the tests run.
 SOURCE = Path("src", "leverframe")
 WANTED_PERCENT = 80
-#: Of processor time, so that a busy machine kills nothing; the other is for a mutant that waits.
+#: Limits of processor time, so that a busy machine kills no mutant, and of waiting.
 CPU_LIMIT_S, WALL_LIMIT_S = 90, 600
 MEMORY_LIMIT = 2 << 30
 QUICKLY = (
@@ -55,7 +56,7 @@ QUICKLY = (
 
 @dataclass(frozen=True)
 class Part:
-    """Files to put mistakes into, and the tests that should notice."""
+    """Files that get mistakes, and the tests that should notice them."""
 
     name: str
     files: tuple[str, ...]
@@ -135,7 +136,7 @@ def sample(parts: Sequence[Part], size: int, seed: int) -> list[tuple[Part, Muta
 
 
 def begin(part: Part, mutant: Mutant | None) -> int:
-    """The process that runs the tests of a part."""
+    """Start the process that runs the tests of a part."""
     pid = os.fork()
     if pid:
         return pid
@@ -157,7 +158,7 @@ def has_passed(status: int) -> bool:
 
 
 def survivors(tried: list[tuple[Part, Mutant]], together: int) -> Iterator[tuple[Mutant, bool]]:
-    """Each mutant with whether the tests passed all the same, as they end."""
+    """Yield each mutant as its tests end, and whether they passed in spite of it."""
     running: dict[int, tuple[Mutant, float]] = {}
     waiting = iter(tried)
     following = next(waiting, None)
@@ -176,7 +177,7 @@ def survivors(tried: list[tuple[Part, Mutant]], together: int) -> Iterator[tuple
 
 
 def prepare() -> None:
-    """Load once what every run needs, but nothing of ours."""
+    """Import what every run needs, except our own modules."""
     import hypothesis
     import hypothesis.strategies
 
@@ -188,7 +189,7 @@ def prepare() -> None:
 
 
 def report(results: dict[Mutant, bool]) -> float:
-    """Print a table and the survivors; gives the percentage that was killed."""
+    """Print a table and the survivors; return the percentage that was killed."""
     print("\n| file | mutants | killed |\n|---|---|---|")
     for file in sorted({mutant.file for mutant in results}):
         of_file = [survived for mutant, survived in results.items() if mutant.file == file]
@@ -212,7 +213,7 @@ def main() -> int:
         copy_project(Path(folder))
         os.chdir(folder)
         sys.path[:0] = [folder, f"{folder}/src"]
-        # What is not changed is compiled once, whatever the environment says.
+        # Unchanged modules are compiled once, whatever the environment says.
         sys.dont_write_bytecode, sys.pycache_prefix = False, f"{folder}/bytecode"
         return try_mutants(chosen.sample, chosen.seed, chosen.only)
 

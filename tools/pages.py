@@ -1,9 +1,9 @@
 """Check the code of the pages with eslint, tsc and node's own tests.
 
-`python -m tools.pages` installs the locked packages of `tools/pages/` when the lock has changed,
-writes into `build/pages/` what the types and tests of the pages are made of, and runs the three
-checks. Without node, or where the packages cannot be fetched, it says so in one sentence and
-passes: the pages themselves need neither.
+`python -m tools.pages` installs the locked packages of `tools/pages/` if the lock has changed,
+writes the data for the types and tests of the pages to `build/pages/`, and runs the three checks.
+Without node, or if the packages cannot be downloaded, it says so in one sentence and passes: the
+pages themselves need neither.
 """
 
 import json
@@ -33,7 +33,7 @@ BUILD = PROJECT / "build" / "pages"
 OLDEST_NODE = 20
 FETCH_SECONDS = 180
 
-#: One of every dialect of rules, the newest first.
+#: A version for each dialect of rules, the newest first.
 VERSIONS = [("3.9", "1.75"), ("3.5", "1.36"), ("3.0", "1.58a")]
 
 BIN = INSTALLED / ".bin"
@@ -44,8 +44,8 @@ def _digest(*files: Path) -> str:
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-# What eslint found in files that have not changed since is not looked for again. It does not see by
-# itself that a rule of ours was changed.
+# eslint skips files that have not changed since its last run. It does not notice when one of our
+# own rules changes, so the name of its cache contains their digest.
 KNOWN_LINT = BUILD / f"eslint-{_digest(RULES, TOOLS / 'package-lock.json')}"
 LOGIC = PROJECT / "tests" / "web" / "logic"
 CHECKS: dict[str, list[str | Path]] = {
@@ -55,7 +55,7 @@ CHECKS: dict[str, list[str | Path]] = {
         *("--cache", "--cache-strategy", "content", "--cache-location", KNOWN_LINT),
         *("src/leverframe/web", "tests/web", "tools/pages"),
     ],
-    # Several threads take twice the processor time; the other core is for the tests.
+    # Several threads would need twice the processor time; the other core is for the tests.
     "tsc": [BIN / "tsc", "--project", TOOLS, "--singleThreaded"],
     "logic": [
         *("node", "--import", LOGIC / "browser.mjs", "--test-reporter=dot", LOGIC / "all.mjs"),
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def hindrance() -> str | None:
-    """Say why nothing can be checked here; None once everything needed is there."""
+    """Return why nothing can be checked here; None once everything needed is installed."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         return "node and npm are not installed"
     version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True)
@@ -83,7 +83,7 @@ def hindrance() -> str | None:
 
 
 def _install() -> bool:
-    """Install the locked packages unless they are there; False where they cannot be fetched."""
+    """Install the locked packages unless they are present; return False if the download fails."""
     mark = INSTALLED / f".locked-{_digest(TOOLS / 'package-lock.json')}"
     if mark.exists():
         return True
@@ -103,7 +103,7 @@ def _run(name: str) -> int:
 
 
 def write_facts() -> None:
-    """Write the types of the API's replies, and a command table and settings to test with."""
+    """Write the types of the API's replies, and a command table and settings for the tests."""
     newest = Profile(*VERSIONS[0])
     document = openapi(newest, "Leverframe", "", ENDPOINTS)
     limits = {"commands": MAX_COMMANDS, "query_bytes": http_limits().query_bytes}
@@ -137,7 +137,7 @@ def declarations(document: dict[str, Any]) -> str:
 
 
 def _replies(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Path and schema of what is read as JSON."""
+    """Return path and schema of every JSON reply."""
     read = {path: item["get"] for path, item in document["paths"].items() if "get" in item}
     contents = {path: get["responses"]["200"].get("content", {}) for path, get in read.items()}
     return [
@@ -151,7 +151,7 @@ _PLAIN = {"string": "string", "number": "number", "integer": "number", "boolean"
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """Give the TypeScript type of what a JSON schema describes."""
+    """Return the TypeScript type for a JSON schema."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if alternatives := schema.get("anyOf") or schema.get("oneOf"):
@@ -178,7 +178,7 @@ def _object(schema: dict[str, Any]) -> str:
     properties = schema.get("properties", {})
     if not properties:
         return f"Record<string, {_type(schema.get('additionalProperties', {}))}>"
-    # Readings have labels as keys, which differ from version to version: any text may be one.
+    # The keys of readings are labels, which differ between versions, so any key is allowed.
     named = {name: one for name, one in properties.items() if re.fullmatch("[a-z_0-9]+", name)}
     labels = "" if named == properties else " & Record<string, number | null | undefined>"
     members = [f"{name}{_mark(name, schema)}: {_type(one)}" for name, one in named.items()]
@@ -186,7 +186,7 @@ def _object(schema: dict[str, Any]) -> str:
 
 
 def _mark(name: str, schema: dict[str, Any]) -> str:
-    """Mark what a reply may leave out; what has a default is always there."""
+    """Mark fields that a reply can omit; fields with a default are always present."""
     required = schema.get("required", [])
     is_sure = not required or name in required or "default" in schema["properties"][name]
     return "" if is_sure else "?"

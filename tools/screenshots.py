@@ -1,12 +1,12 @@
-"""Pictures of the pages, of controllers after a simulated example.
+"""Take pictures of the pages, of controllers after a simulated example.
 
     python -m tools.screenshots docs/images               the pictures of the documents
     python -m tools.screenshots --all FOLDER              every page, desk and phone, light and dark
     python -m tools.screenshots --all FOLDER --language fr
 
-The controller runs in virtual time with the greenhouse of `examples/`, so that there is something
-to see and every run shows the same; so does a node of many. Without Chromium the pictures stay as
-they are. What `--all` takes is in tools/looks.py.
+The controller runs in virtual time with the greenhouse of `examples/`, so that the pages have
+content and every run shows the same; the same is true of a node with many controllers. Without
+Chromium the pictures stay unchanged. tools/looks.py defines the pictures of `--all`.
 """
 
 import argparse
@@ -42,7 +42,7 @@ PICTURES = {
 DRAWN_AFTER_MS = 2000
 QUIET = ("--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run")
 VIRTUAL = "--virtual-time"
-#: A unit that is not as its file wants it, and one that does not answer.
+#: A unit that differs from its file, and a unit that does not answer.
 INVENTORY = """
 [units.cellar]
 address = "{address}"
@@ -66,7 +66,7 @@ days = "Mon-Fri"
 
 @contextmanager
 def running(*command: str) -> Iterator[str]:
-    """A program that serves pages on a port that is free; gives its address."""
+    """Run a program that serves pages on a free port; yield its address."""
     process = subprocess.Popen(
         [sys.executable, "-m", "leverframe", *command, "--port", "0"],
         stdout=subprocess.PIPE,
@@ -84,7 +84,7 @@ def running(*command: str) -> Iterator[str]:
 
 @contextmanager
 def simulate(*command: str) -> Iterator[str]:
-    """A controller, or a node of many, in virtual time; gives its address."""
+    """Run a controller or a node in virtual time; yield its address."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running(*command, "--data", folder, VIRTUAL) as address,
@@ -94,7 +94,7 @@ def simulate(*command: str) -> Iterator[str]:
 
 @contextmanager
 def watching(unit: str) -> Iterator[str]:
-    """A watch over the controller with this address; gives the address of its page."""
+    """Run a watch over the controller with this address; yield the address of its page."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "units.toml").write_text(INVENTORY.format(address=unit))
@@ -114,7 +114,7 @@ def take(browser: Browser, address: str, route: str, size: tuple[int, int], file
     page.goto(f"{address}/#/{route}")
     expect(page.locator("main[aria-busy=false]")).to_be_visible()
     expect(page.locator(".connection[data-kind=live]")).to_be_visible()
-    # Charts and the small lines below readings are drawn when the history has come.
+    # Charts and the sparklines below readings are drawn when the history has arrived.
     page.wait_for_timeout(DRAWN_AFTER_MS)
     page.screenshot(path=file)
     page.close()

@@ -1,13 +1,13 @@
-"""Say which test each worker of a test run has next, so that all of them are busy to the end."""
+"""Choose the next test of each worker of a test run, so that all workers are busy to the end."""
 
 from collections import deque
 from collections.abc import Sequence
 from itertools import groupby
 
-#: Where tests take longest, and wait most: they begin first.
+#: The places of the tests that take, and wait, longest: they begin first.
 LONGEST = (
     *("tests/units/test_inventory_story.py", "tests/docs/test_site.py", "tests/soak"),
-    # Of the browser, with single tests of 20 s; one that is left for the end has a core idle.
+    # Browser tests of up to 20 s each: at the end of a run, one of them would leave a core idle.
     *("tests/web/test_setting_pages.py", "tests/web/test_fleet_page.py"),
     *("tests/web/test_findings_on_status.py", "tests/web/test_tasks.py"),
     "tests/testing/test_installed_wheels.py",
@@ -29,9 +29,10 @@ LONGEST = (
 
 
 class Turns:
-    """Deals out tests by their place in a list; each worker keeps to a file as long as it can.
+    """Assigns tests by their index in a list; each worker stays in one file as long as possible.
 
-    Every second worker begins at the other end: what waits runs beside what takes a core.
+    Every second worker starts at the other end, so that tests that wait run beside tests that need
+    a core.
     """
 
     def __init__(self, names: Sequence[str], workers: int) -> None:
@@ -41,14 +42,14 @@ class Turns:
         self._begun: list[deque[int]] = [deque() for _ in range(workers)]
 
     def next_of(self, worker: int) -> int | None:
-        """Take the next test of a worker; None if nothing is left to do."""
+        """Return the next test for a worker; None if nothing is left."""
         if not self._begun[worker]:
             self._begun[worker] = self._another_file(worker)
         own = self._begun[worker]
         return own.popleft() if own else None
 
     def give_back(self, worker: int, places: Sequence[int]) -> None:
-        """Let the worker's successor begin with what it did not get to."""
+        """Let the worker's successor start with the tests that the worker did not run."""
         self._begun[worker].extendleft(reversed(places))
 
     def _another_file(self, worker: int) -> deque[int]:
@@ -59,6 +60,6 @@ class Turns:
 
 
 def _rank(name: str) -> int:
-    """Return which of the longest places the test is from; their number if from none."""
+    """Return the rank of the test's place among the longest; their number if it is none of them."""
     ranks = (rank for rank, place in enumerate(LONGEST) if name.startswith(place))
     return next(ranks, len(LONGEST))

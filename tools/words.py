@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 RULES = Path(__file__).with_suffix(".toml")
-#: Written by programs or by others, examples of bad input, and this list itself.
+#: Generated files, files of others, examples of bad input, and the list of words itself.
 NOT_CHECKED = (
     *("docs/reference/*", "tests/fixtures/*", "*/vendor/*", "*/node_modules/*", "requirements/*"),
     *("*package-lock.json", "tools/words.toml"),
@@ -34,7 +34,7 @@ NOT_CHECKED = (
 TEXTS = {".md", ".js", ".mjs", ".html", ".css", ".toml", ".sh", ".service", ".lua", ".1", ".ts"}
 #: Texts of pages: an object for each sentence, or for each language.
 PAGE_WORDS = ("src/leverframe/web/words/*.json", "src/leverframe/server/routes/*.json")
-#: What may stand between two words: blanks, line ends, marks of comments, and `_` in names.
+#: What can separate two words: blanks, line ends, comment markers, and `_` in names.
 GAP = r"(?:\s|_|[#/*:](?=\s))+"
 _FUNCTION = re.compile(r"\bdef (\w+)")
 _CLASS = re.compile(r"\bclass (\w+)")
@@ -56,7 +56,7 @@ class Offence:
 
 @dataclass(frozen=True)
 class Allowed:
-    """An offence that is allowed: in these files, where `text` contains it, or is empty."""
+    """An allowed offence: in these files, if `text` is empty or contains the offence."""
 
     place: str
     text: str
@@ -72,7 +72,7 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Rules:
-    #: What to write instead, by the pattern of a word.
+    #: The replacement of each word, by the pattern of the word.
     words: Mapping[str, str]
     parameters: Collection[str]
     participles: Collection[str]
@@ -107,7 +107,7 @@ def read_rules(file: Path = RULES) -> Rules:
 
 
 def find_offences(root: Path, files: Sequence[str], rules: Rules) -> Iterator[Offence]:
-    """Find the offences in files below a folder, exceptions included."""
+    """Find the offences in files below a folder, including allowed ones."""
     for place in files:
         if any(fnmatchcase(place, pattern) for pattern in NOT_CHECKED):
             continue
@@ -142,7 +142,7 @@ def _in_page_words(place: str, text: str, rules: Rules) -> Iterator[Offence]:
 
 
 def _in_python(place: str, source: str, rules: Rules) -> Iterator[Offence]:
-    # Parsing is most of the work, and most files have nothing that needs it.
+    # Parsing takes most of the time, and most files have nothing that requires it.
     text = "\n".join([source, *map(_split_words, _CLASS.findall(source))])
     has_words = rules.pattern.search(text) is not None
     has_participles = any(map(rules.is_participle, _FUNCTION.findall(source)))
@@ -197,7 +197,7 @@ def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _in_comments(place: str, source: str, rules: Rules) -> Iterator[Offence]:
-    """Check comments; those in lines that follow each other are one text."""
+    """Check comments; comments in consecutive lines are one text."""
     first, lines = 0, list[str]()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT:
@@ -210,7 +210,7 @@ def _in_comments(place: str, source: str, rules: Rules) -> Iterator[Offence]:
 
 
 def judge(offences: Iterator[Offence], rules: Rules) -> tuple[list[Offence], list[Allowed]]:
-    """Return the offences that no exception covers, and the exceptions that cover none."""
+    """Return the offences that no exception covers, and the exceptions that cover no offence."""
     left, used = [], set[Allowed]()
     for offence in offences:
         covering = [one for one in rules.allowed if one.covers(offence)]
@@ -221,7 +221,7 @@ def judge(offences: Iterator[Offence], rules: Rules) -> tuple[list[Offence], lis
 
 
 def list_files(root: Path, paths: Sequence[str] = ()) -> list[str]:
-    """List the files below the paths that git knows, or would add."""
+    """List the files below the paths that git tracks, or would add."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *paths]
     listing = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     return sorted(one for one in set(listing.stdout.splitlines()) if (root / one).is_file())

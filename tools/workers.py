@@ -1,11 +1,11 @@
-"""Run tests in several processes that find them once: `pytest -p tools.workers --workers 4`.
+"""Run tests in several processes after one collection: `pytest -p tools.workers --workers 4`.
 
 Each worker of pytest-xdist imports and collects all tests. Here one process does, and then forks.
 Measured with four workers on 1,615 tests of the engine, status files, wire, configuration and HTTP:
-pytest-xdist 3.8 needs 52.7 s of the processor, this 37.5 s; the whole suite costs each of its
-workers 10 s. Its schedulers also know nothing of what takes long (`turns.py`). For tests and
-plug-ins a worker looks like one of pytest-xdist: `PYTEST_XDIST_WORKER`, `config.workerinput`,
-`config.workeroutput`, and `pytest_testnodedown` when it is done.
+pytest-xdist 3.8 needs 52.7 s of processor time, this plugin 37.5 s; collecting the whole suite
+costs each worker of pytest-xdist 10 s. Its schedulers also do not know which tests take long
+(`turns.py`). For tests and plug-ins a worker looks like one of pytest-xdist: `PYTEST_XDIST_WORKER`,
+`config.workerinput`, `config.workeroutput`, and `pytest_testnodedown` when it ends.
 """
 
 import os
@@ -21,7 +21,7 @@ import pytest
 
 from tools.turns import Turns
 
-#: The messages of a worker, with their contents.
+#: A message of a worker: its name and its contents.
 Message = tuple[str, dict[str, Any]]
 
 
@@ -44,25 +44,25 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 class Worker:
     number: int
     messages: Connection
-    #: Tests that it was given, the running one first; it ends one only when it knows the next.
+    #: Assigned tests, the running one first; a test ends only when the worker knows the next one.
     given: list[int]
 
 
 class Run:
-    """All workers, and their messages."""
+    """All workers and their messages."""
 
     def __init__(self, session: pytest.Session, count: int) -> None:
         self._session = session
         self._count = count
         self._reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
-        # Made before there are workers, so that their folders are in one.
+        # Created before the workers, so that all their folders have the same parent.
         session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         self._turns = Turns([item.nodeid for item in session.items], count)
         self._workers: dict[Connection, Worker] = {}
         self._processes: list[int] = []
 
     def to_the_end(self) -> bool:
-        # Tests of several files run at the same time.
+        # Tests of several files run at the same time, so a progress line per file makes no sense.
         self._reporter.showfspath = False
         for number in range(self._count):
             if self._start(number):
@@ -82,10 +82,10 @@ class Run:
         return True
 
     def _start(self, number: int) -> bool:
-        """Become two processes; True in the worker when it has done its tests."""
+        """Fork a worker; return True in the worker after it has run its tests."""
         others = [thread for thread in threading.enumerate() if thread.name != "MainThread"]
         assert not others, f"what was imported has started {others}, which no worker would have"
-        # What waits to be shown would be shown by the worker as well.
+        # Otherwise the worker would print the parent's buffered output again.
         self._reporter.flush()
         here, there = Pipe()
         process = os.fork()
@@ -106,7 +106,7 @@ class Run:
         place = None if is_over else self._turns.next_of(worker.number)
         if place is not None:
             worker.given.append(place)
-        # One that is done, or died, does not listen; it is heard of when it has ended.
+        # A worker that is done or has died does not read; its end is handled later.
         with suppress(BrokenPipeError):
             worker.messages.send(place)
 
@@ -128,7 +128,7 @@ class Run:
                 self._forget(worker)
 
     def _bury(self, worker: Worker) -> bool:
-        """Report the test in which a worker died; True if there may be others for a new one."""
+        """Report the test in which a worker died; return True if a new worker is useful."""
         self._forget(worker)
         if not worker.given:
             return False
@@ -149,14 +149,14 @@ class Run:
 
 
 def _work(session: pytest.Session, messages: Connection, number: int, count: int) -> None:
-    """Run tests as they are given; the output of the end of an ordinary run is discarded."""
+    """Run the assigned tests; discard the output of an ordinary end of a run."""
     config: Any = session.config
     name = os.environ["PYTEST_XDIST_WORKER"] = f"gw{number}"
     config.workerinput = {"workerid": name, "workercount": count}
     config.workeroutput = {}
     plugins = config.pluginmanager
     plugins.unregister(plugins.get_plugin("terminalreporter"))
-    # Files of the parent, which all workers would write to.
+    # Files of the parent, to which all workers would write.
     capture = plugins.get_plugin("capturemanager")
     capture.stop_global_capturing()
     capture.start_global_capturing()
@@ -171,7 +171,7 @@ def _work(session: pytest.Session, messages: Connection, number: int, count: int
 def _receive_tests(
     session: pytest.Session, messages: Connection
 ) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
-    """Give each test with the one behind it, by which pytest knows what to tear down."""
+    """Yield each test with the following one, from which pytest knows what to tear down."""
     place = messages.recv()
     while place is not None:
         item, place = session.items[place], messages.recv()
@@ -179,7 +179,7 @@ def _receive_tests(
 
 
 class Teller:
-    """Reports what happens in this process to the one that waits for the workers."""
+    """Reports the events of this process to the process that waits for the workers."""
 
     def __init__(self, config: pytest.Config, messages: Connection) -> None:
         self._config = config

@@ -209,7 +209,7 @@ async def test_controller_presents_its_certificate_to_the_broker(tmp_path: Path)
     [
         ({"firmware_key": "none.pub"}, 3, "cannot be read"),
         ({"mqtt_key": "a.key"}, 3, "belong together"),
-        ({"trusted": ["127.0.0.0/8"]}, 3, "contains this machine"),
+        ({"trusted": ["127.0.0.0/8"]}, 3, "includes this machine"),
         ({"cors_origins": ["*"]}, 3, "is not an origin"),
         ({"firmware_check_url": "ftp://x"}, 3, "is not an HTTP or HTTPS URL"),
         ({"serial_port": "/dev/a", "serial_modbus": "/dev/a"}, 3, "are the same device"),

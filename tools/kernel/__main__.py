@@ -2,7 +2,7 @@
 
     python -m tools.kernel [--minutes 15] [ARGUMENTS OF PYTEST]
 
-Ends with the exit code of the tests. What the machine printed is in build/kernel/console.log.
+The exit status is that of the tests. The machine's output is in build/kernel/console.log.
 """
 
 import argparse
@@ -30,7 +30,7 @@ class Machine(NamedTuple):
 
 
 MACHINES = {
-    # The chip of this machine's lines is a PL061.
+    # The GPIO chip of this machine is a PL061.
     "aarch64": Machine(
         Architecture("arm64", "aarch64"),
         "qemu-system-arm",
@@ -68,10 +68,10 @@ def _install(machine: Machine) -> None:
 
 
 def _boot(machine: Machine, kernel: Path, image: Path, limit_s: float) -> int:
-    """Run the machine until it ends or its time is over; print what the tests say."""
+    """Run the machine until it ends or its time is over; print the output of the tests."""
     accelerators = ("-accel", "kvm") if os.access("/dev/kvm", os.W_OK) else ("-accel", "tcg")
     words = f"console={machine.console} quiet loglevel=3 systemd.show_status=no panic=-1"
-    # Without them each system call flushes what the emulation has translated.
+    # With these protections, each system call would discard the emulation's translated code.
     words += " nokaslr kpti=off mitigations=off"
     words += " systemd.unit=leverframe-tests.service"
     command = [*machine.command, *accelerators, "-smp", "2", "-m", MEMORY, "-nographic"]
@@ -110,7 +110,7 @@ def _boot(machine: Machine, kernel: Path, image: Path, limit_s: float) -> int:
 
 
 class Report:
-    """What the tests said, picked out of the console."""
+    """The output of the tests, extracted from the console."""
 
     def __init__(self, began: float) -> None:
         self.status: int | None = None

@@ -1,7 +1,7 @@
-"""The machine's disk: Debian with systemd, Debian's kernel, Leverframe as its guide installs it.
+"""The machine's disk: Debian with systemd, Debian's kernel, and Leverframe as in its guide.
 
-Everything comes from Debian's mirror and from the package index. What takes long is kept in
-`build/kernel`, by what it was made from.
+Everything comes from Debian's mirror and from the package index. Slow intermediate results are kept
+in `build/kernel`, by their inputs.
 """
 
 import compileall
@@ -32,15 +32,15 @@ SUITE = "bookworm"
 MIRROR = "http://deb.debian.org/debian"
 PYTHON = "3.11"
 ROOT_PACKAGES = ("systemd", "systemd-sysv", "libnss-systemd", "udev", "dbus", "kmod", "python3")
-#: Besides what a controller needs to run: for pins and buses, and for the tests.
+#: Packages beyond those of a controller: for pins and buses, and for the tests.
 MORE_PACKAGES = ("gpiod", "smbus2", "luma-core", "luma-oled", "cbor2", "pytest", "pluggy")
 MORE_PACKAGES += ("iniconfig", "packaging")
 UNREAD = ("doc", "man", "locale", "info", "lintian", "bash-completion")
-#: Where the guide puts the program, and where its tests are.
+#: The folders of the program, as in the guide, and of its tests.
 PROGRAM, TESTS = "opt/leverframe", "opt/tests"
 COPIED_TESTS = ("__init__.py", "devices/__init__.py", "hardware/fake_i2c.py")
 UNWANTED = shutil.ignore_patterns("__pycache__")
-#: Units that only take time at the start.
+#: Units that only slow down the start.
 NOT_NEEDED = (
     *("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "fstrim.timer"),
     *("e2scrub_all.timer", "systemd-tmpfiles-clean.timer", "systemd-tmpfiles-setup.service"),
@@ -87,13 +87,13 @@ VENV = f"home = /usr/bin\ninclude-system-site-packages = false\nversion = {PYTHO
 
 
 class Architecture(NamedTuple):
-    #: As Debian calls it, and as Python's wheels do.
+    #: The name in Debian, and the name in Python's wheels.
     debian: str
     wheels: str
 
 
 def kernel_kit(architecture: Architecture) -> Path:
-    """Return the folder with Debian's kernel and modules, made once."""
+    """Return the folder with Debian's kernel and modules; create it once."""
     made_from = [HERE / name for name in ("Kbuild", "make-kernel", "wanted.txt")]
     kit = BUILD / f"kernel-{architecture.debian}-{_key(made_from, SUITE)}"
     if not (kit / "vmlinuz").exists():
@@ -114,7 +114,7 @@ def kernel_kit(architecture: Architecture) -> Path:
 
 
 def root_archive() -> Path:
-    """Return the archive with Debian itself, made once."""
+    """Return the archive with Debian itself; create it once."""
     path = BUILD / f"debian-{_key([], SUITE, *ROOT_PACKAGES)}.cpio"
     if not path.exists():
         print("Installing Debian into an archive; takes a minute, once", flush=True)
@@ -131,7 +131,7 @@ def root_archive() -> Path:
 
 
 def python_packages(architecture: Architecture) -> Path:
-    """Return the folder with the locked packages for Debian's Python, made once."""
+    """Return the folder with the locked packages for Debian's Python; create it once."""
     names = {_name(line) for line in _pins("run.txt")} | set(MORE_PACKAGES)
     wanted = "".join(pin for pin in _pins("test.txt") if _name(pin) in names)
     folder = BUILD / f"packages-{architecture.debian}-{_key([], wanted)}"
@@ -156,13 +156,13 @@ def python_packages(architecture: Architecture) -> Path:
 
 
 def write_image(architecture: Architecture, arguments: Sequence[str]) -> tuple[Path, Path]:
-    """Write the whole disk; return the kernel and it."""
+    """Write the whole disk; return the paths of the kernel and the disk."""
     kit, root, packages = kernel_kit(architecture), root_archive(), python_packages(architecture)
     image = BUILD / "image.cpio"
     with image.open("wb") as to:
         with root.open("rb") as source:
             shutil.copyfileobj(source, to)
-        # Debian's /lib is a link to /usr/lib, which a folder of that name would replace.
+        # Debian's /lib is a link to /usr/lib; a folder named lib would replace the link.
         to.write(archive_of(from_folder(kit / "root/lib", "usr/lib")))
         to.write(archive_of(_program(packages)))
         to.write(archive_of(_tests(arguments)))
@@ -211,7 +211,7 @@ def _pins(name: str) -> list[str]:
 
 
 def _compile(folder: Path) -> None:
-    """Compile where the Python is the same: in the machine it would take long, at every start."""
+    """Compile if the Python is the same; the machine would need long for it at every start."""
     if sys.version_info[:2] == tuple(map(int, PYTHON.split("."))):
         compileall.compile_dir(
             folder, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH

@@ -1,7 +1,7 @@
-"""Archives that the kernel unpacks as its root when it starts (cpio, "newc").
+"""Archives that the kernel unpacks as its root at startup (cpio, "newc").
 
-Several of them behind each other are unpacked one over another, so what seldom changes is kept and
-what was edited is added.
+The kernel unpacks concatenated archives over each other, so parts that seldom change are kept and
+changed files are appended.
 """
 
 import io
@@ -29,12 +29,12 @@ class Entry(NamedTuple):
     owner: int = 0
     group: int = 0
     device: tuple[int, int] = (0, 0)
-    #: Compiled Python files are valid for sources of that moment.
+    #: The modification time: compiled Python files are valid only for sources with that time.
     changed: int = 0
 
 
 def from_tar(path: Path) -> Iterator[Entry]:
-    """Read the entries of a tar archive; of several names of one file each gets a copy."""
+    """Read the entries of a tar archive; a file with several names is copied for each name."""
     with tarfile.open(path) as archive:
         for member in archive:
             source = archive.getmember(member.linkname) if member.islnk() else member
@@ -52,7 +52,7 @@ def from_tar(path: Path) -> Iterator[Entry]:
 
 
 def from_folder(folder: Path, place: str) -> Iterator[Entry]:
-    """Read a folder, to be put at a place in the root; everything belongs to root."""
+    """Read a folder to be placed in the root; all its files belong to root."""
     yield from parents(place)
     yield Entry(place, stat.S_IFDIR | 0o755)
     for path in sorted(folder.rglob("*")):

@@ -1,1 +1,1 @@
-"""What everything else uses: versions, settings, the engine; in `runtime`, clock and event loop."""
+"""The basis of all other code: versions, settings, the engine; in `runtime`, clock and loop."""

@@ -8,20 +8,20 @@ from leverframe.core.errors import ErrorForPeople
 
 # Durations as users write them: `90s`, `1h30m`, `2d 3h`, `10min`, `250ms`, or bare seconds.
 #
-# From days to milliseconds, the greater unit first, each at most once; spaces do not matter.
+# From days to milliseconds, largest unit first, each at most once; spaces do not matter.
 
 DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
 #: A hundred years: long enough for every use, and short enough that no number overflows.
 MAX_S = 3.2e9
-#: What one request may move virtual time by: a year, whichever it is.
+#: The longest time by which one request may advance virtual time: a year, even a leap year.
 MAX_ADVANCE_S = 366 * DAY_S
 
 _UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}
-#: Only read: seconds are never shown as thousands of a smaller unit.
+#: Only for reading: a time of whole seconds is never shown in milliseconds.
 _READ_UNITS = {**_UNITS, "ms": 0.001}
-# Texts, which `re` compiles when they are first used: no start waits for them.
+# Texts that `re` compiles at their first use, so that startup does not wait for them.
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
-#: Minutes are often written like this, to distinguish them from metres and months.
+#: `min` is a common spelling that distinguishes minutes from metres and months.
 _WRITTEN = {"m": "m(?:in|(?!s))"}
 _WITH_UNITS = "".join(rf"(?:{_NUMBER}{_WRITTEN.get(unit, unit)})?" for unit in _READ_UNITS)
 
@@ -84,7 +84,7 @@ def seconds_of(duration: Duration) -> float:
 def wall_of(moment: WhenText, zone: tzinfo) -> float:
     """Return the seconds since 1970 of `"2026-03-29T00:30"`, a `datetime`, or such a number.
 
-    Without an offset it is local time; a time that the clock shows twice is the first of them.
+    Without an offset it is local time; if the clock shows a time twice, the first one is meant.
     """
     if isinstance(moment, int | float) and not isinstance(moment, bool):
         return float(moment)
@@ -114,10 +114,10 @@ def zone_named(name: str) -> tzinfo:
 
 
 def moment_words(wall: float, zone: tzinfo) -> str:
-    """Format a moment, `2026-01-05 06:00:00 CET`; an hour comes twice when clocks go back."""
+    """Format a moment as `2026-01-05 06:00:00 CET`; an hour appears twice when clocks go back."""
     return f"{datetime.fromtimestamp(wall, zone):%Y-%m-%d %H:%M:%S %Z}"
 
 
 def with_zone(words: str, zone: tzinfo) -> str:
-    """Name the place behind moments or above them: `(Europe/Warsaw)`, nothing for UTC."""
+    """Add the name of the time zone, such as `(Europe/Warsaw)`; nothing for UTC."""
     return words if str(zone) == "UTC" else f"{words} ({zone})"

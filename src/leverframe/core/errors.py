@@ -6,15 +6,15 @@ from typing import TextIO
 
 # The base class of all errors that users can understand and correct.
 #
-# The command line ends with their text, one line for each mistake; any other exception is a fault
-# of the program and shows where it happened.
+# The command line prints their text, one line per error, and exits; any other exception is a bug of
+# the program and is shown with its traceback.
 
 
 class ErrorForPeople(Exception):
     """An error whose text says what is wrong, what is allowed, and what to do."""
 
-    #: The field that it is about, where its text begins with `Field NAME: `. The command line says
-    #: it as people write it there.
+    #: The field of the error if its text begins with `Field NAME: `. The command line
+    #: replaces this name by its own spelling.
     field: str | None = None
 
 
@@ -31,33 +31,33 @@ INTERRUPTED = 130
 OUTPUT_CLOSED = 141
 
 
-# Text of strangers that is shown: the name of a unit cannot affect a terminal or a log.
+# Untrusted text made safe to show: the name of a unit cannot affect a terminal or a log.
 #
-# Whatever acts instead of standing there is written as an escape such as `\u001b`: control
+# Characters that act instead of being shown are written as escapes such as `\u001b`: control
 # characters (C0, DEL, C1) and with them all ANSI sequences, line and paragraph separators, marks
-# that turn the direction of writing, invisible letters, halves of surrogate pairs. The escapes
-# are those of JSON and TOML, so a document that is made printable still means the same.
+# that change the direction of text, invisible letters, halves of surrogate pairs. The escapes are
+# those of JSON and TOML, so that a document keeps its meaning.
 #
-# This is the one place that decides it. Commands about units print by `print_lines`, errors and
-# log lines come through `printable`, JSON through `printable_json`.
+# Only this module decides which characters are safe. Commands about units print with `print_lines`,
+# errors and log lines use `printable`, JSON uses `printable_json`.
 
-#: Python does not call them printable, but they are spaces and nothing else.
+#: Python counts them as not printable, but they are harmless spaces.
 _SPACES = frozenset("\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B))))
 _LARGEST_OF_FOUR_DIGITS = 0xFFFF
 
 
 def printable(text: str) -> str:
-    """Return a text as one line in which nothing acts on a terminal."""
+    """Return a text as one line that cannot affect a terminal."""
     if text.isprintable():
         return text
     return "".join(letter if _is_shown(letter) else _escape(letter) for letter in text)
 
 
 def printable_json(document: str) -> str:
-    """Return a JSON document, of one line or several, that means the same and acts on nothing."""
+    """Return a JSON document with the same meaning that cannot affect a terminal."""
     if document.isprintable():
         return document
-    # A line break of the document itself stands between values, never in a text.
+    # A line break in the document is always between values, never inside a text.
     return "".join(
         letter if letter == "\n" or _is_shown(letter) else _escape_in_json(letter)
         for letter in document
@@ -65,7 +65,7 @@ def printable_json(document: str) -> str:
 
 
 def print_lines(lines: Iterable[str], *, file: TextIO | None = None, flush: bool = False) -> None:
-    """Print each text as exactly one line, on standard output unless another file is named."""
+    """Print each text as exactly one line, by default on standard output."""
     for line in lines:
         print(printable(line), file=file, flush=flush)
 
@@ -75,7 +75,7 @@ def print_line(text: str, *, flush: bool = False) -> None:
 
 
 def print_warnings(sentences: Iterable[str]) -> None:
-    """Print sentences on the error output, each marked as one of the program."""
+    """Print sentences on standard error, each marked as a warning of the program."""
     print_lines((f"leverframe: {sentence}" for sentence in sentences), file=sys.stderr)
 
 
@@ -92,7 +92,7 @@ def _escape_in_json(letter: str) -> str:
     number = ord(letter)
     if number <= _LARGEST_OF_FOUR_DIGITS:
         return _escape(letter)
-    # JSON has four digits only: two halves stand for a letter beyond them.
+    # JSON escapes have four digits, so a letter beyond them needs two surrogate halves.
     halves = letter.encode("utf-16-be")
     return "".join(f"\\u{halves[at : at + 2].hex()}" for at in (0, 2))
 
@@ -101,4 +101,4 @@ def _escape_in_json(letter: str) -> str:
 
 
 class BadUpload(ErrorForPeople):
-    """One sentence: which check failed, and what to do."""
+    """An uploaded file is refused; the sentence says which check failed, and what to do."""

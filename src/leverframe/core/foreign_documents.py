@@ -1,9 +1,9 @@
-"""JSON and XML of strangers, read within limits of size, depth and number.
+"""Untrusted JSON and XML, read within limits of size, depth and number.
 
-A document of a few megabytes can cost a hundred times its size as objects: empty elements in each
-other, empty lists side by side. So both kinds are counted while they are read, or before, and a
-document beyond a limit is refused before it has grown. Document types of XML, by which an entity
-can grow without end, are refused altogether.
+As objects, a document of a few megabytes can need a hundred times its size: nested empty elements,
+or a long list of empty lists. Therefore the values are counted before or while they are parsed, and
+a document beyond a limit is refused before it uses much memory. XML document types, with which an
+entity can grow without limit, are refused altogether.
 """
 
 import re
@@ -20,17 +20,17 @@ MAX_JSON_SIGNS = 50_000
 #: The longest XML file of a unit has 2 KB and 70 elements.
 MAX_XML_BYTES = 256 * 1024
 MAX_XML_ELEMENTS = 5_000
-#: A text as a whole, also one without an end, or a sign that is outside of texts. The quantifiers
-#: give nothing back, so that every byte is read only once.
+#: A text as a whole, even if it is unterminated, or a sign outside of texts. The possessive
+#: quantifiers never backtrack, so that every byte is read only once.
 _TEXT_OR_SIGN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{},:]', re.DOTALL)
 
 
 class BadDocument(ValueError):
-    """Why a document was not read: the end of a sentence that begins with its name."""
+    """The reason why a document was not read; it completes a sentence that begins with its name."""
 
 
 class XmlElement(Struct):
-    """An element of XML: its text is what stands before its first child."""
+    """An XML element; its text is the part before its first child."""
 
     tag: str
     attributes: dict[str, str] = {}
@@ -39,7 +39,7 @@ class XmlElement(Struct):
 
 
 def read_json(body: bytes) -> Any:
-    """Decode a JSON document; raise `BadDocument` where it is none, or beyond the limits."""
+    """Decode a JSON document; raise `BadDocument` if it is invalid or beyond the limits."""
     _check_signs(body)
     try:
         return msgspec.json.decode(body)
@@ -58,7 +58,7 @@ def read_json_object(body: bytes) -> dict[str, Any]:
 def _check_signs(body: bytes) -> None:
     depth = 0
     for number, found in enumerate(_TEXT_OR_SIGN.finditer(body)):
-        # As many texts as signs, because one stands between two texts.
+        # Twice the number of signs, because each text lies between two signs.
         if number > 2 * MAX_JSON_SIGNS:
             raise BadDocument(f"has more than {MAX_JSON_SIGNS} values")
         sign = body[found.start()]
@@ -71,10 +71,10 @@ def _check_signs(body: bytes) -> None:
 
 
 def read_xml(body: bytes | str, max_depth: int = MAX_DEPTH) -> XmlElement:
-    """Parse an XML document; raise `BadDocument` where it is none, or beyond the limits."""
+    """Parse an XML document; raise `BadDocument` if it is invalid or beyond the limits."""
     if len(body) > MAX_XML_BYTES:
         raise BadDocument(f"has more than {MAX_XML_BYTES} bytes")
-    # The encoding that a text declares is no longer the one it has.
+    # A `str` is encoded as UTF-8 here, whatever encoding it declares.
     reader = _XmlReader(expat.ParserCreate("utf-8" if isinstance(body, str) else None), max_depth)
     return reader.read(body.encode("utf-8", "replace") if isinstance(body, str) else body)
 
@@ -84,7 +84,7 @@ class _XmlReader:
         self._parser = parser
         self._max_depth = max_depth
         self._root: XmlElement | None = None
-        #: From the root to the element that is being read.
+        #: The elements from the root to the one being read.
         self._open: list[XmlElement] = []
         self._count = 0
         parser.buffer_text = True

@@ -1,11 +1,11 @@
-"""The hardware and software version of a controller, and what that offers.
+"""The hardware and software version of a controller, and what that version supports.
 
-A `Profile` is one hardware revision with one software version. Everything that is not the same on
-all of them carries `VersionSpan`s: the hardware it concerns, the software version that brought it
-and the one that no longer has it. Nothing else in the program compares versions.
+A `Profile` is one hardware version with one software version. Everything that differs between
+versions has `VersionSpan`s: the hardware, the software version that introduced it and the one that
+removed it. No other code compares versions.
 
-Software versions are a number, a dot, two digits and sometimes a letter (`1.49d`); they order as
-numbers first, then by letter, and no letter comes before `a`.
+Software versions are a number, a dot, two digits and sometimes a letter (`1.49d`); they are ordered
+by the numbers, then by the letter; no letter comes before `a`.
 """
 
 import re
@@ -18,7 +18,7 @@ from leverframe.core.errors import ErrorForPeople
 HW30 = ("3.0",)
 HW35_TO_38 = ("3.5", "3.6", "3.7", "3.8")
 HW39 = ("3.9",)
-#: What the interface document writes as "HW 3.5+".
+#: `HW 3.5+` in the interface document.
 HW35 = HW35_TO_38 + HW39
 HARDWARE = HW30 + HW35
 
@@ -26,7 +26,7 @@ _SOFTWARE = re.compile(r"([1-9])\.([0-9]{2})([a-z]?)")
 
 
 class UnknownProfile(ErrorForPeople, ValueError):
-    """The hardware or software version asked for does not exist."""
+    """The requested hardware or software version does not exist."""
 
 
 class Version(Struct, frozen=True, order=True):
@@ -37,7 +37,7 @@ class Version(Struct, frozen=True, order=True):
 
 @lru_cache(maxsize=256)
 def version(text: str) -> Version:
-    """Parse a software version into a form that can be ordered."""
+    """Parse a software version into a value that can be compared."""
     found = _SOFTWARE.fullmatch(text)
     if not found:
         raise UnknownProfile(
@@ -48,7 +48,7 @@ def version(text: str) -> Version:
 
 
 class Profile(Struct, frozen=True):
-    """One hardware version with one software version; raises `UnknownProfile` for others."""
+    """One hardware version with one software version; raise `UnknownProfile` for others."""
 
     hw: str = "3.9"
     sw: str = "1.75"
@@ -69,12 +69,12 @@ class Profile(Struct, frozen=True):
 
 
 def newest_software(hw: str) -> str:
-    """Return the newest software that is known for a hardware version."""
+    """Return the newest known software for a hardware version."""
     return "1.58a" if hw in HW30 else Profile().sw
 
 
 def existing(hw: str, sw: str) -> Profile:
-    """Return the requested profile; refuse one that never existed."""
+    """Return the requested profile; raise `UnknownProfile` if it never existed."""
     profile, newest = Profile(hw, sw), newest_software(hw)
     if version(sw) > version(newest):
         raise UnknownProfile(
@@ -84,7 +84,7 @@ def existing(hw: str, sw: str) -> Profile:
 
 
 class VersionSpan(Struct, frozen=True):
-    """Hardware versions and a range of software versions, from `since` to before `until`."""
+    """Hardware versions, and software versions from `since` up to, but excluding, `until`."""
 
     hw: tuple[str, ...] = HARDWARE
     since: str | None = None
@@ -98,7 +98,7 @@ class VersionSpan(Struct, frozen=True):
         return self.since is not None and version(profile.sw) < version(self.since)
 
     def is_after(self, profile: Profile) -> bool:
-        """Return whether the profile's software is past the end of the span."""
+        """Return whether the profile's software is newer than the span."""
         return self.until is not None and version(profile.sw) >= version(self.until)
 
     def __str__(self) -> str:
@@ -111,12 +111,12 @@ class VersionSpan(Struct, frozen=True):
 
 
 Spans = tuple[VersionSpan, ...]
-#: Offered by every profile.
+#: Spans of something that every profile has.
 ALWAYS: Spans = (VersionSpan(),)
 
 
 def hardware_words(hw: tuple[str, ...]) -> str:
-    """Write a range such as `HW 3.5+` as the interface document does."""
+    """Describe hardware versions as the interface document does, for example `HW 3.5+`."""
     if hw == HW35:
         return "HW 3.5+"
     if hw == HW35_TO_38:
@@ -129,7 +129,7 @@ def is_offered(spans: Spans, profile: Profile) -> bool:
 
 
 def withdrawn(spans: Spans, profile: Profile) -> bool:
-    """Return whether an earlier software version of this hardware had it and this one has not."""
+    """Return whether this version lacks a feature that an earlier software version had."""
     return not is_offered(spans, profile) and any(
         profile.hw in span.hw and span.is_after(profile) for span in spans
     )

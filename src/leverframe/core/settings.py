@@ -1,13 +1,13 @@
 """The settings of a controller: one immutable tree.
 
-The path of a leaf (`outputs.3.name`) is its identity in the command table, the store, the backup
-and on the page. Values are in real units and words; wire codes and scales stay at the edge. A
-change makes a new tree that shares every untouched branch with the old one (see `tree.py`), so a
-request is applied whole or not at all, and a thousand controllers with default settings share one
-set of defaults.
+The path of a leaf (`outputs.3.name`) identifies it in the command table, the store, the backup and
+on the page. Values have real units and words; only the edge uses wire codes and scales. A change
+creates a new tree that shares every unchanged branch with the old one (see `tree.py`), so a request
+is applied completely or not at all, and a thousand controllers with default settings share one set
+of defaults.
 
-To add a setting: add a field with its default here, and a row in `interface/table/`, which says
-what it may be. Where versions have different numbers of something, `tree.py` says how many.
+To add a setting, add a field with its default here, and a row in `interface/table/` that says which
+values it accepts. If the length of a list depends on the version, add that to `tree.py`.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Identity(Node, frozen=True):
 
 class Output(Node, frozen=True):
     name: str = ""
-    #: Seconds until an output that was switched on goes off automatically; 0 means never.
+    #: Seconds after which an output is switched off automatically; 0 means never.
     return_time: int = 0
     periodic: bool = False
     on_time: int = 0
@@ -48,11 +48,11 @@ class OutputFlags(Node, frozen=True):
 
 class Pwm(Node, frozen=True):
     name: str = ""
-    #: Percent that the output is set to; the present one, while it moves, is a live value.
+    #: The set duty in percent; while the output moves to it, the present duty is a live value.
     duty: int = 50
     active_low: bool = False
     on_off_mode: bool = False
-    #: Seconds over which the duty moves to a newly set value.
+    #: Seconds over which the duty moves to a new setting.
     change_time: int = 0
 
 
@@ -70,7 +70,7 @@ class AnalogInput(Node, frozen=True):
     name: str = ""
     sensor: str = "off"
     gain: int = 1
-    #: Millivolts added after the multiplier.
+    #: Millivolts added after the multiplication.
     calibration: int = 0
     multiplier: float = 1.0
 
@@ -147,11 +147,11 @@ class Email(Node, frozen=True):
 class ModbusSlot(Node, frozen=True):
     module: str = "OFF"
     slave_id: int = 1
-    #: Instead of the default of the module; 0 and "module" keep that.
+    #: Overrides the module's default; 0 and "module" keep the default.
     bitrate: int = 0
     parity: str = "module"
     stop_bits: int = 0
-    #: Where it is asked by Modbus TCP, `host` or `host:port`; empty for the serial bus.
+    #: The address for Modbus TCP, `host` or `host:port`; empty for the serial bus.
     host: str = ""
 
 
@@ -181,7 +181,7 @@ class ModbusMapping(Node, frozen=True):
 
 
 class ModbusWrite(Node, frozen=True):
-    """What a rule writes to a module: one value when it begins to act, another when it ceases."""
+    """The values that a rule writes to a module when its condition starts and when it stops."""
 
     name: str = ""
     #: 1-3; 0 writes nothing.
@@ -219,7 +219,7 @@ class Rule(Node, frozen=True):
     reference2: float = 0.0
     hysteresis2: float = 0.0
     off_delay: int = 0
-    #: 0 and 1 set, 2 reverses.
+    #: 0 and 1 set the state, 2 reverses it.
     value: int = 1
     on_delay: int = 0
     #: 0 nothing; 1-20 rule 1-20 must not be met; 21-40 rule 1-20 must be met.
@@ -228,7 +228,7 @@ class Rule(Node, frozen=True):
     mode: int = 0
     enabled: bool = False
     permanent: bool = False
-    #: What people call it; empty is its number.
+    #: The user's name for the rule; empty shows its number.
     name: str = ""
 
 
@@ -257,7 +257,7 @@ class Ui(Node, frozen=True):
     user_read_only: bool = False
     firmware_check: bool = False
     auto_sign_in: bool = False
-    #: The step at which the first run stands.
+    #: The step of the first run that the user has reached.
     first_run: str = "place"
 
 
@@ -270,7 +270,7 @@ class Layout(Node, frozen=True):
 class Variables(Node, frozen=True):
     bits: tuple[int, ...] = (0,) * 8
     bytes: tuple[int, ...] = (0,) * 4
-    #: Word 0 also holds the page's refresh interval, in tens of seconds.
+    #: Word 0 also contains the page's refresh interval in tens of seconds.
     words: tuple[int, ...] = (3, 0, 0, 0)
     dwords: tuple[int, ...] = (0,) * 4
     strings: tuple[str, ...] = ("",) * 2
@@ -282,7 +282,7 @@ class ScheduleEntry(Node, frozen=True):
     value: int = 0
     #: Second of the day, or the period in seconds of a periodic entry.
     time: int = 0
-    #: ISO date of an entry that runs on one day only.
+    #: ISO date of an entry that runs on a single day.
     date: str | None = None
     #: "Mon" to "Sun".
     days: tuple[str, ...] = ()
@@ -298,20 +298,20 @@ class WatchdogEntry(Node, frozen=True):
     failures: int = 3
     timeout: int = 2
     interval: int = 60
-    #: Seconds without pings after the output was restarted.
+    #: Seconds without pings after a restart of the device.
     wait: int = 120
-    #: Seconds that a restart lasts.
+    #: Seconds for which a restart keeps the output switched.
     length: int = 10
-    #: Restarts before the entry gives up; 0 is never.
+    #: Restarts before the entry gives up; 0 means never.
     limit: int = 0
-    #: Seconds after the controller's start before the first ping.
+    #: Seconds from the controller's start to the first ping.
     delay: int = 60
 
 
 class HttpClient(Node, frozen=True):
-    #: Requested when the action activates or deactivates; reading codes are replaced.
+    #: The URL to request when the action activates or deactivates; reading codes are replaced.
     url: str = ""
-    #: Requested with POST and the body, else with GET.
+    #: Send a POST request with the body instead of GET.
     post: bool = False
     body: str = ""
     username: str = ""
@@ -326,7 +326,7 @@ class Mqtt(Node, frozen=True):
     password: str = ""
     prefix: str = "leverframe"
     tls: bool = False
-    #: First level of the topics on which Home Assistant looks for devices; empty announces nothing.
+    #: The first level of the topics that Home Assistant searches for devices; empty disables this.
     discovery: str = "homeassistant"
 
 
@@ -335,7 +335,7 @@ class SnmpTrap(Node, frozen=True):
     host: str = ""
     port: int = 162
     community: str = ""
-    #: Informs, which the receiver acknowledges, instead of traps.
+    #: Send informs, which the receiver acknowledges, instead of traps.
     inform: bool = False
 
 
@@ -383,9 +383,9 @@ class AccessSettings(Node, frozen=True):
 
 class Settings(Node, frozen=True):
     profile: Identity = Identity()
-    #: What people call the controller; empty is what the process calls it.
+    #: The user's name for the controller; empty uses the name that the process has for it.
     name: str = ""
-    #: The time zone of schedule and clock; empty is that of the configuration.
+    #: The time zone of schedule and clock; empty uses that of the configuration.
     timezone: str = ""
     outputs: tuple[Output, ...] = (Output(),) * 6
     output_flags: OutputFlags = OutputFlags()
@@ -412,7 +412,7 @@ class Settings(Node, frozen=True):
     modbus_tcp: ModbusTcp = ModbusTcp()
     power: tuple[Power, ...] = (Power(),) * 6
     energy_remember: bool = False
-    #: By place, up to the last one; None where there is no entry.
+    #: Rules by place, up to the last one; None for an empty place.
     rules: tuple[Rule | None, ...] = ()
     event_variables: tuple[EventVariable, ...] = (EventVariable(),) * 8
     oled: Oled = Oled()
@@ -422,16 +422,16 @@ class Settings(Node, frozen=True):
     schedule: tuple[ScheduleEntry | None, ...] = (None,) * SCHEDULE_ENTRIES
     watchdog: tuple[WatchdogEntry, ...] = (WatchdogEntry(),) * 6
     http: tuple[HttpClient, ...] = (HttpClient(),) * 4
-    #: Seconds between two requests to HTTP1; 0 sends none periodically.
+    #: Seconds between two periodic requests to HTTP1; 0 disables them.
     http_period: int = 0
-    #: Reading codes in HTTP1-HTTP4 begin with %%, so that a single % is just that.
+    #: Reading codes in HTTP1-HTTP4 begin with %%, so that a single % is an ordinary character.
     http_double_percent: bool = False
     mqtt: Mqtt = Mqtt()
     snmp: Snmp = Snmp()
     access: AccessSettings = AccessSettings()
 
 
-#: Leaves whose value never leaves the controller; `*` stands for any index.
+#: Leaves whose values never leave the controller; `*` stands for any index.
 SECRETS = frozenset(
     {
         "gsm.apn",
@@ -451,22 +451,22 @@ SECRETS = frozenset(
     }
 )
 
-#: Leaves that the administrator sees and has to see, but no backup, log or audit trail shows:
+#: Leaves that the administrator must be able to see, but that no backup, log or audit trail shows:
 #: anyone who knows the address of a web hook can use it.
 CONFIDENTIAL = SECRETS | {"http.*.url", "http.*.body"}
 
 
-#: Rules by place, None where there is no entry.
+#: Rules by place; None for an empty place.
 RulePlaces = Sequence[Rule | None]
 
 
 def rule_numbered(rules: RulePlaces, number: int | None) -> Rule | None:
-    """Return the rule with a number, counted from 1; None if there is none."""
+    """Return the rule with a number, counted from 1; None if it does not exist."""
     return rules[number - 1] if number and 0 < number <= len(rules) else None
 
 
 def number_rules(rules: RulePlaces) -> list[tuple[int, Rule]]:
-    """List the rules that exist with their numbers, counted from 1."""
+    """List the existing rules with their numbers, counted from 1."""
     return [(number, rule) for number, rule in enumerate(rules, start=1) if rule is not None]
 
 
@@ -482,7 +482,7 @@ def without_trailing_gaps(rules: RulePlaces) -> tuple[Rule | None, ...]:
 
 
 def with_rule(rules: RulePlaces, place: int, rule: Rule | None) -> tuple[Rule | None, ...]:
-    """Return the rules with another one at a place, or none; places before it may stay empty."""
+    """Return the rules with a place set to another rule or None; earlier places may stay empty."""
     gap = (None,) * (place - len(rules))
     return without_trailing_gaps((*rules[:place], *gap, rule, *rules[place + 1 :]))
 

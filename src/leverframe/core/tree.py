@@ -1,6 +1,4 @@
-"""Reading, changing and comparing the settings tree by path, and the factory settings of each
-version.
-"""
+"""The settings tree: access by path, comparison, and the factory settings of each version."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -29,9 +27,10 @@ from leverframe.core.settings import (
     without_trailing_gaps,
 )
 
-# The factory settings of each version: the tree of `settings.py` with the version's lists.
+# The factory settings of each version: the tree of `settings.py` with lists of the version's
+# lengths.
 #
-# A setting that all versions have in the same number needs nothing here.
+# A list whose length is the same in all versions needs no entry here.
 
 
 def differential_count(profile: Profile) -> int:
@@ -49,7 +48,7 @@ def modbus_device_count(profile: Profile) -> int:
 
 
 def offset_count(profile: Profile) -> int:
-    """Return how many elements the Status for user page places."""
+    """Return the number of elements on the Status for user page."""
     if profile.since("1.49"):
         return 79
     return 78 if profile.since("1.44") else 43
@@ -89,27 +88,27 @@ def defaults(profile: Profile) -> Settings:
 
 # Reading, changing and comparing the immutable settings tree by path.
 #
-# A path is field names and list positions joined by dots. Branches are nodes and lists of nodes
-# (where a place may be empty); anything else is a leaf: a number, a text, a flag, or a list of
-# those. Changing a leaf rebuilds only the branches above it, so two trees can be compared by
-# identity: `difference` visits what changed and no more.
+# A path consists of field names and list positions joined by dots. Branches are nodes and lists of
+# nodes (with possibly empty places); everything else is a leaf: a number, a text, a flag, or a list
+# of these. Changing a leaf rebuilds only the branches above it, so that trees can be compared by
+# identity: `difference` visits only changed branches.
 
-#: Stands for a leaf that is not there.
+#: Stands for a leaf that does not exist.
 MISSING = msgspec.UNSET
 
-#: Stands for a secret where settings are shown.
+#: Replaces a secret when settings are shown.
 MASK = "***"
 
-#: The entry that fills an empty place of these lists before its leaves are set.
+#: The entry that is placed into an empty place of these lists before its leaves are set.
 _FILLS_EMPTY_PLACE = {"rules": Rule(), "schedule": ScheduleEntry(), "users": ControlUser()}
 
 
 class UnfitSettings(ErrorForPeople, ValueError):
-    """Stored values that do not make a settings tree."""
+    """Stored values do not form a settings tree."""
 
 
 def branch_of(hint: Any) -> tuple[type[Node] | None, bool]:
-    """Return the node that a field holds, or holds a list of, and whether it is a list."""
+    """Return the node class of a field or of its list items, and whether it is a list."""
     is_list = getattr(hint, "__origin__", None) is tuple
     items = get_args(hint)[:1] if is_list else (hint,)
     kinds = [kind for item in items for kind in (get_args(item) or (item,))]
@@ -117,12 +116,12 @@ def branch_of(hint: Any) -> tuple[type[Node] | None, bool]:
     return (nodes[0] if nodes else None), is_list
 
 
-#: (class, field) of every list of nodes.
+#: (class, field) of each list of nodes.
 _BRANCH_LISTS = frozenset(
     (node, name)
     for node in vars(tree_classes).values()
     if isinstance(node, type) and issubclass(node, Node)
-    # The types themselves: resolving them again takes a hundredth of a controller's start.
+    # Use the annotations directly: resolving them takes a hundredth of a controller's startup time.
     for name, hint in vars(node).get("__annotations__", {}).items()
     if getattr(hint, "__origin__", None) is tuple and branch_of(hint)[0] is not None
 )
@@ -135,14 +134,14 @@ def value_at(tree: Any, path: str) -> Any:
 
 
 def with_value(settings: Settings, path: str, value: object) -> Settings:
-    """Return a tree with one value changed; the same object if it had that value already."""
+    """Return a tree with one value changed; the same object if the value is unchanged."""
     return exchange_value(settings, path, value)[0]
 
 
 def exchange_value(settings: Settings, path: str, value: object) -> tuple[Settings, Any]:
-    """Return a tree with one value changed, as `with_value` does, and the value that was there.
+    """Return a tree with one value changed, like `with_value`, and the previous value.
 
-    That is MISSING where the path leads to a place in a list.
+    The previous value is MISSING if the path leads to a place in a list.
     """
     return _exchange(settings, path.split("."), 0, value)
 
@@ -187,7 +186,7 @@ def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Any]]:
 def difference(
     old: Node | None, new: Node | None, path: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield path, old and new value of every leaf that differs; `MISSING` where there is none."""
+    """Yield path, old and new value of every leaf that differs; `MISSING` for a missing leaf."""
     one = new if old is None else old
     if one is None:
         return
@@ -218,7 +217,7 @@ def _node(value: Any) -> Node | None:
 
 
 def secret_paths(settings: Settings) -> Iterator[str]:
-    """Yield the path of every secret leaf that the tree has."""
+    """Yield the path of every secret leaf in the tree."""
     for pattern in sorted(SECRETS):
         branch, mark, leaf = pattern.partition(".*.")
         if not mark:
@@ -233,19 +232,19 @@ def secrets_differ(old: Settings, new: Settings) -> bool:
     """Return True if a secret leaf was changed, added or removed."""
     befores, afters = _secret_branches(old), _secret_branches(new)
     if all(before is after for before, after in zip(befores, afters, strict=True)):
-        # As nearly always: the other branches need not be looked at.
+        # The usual case: secrets can differ only in these branches.
         return False
     return any(is_secret(path) for path, *_ in difference(old, new))
 
 
-#: The branches that hold secrets.
+#: The branches that contain secrets.
 _secret_branches: Callable[[Settings], tuple[Any, ...]] = attrgetter(
     *sorted({pattern.partition(".")[0] for pattern in SECRETS})
 )
 
 
 def mask_secret(secret: Any) -> str | None:
-    """Return `MASK` for a secret that is set, and None for one that is not."""
+    """Return `MASK` for a secret that is set, otherwise None."""
     return MASK if secret else None
 
 
@@ -257,29 +256,29 @@ def is_secret(path: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def is_confidential(path: str) -> bool:
-    """Return whether a leaf is for the administrator alone: no backup, log or audit trail."""
+    """Return whether only the administrator may see a leaf, but no backup, log or audit trail."""
     return pattern_of(path) in CONFIDENTIAL
 
 
 def pattern_of(path: str) -> str:
-    """Return a path with `*` for its places."""
+    """Return a path with its indexes replaced by `*`."""
     return ".".join("*" if step.isdigit() else step for step in path.split("."))
 
 
 def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Settings, list[str]]:
-    """Build a tree of stored leaves over the profile's defaults; return it and the unfit paths.
+    """Build a tree from stored leaves over the profile's defaults; return it with the unfit paths.
 
-    A leaf does not fit where the profile's lists are shorter, or where the program does not know
+    A leaf is unfit if the profile's lists are too short for it, or if this program does not know
     the setting. A value of the wrong type means a damaged store and raises `UnfitSettings`.
     """
     factory = defaults(profile)
-    # Only branches of which something is stored are built: of most controllers that is little.
+    # Build only branches with stored leaves: most controllers store few.
     names = {path.partition(".")[0] for path in stored}.intersection(Settings.__struct_fields__)
     tree = {name: _plain(getattr(factory, name)) for name in names}
     if "rules" in tree:
         tree["rules"] = [None] * MAX_RULES
     unfit = [path for path, value in stored.items() if not _overlay(tree, path, value)]
-    # What was stored by another version is now of this one.
+    # The stored profile may be that of another version; the tree belongs to this one.
     tree.pop("profile", None)
     if "rules" in tree:
         tree["rules"] = without_trailing_gaps(tree["rules"])
@@ -293,7 +292,7 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
 
 
 def _sharing(like: Any, value: Any) -> Any:
-    """Share the branches of `like` that equal those of a value, which saves their memory."""
+    """Replace branches of a value by equal ones of `like`, which saves memory."""
     if value == like:
         return like
     if isinstance(value, tuple) and isinstance(like, tuple):
@@ -307,7 +306,7 @@ def _sharing(like: Any, value: Any) -> Any:
 
 
 def _overlay(tree: Any, path: str, value: Any) -> bool:
-    """Put one stored leaf into a tree of plain dicts and lists; False if it has no place there."""
+    """Put a stored leaf into a tree of dicts and lists; return False if it has no place there."""
     *branches, last = path.split(".")
     name = ""
     for step in branches:
@@ -328,7 +327,7 @@ def _overlay(tree: Any, path: str, value: Any) -> bool:
 
 
 def _plain(branch: Any) -> Any:
-    """Convert a branch to dicts and lists that can be changed in place."""
+    """Convert a branch to dicts and lists, which can be changed in place."""
     return msgspec.json.decode(msgspec.json.encode(branch))
 
 

@@ -1,6 +1,6 @@
-"""A board: what drives the pins and senses the world.
+"""A board drives the pins and reports what it senses.
 
-The controller drives its outputs and receives its readings (`readings.py`).
+The controller drives the outputs through it and receives its readings (`readings.py`).
 """
 
 from collections.abc import MutableMapping
@@ -12,22 +12,22 @@ from leverframe.devices.simulated.simulated_board import SimulatedBoard
 
 
 class Board(Protocol):
-    """What a controller asks of its board, in the order of its life: open, connect, drive, close.
+    """What a controller requires of its board, in order of use: open, connect, drive, close.
 
-    Everything is called on the event loop and must not block it. A package brings a board of its
-    own by an entry point of the group `leverframe.boards`, whose name is the `kind` that the
-    configuration chooses it by and which is called with the wiring and the clock.
+    All methods are called on the event loop and must not block it. A package can provide its own
+    board as an entry point of the group `leverframe.boards`. The name of the entry point is the
+    `kind` in the configuration; it is called with the wiring and the clock.
     """
 
-    #: How the board is called in `/health` and on the page.
+    #: The name of the board in `/health` and on the page.
     kind: str
 
-    #: The world around the board where that is played by `/sim.cgi`; None where it is real.
+    #: The simulated world around the board, which `/sim.cgi` controls; None for a real board.
     @property
     def bench(self) -> SimulatedBoard | None: ...
 
     async def open(self, settings: Settings, troubles: MutableMapping[str, str]) -> None:
-        """Open the devices; a sentence on each that does not work is in `troubles`, by part."""
+        """Open the devices; for each part that does not work, set a sentence in `troubles`."""
 
     async def close(self) -> None:
         """Release the devices."""
@@ -51,7 +51,7 @@ class Board(Protocol):
         """Switch the pull-up of INPD1 to INPD4."""
 
     def next_deadline(self) -> float | None:
-        """Return the monotonic second at which to call the board; None: it calls automatically."""
+        """Return the monotonic second of the next `tick`; None if the board needs no call."""
 
     def tick(self, now: float) -> None:
-        """Report what is due."""
+        """Report the readings that are due."""

@@ -1,8 +1,8 @@
-"""The work on one bus: the modules on it are asked all the time, one request after the other.
+"""The polling of one bus: its modules are polled continuously, one request after the other.
 
-A single request (`BusWorker.request`: a read or a write) goes before the next poll. Nothing that
-happens on the bus ends the work: a module that is silent, or whose port cannot be used, is asked
-less often.
+A single request (`BusWorker.request`: a read or a write) is sent before the next poll. No failure
+on the bus ends the polling: a module that is silent, or whose port cannot be used, is polled less
+often.
 """
 
 import asyncio
@@ -22,39 +22,39 @@ from leverframe.devices.wire.modbus import Read, Write
 from leverframe.devices.wire.modbus_frames import Answer, Data, ExceptionReply, NoAnswer
 from leverframe.devices.wire.modbus_modules import SerialParameters
 
-# The turns of several slaves on one bus, on whatever clock.
+# The scheduling of several slaves on one bus, independent of the clock.
 #
-# Every slave has requests that are made one after the other, each once in a period, with the
-# slave's own pause in between. Where the bus is too slow for all of them, slaves share its time,
-# and not by turns. While a slave thinks, the line carries nothing; one that thinks much longer
-# than the best leaves the time to those that do not, and has a small share for sure.
+# The requests of a slave are sent one after the other, each once per period, with the slave's own
+# pause in between. If the bus is too slow for all slaves, they share its time by weight, not in
+# turns. While a slave prepares its answer, the line is idle: a slave that is much slower than the
+# fastest one gets less time, but never less than a small share.
 #
-# Time that is lost is charged to who causes it. What a slave refuses is asked again only as often
-# as keeps that below `LOST_SHARE` of the bus, while its other requests continue. A silent slave
-# that has used up its credit is polled so rarely that its losses stay below the same share,
-# whatever it does in between. After a silence a slave is left alone for `LATE_S`, so that an
-# answer which comes late meets no other request to the same slave.
+# Lost time is charged to the slave that causes it. A refused request is repeated only so often that
+# it costs less than `LOST_SHARE` of the bus, while the slave's other requests continue. A silent
+# slave that has used up its credit is polled so rarely that its losses stay below the same share,
+# even if it answers from time to time. After a silence, a slave gets no request for `LATE_S`, so
+# that a late answer cannot be mistaken for the answer to another request.
 
-#: A slave's requests are all made once in this time, if the bus is fast enough.
+#: Every request of a slave is sent once per period if the bus is fast enough.
 PERIOD_S = 1.0
-#: How much of the bus's time one slave may waste by silence, and by refusals.
+#: The largest share of the bus's time that one slave may waste by silence, and by refusals.
 LOST_SHARE = 0.05
-#: What a slave may waste before that limit counts: a lost frame or two are no reason to wait.
+#: The time that a slave may waste before that limit applies: a lost frame or two cause no wait.
 CREDIT_S = 1.0
 LATE_S = 2.0
-#: The share of a slave that thinks long, while the others want all of the bus.
+#: The smallest share of a slow slave while the others could use the whole bus.
 MIN_SHARE = 0.05
-#: Up to this multiple of what the best one needs for the same, a slave counts as equally good;
-#: beyond, its share falls with this power, so that the others hardly feel a slow one.
+#: A slave counts as equally good if it needs at most this multiple of the best slave's time; beyond
+#: that, its share falls with this power, so that a slow slave hardly delays the others.
 ALIKE = 1.5
 _POWER = 4
-#: The weight of the latest request in what is known of a slave. One good answer says more than one
-#: late one, for which the machine may be to blame.
+#: The weight of the latest request in a slave's efficiency. A good answer counts for more than a
+#: late one, because this machine may have caused the delay.
 _BETTER, _WORSE = 0.5, 0.1
 
 
 class Work(Struct, frozen=True):
-    """The requests to a slave: how many, and the pause between two of them."""
+    """The number of requests to a slave, and the pause between two of them."""
 
     requests: int
     delay_s: float = 0.0
@@ -63,12 +63,12 @@ class Work(Struct, frozen=True):
 class Turn(Struct, frozen=True):
     slave: int
     request: int
-    #: Not before this moment.
+    #: The earliest moment for the request.
     at: float
 
 
 class Spent(Struct, frozen=True):
-    """The time that a request took, and how long the line needs for its bytes alone."""
+    """The time that a request took, and the time that its bytes alone need on the line."""
 
     took_s: float
     line_s: float
@@ -84,18 +84,18 @@ class _Slave(Struct):
     requests: list[_Request]
     ready_at: float
     credited_at: float
-    #: Nothing is asked before, because a late answer may come.
+    #: No request before this moment, because a late answer may still arrive.
     late_until: float = float("-inf")
-    #: What was refused is not asked for again before.
+    #: Refused requests are not repeated before this moment.
     retry_at: float = float("-inf")
     asked_at: float = float("-inf")
     credit_s: float = CREDIT_S
     efficiency: float | None = None
-    #: How far it has come on the clock by which time is shared.
+    #: The slave's position on the clock by which the slaves share time.
     share_clock: float = 0.0
 
     def upcoming(self) -> tuple[int, float]:
-        """Return the next request, and when it may be made."""
+        """Return the next request and its earliest moment."""
         moments = [
             max(one.due_at, self.retry_at) if one.is_refused else one.due_at
             for one in self.requests
@@ -115,7 +115,7 @@ class _Slave(Struct):
         self.credited_at = now
 
     def learn(self, spent: Spent) -> None:
-        """Follow how much of its time the line carries something."""
+        """Update the share of the slave's time in which the line was busy."""
         latest = min(1.0, spent.line_s / spent.took_s) if spent.took_s > 0 else 1.0
         if self.efficiency is None:
             self.efficiency = latest
@@ -134,7 +134,7 @@ class PollPlan:
         self._share_clock = 0.0
 
     def next(self, now: float) -> Turn | None:
-        """Choose the next slave and its time: of those due, the one that is behind in its share."""
+        """Return the next request: of the due slaves, the one furthest behind its share."""
         turns = [Turn(slave, *state.upcoming()) for slave, state in self._slaves.items()]
         due = [turn for turn in turns if turn.at <= now]
         if due:
@@ -142,10 +142,10 @@ class PollPlan:
         return min(turns, key=lambda turn: turn.at) if turns else None
 
     def note_request(self, turn: Turn, now: float) -> None:
-        """Note that a request is on its way."""
+        """Record that a request was sent."""
         state = self._slaves[turn.slave]
         state.asked_at = now
-        # One that wanted nothing for a while has no claim to the time of then.
+        # A slave that was idle for a while has no claim to the time of that pause.
         self._share_clock = state.share_clock = max(state.share_clock, self._share_clock)
         request = state.requests[turn.request]
         request.due_at = max(request.due_at + PERIOD_S, now)
@@ -164,7 +164,7 @@ class PollPlan:
         state.retry_at = now + spent.took_s / LOST_SHARE
 
     def was_silent(self, slave: int, lost_s: float, now: float) -> None:
-        """Note that no answer came, and how long the bus was kept waiting."""
+        """Record that no answer came, and how long the bus waited for it."""
         if slave not in self._slaves:
             return
         state = self._slaves[slave]
@@ -177,7 +177,7 @@ class PollPlan:
         return self._slaves[slave].late_until if slave in self._slaves else float("-inf")
 
     def split(self, turn: Turn, parts: int, now: float) -> None:
-        """Put several requests in the place of one."""
+        """Replace one request by several."""
         requests = self._slaves[turn.slave].requests
         requests[turn.request : turn.request + 1] = _requests(parts, now)
 
@@ -207,14 +207,14 @@ NO_BUS = (
     "no Modbus bus is configured; set serial_modbus in the configuration to its device, or set "
     "the address of the slot with modbushost."
 )
-#: More than a user or a rule requests at a time.
+#: More requests than users and rules make at a time.
 MAX_WAITING = 32
 
 
 class Bus(Protocol):
-    """A bus on which slaves are asked, one at a time."""
+    """A bus that sends requests to slaves, one at a time."""
 
-    #: The device file or address, for people.
+    #: The device file or address, for users.
     path: str
     #: Called when the bus is lost, even while no slave is polled.
     on_lost: Callable[[], None] | None
@@ -222,7 +222,7 @@ class Bus(Protocol):
     async def ask(
         self, line: SerialParameters, slave: int, request: Read | Write
     ) -> Answer | NoAnswer:
-        """Ask a slave. Raises OSError if the bus cannot be used."""
+        """Send a request to a slave and return its answer; raise OSError if the bus fails."""
 
     def needs_s(self, line: SerialParameters, request: Read | Write) -> float:
         """Return how long request and answer take if the slave answers immediately."""
@@ -231,7 +231,7 @@ class Bus(Protocol):
 
 
 class RequestRefused(Unusable):
-    """The module has answered a request with an exception."""
+    """The module has answered with an exception."""
 
     def __init__(self, code: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -247,7 +247,7 @@ class _OneShot(Struct, eq=False):
 
 
 class BusWorker:
-    """One bus and the slots on it; `report_slot` gets each slot whose readings have changed."""
+    """The worker of one bus; it calls `report_slot` for each slot with new readings."""
 
     def __init__(
         self,
@@ -268,7 +268,7 @@ class BusWorker:
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     def set_slots(self, slots: Mapping[int, ModuleSlot]) -> None:
-        """Ask these modules from now on."""
+        """Poll these modules from now on."""
         if slots.keys() == self._slots.keys() and all(
             slot is self._slots[number] for number, slot in slots.items()
         ):
@@ -285,9 +285,9 @@ class BusWorker:
         self._woken.set()
 
     async def request(self, slot: ModuleSlot, request: Read | Write) -> Data:
-        """Make a request before the next poll, and return what the module answers.
+        """Send a request before the next poll, and return the module's answer.
 
-        Raises `RequestRefused` for an exception, and `Unusable` where nothing comes.
+        Raise `RequestRefused` if the answer is an exception, and `Unusable` if no answer comes.
         """
         if len(self._waiting) >= MAX_WAITING:
             raise Unusable(
@@ -312,7 +312,7 @@ class BusWorker:
             try:
                 await self._take_turn()
             except Exception:
-                # A fault, also in the receiver of the readings, must not end the polling.
+                # A failure, even in the receiver of the readings, must not end the polling.
                 log.exception("%s: a Modbus request failed unexpectedly", self._bus.path)
                 if is_being_cancelled():
                     return
@@ -332,7 +332,7 @@ class BusWorker:
             await self._sleep_until(min(wanted_at, turn_at))
 
     def _first_waiting(self) -> tuple[_OneShot | None, float]:
-        """Return the first request that a caller still waits for, and when it may be sent."""
+        """Return the first request with a waiting caller, and the earliest time to send it."""
         while self._waiting and self._waiting[0].answer.done():
             self._waiting.popleft()
         if not self._waiting:
@@ -340,7 +340,7 @@ class BusWorker:
         return self._waiting[0], self._plan.late_until(self._waiting[0].slot.number)
 
     async def _sleep_until(self, moment: float) -> None:
-        """Sleep until then, until readings expire, or until something is wanted or changed."""
+        """Sleep until `moment`, until readings expire, or until a request or a change arrives."""
         ends = [end for slot in self._slots.values() for end in slot.good_until.values()]
         wake_at = min([moment, *ends])
         with suppress(TimeoutError):
@@ -376,7 +376,7 @@ class BusWorker:
         answer, spent = await self._ask(slot, block.read)
         now = loop.time()
         if plan is not self._plan:
-            # The slots have changed since; the answer belongs to none of them.
+            # The slots have changed in the meantime; the answer belongs to none of them.
             return
         if isinstance(answer, str | NoAnswer):
             plan.was_silent(turn.slave, spent.took_s, now)
@@ -396,7 +396,7 @@ class BusWorker:
     async def _ask(
         self, slot: ModuleSlot, request: Read | Write
     ) -> tuple[Answer | NoAnswer | str, Spent]:
-        """Return the answer, or why the bus cannot be used; and the time that was spent."""
+        """Return the answer, or why the bus cannot be used, with the time spent."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         answer: Answer | NoAnswer | str
@@ -411,7 +411,7 @@ class BusWorker:
         return answer, Spent(took_s, self._bus.needs_s(slot.module.line, request))
 
     def _bus_lost(self) -> None:
-        """Report it immediately: the next turn may be far, and readings stay valid for a while."""
+        """Report the loss now: the next poll may be far off, and readings remain valid a while."""
         for slot in self._slots.values():
             slot.bus_problem = f"{self._bus.path} was lost; it is reopened when it is back."
             self._troubles.note(slot.trouble, slot.problem())
@@ -419,7 +419,7 @@ class BusWorker:
     def _expire(self, now: float) -> None:
         for slot in self._slots.values():
             if slot.expire(now):
-                # Where readings are shown as absent, the reason is shown, too.
+                # When readings become absent, the reason is shown, too.
                 self._troubles.note(slot.trouble, slot.problem())
                 self._report_slot(slot)
 

@@ -21,15 +21,15 @@ from leverframe.devices.wire.modbus_frames import (
 )
 from leverframe.devices.wire.modbus_modules import SerialParameters
 
-# A serial port with several slaves on it, asked one at a time.
+# A serial port with several slaves on it, which sends one request at a time.
 #
-# Before a request the line must have been silent for a moment, which also ends whatever a late
-# slave is saying; what arrives while nothing is asked is dropped. Each slave may speak at its own
-# bitrate, so the port is reopened where two neighbours differ.
+# Before a request, the line must have been silent for a moment; this also lets a late slave finish
+# its answer. Bytes that arrive while no request is pending are dropped. Each slave can have its own
+# bitrate, so the port is reopened between slaves with different line parameters.
 
-#: How long a slave may think before it answers.
+#: How long a slave may wait before it answers.
 SERIAL_ANSWER_S = 0.5
-#: A line that never falls silent is asked in spite of it.
+#: After this time, a request is sent even if the line never falls silent.
 MAX_QUIET_WAIT_S = 0.25
 #: Start bit, eight data bits, parity or a second stop bit, stop bit.
 _BITS_PER_BYTE = 11
@@ -68,7 +68,7 @@ class SerialLine(asyncio.Protocol):
     async def ask(
         self, line: SerialParameters, slave: int, request: Read | Write
     ) -> Answer | NoAnswer:
-        """Ask a slave. Raises OSError if the port cannot be used."""
+        """Send a request to a slave and return its answer; raise OSError if the port fails."""
         await self._speak_as(line)
         await self._quiet(line)
         reader = AnswerReader(slave, request)
@@ -79,10 +79,10 @@ class SerialLine(asyncio.Protocol):
             async with asyncio.timeout(SERIAL_ANSWER_S + _bytes_s(line, request)):
                 return await answer
         except TimeoutError:
-            # A loop that was held up finds the answer and the end of its time together.
+            # If the event loop was delayed, the answer and the timeout can arrive together.
             return answer.result() if _has_come(answer) else reader.no_answer()
         except OSError as error:
-            # A write may notice before the connection is said to be lost.
+            # A write can fail before the connection is reported as lost.
             self._lost = error
             raise
         finally:
@@ -93,7 +93,7 @@ class SerialLine(asyncio.Protocol):
         return _gap_s(line) + _bytes_s(line, request)
 
     async def close(self) -> None:
-        """Release the port; others can open it when this returns."""
+        """Release the port; when this returns, other programs can open it."""
         opening, self._opening = self._opening, None
         if opening is not None:
             await asyncio.gather(opening, return_exceptions=True)
@@ -110,12 +110,12 @@ class SerialLine(asyncio.Protocol):
         if self._line == line:
             return
         await self.close()
-        # A port opens in a thread, which continues when its caller has given up.
+        # A thread opens the port; it continues even after its caller is cancelled.
         self._opening = asyncio.create_task(self._open(line))
         await asyncio.shield(self._opening)
 
     async def _open(self, line: SerialParameters) -> None:
-        # Imported here: most controllers have no serial bus, and it takes a tenth of a second.
+        # Imported here: it takes a tenth of a second, and most controllers have no serial bus.
         import serialx
 
         self._lost = None
@@ -130,11 +130,11 @@ class SerialLine(asyncio.Protocol):
         self._line = line
 
     async def _quiet(self, line: SerialParameters) -> None:
-        """Wait until the line was quiet for the gap between two frames."""
+        """Wait until the line has been quiet for the gap between two frames."""
         loop = asyncio.get_running_loop()
         gap_s = _gap_s(line)
         give_up_at = loop.time() + MAX_QUIET_WAIT_S
-        # At least one wait: it also delivers what the system has buffered so far.
+        # Wait at least once: this also delivers the bytes that the system has buffered.
         wait_s = gap_s
         while wait_s > 0 and loop.time() < give_up_at:
             await asyncio.sleep(wait_s)
@@ -156,15 +156,15 @@ class SerialLine(asyncio.Protocol):
             self.on_lost()
 
 
-# A Modbus TCP device, or a gateway with several slaves behind it, asked one at a time.
+# A Modbus TCP device, or a gateway with several slaves behind it; one request at a time.
 #
-# The connection is kept while answers come. Where none comes it is closed, so that a late answer
-# is not mistaken for another, and reopened for the next request.
+# The connection is kept while answers arrive. After a missing answer it is closed, so that a late
+# answer is not mistaken for the answer to another request, and reopened for the next request.
 
 CONNECT_S = 2.0
-#: How long an answer may take; a gateway waits for a slave itself before it says that none came.
+#: The time limit of an answer; a gateway first waits for its slave before it reports silence.
 TCP_ANSWER_S = 1.5
-#: What the network alone needs, about; slaves behind one gateway are compared by it.
+#: The approximate delay of the network alone; needed to compare slaves behind a gateway.
 NETWORK_S = 0.01
 _READ_BYTES = 1024
 
@@ -180,9 +180,9 @@ class TcpLine:
     async def ask(
         self, line: SerialParameters, slave: int, request: Read | Write
     ) -> Answer | NoAnswer:
-        """Ask a slave. Raises OSError if there is no connection."""
+        """Send a request to a slave and return its answer; raise OSError without a connection."""
         if self.was_ended:
-            # Many devices end a connection that was idle; that is no trouble.
+            # Many devices close an idle connection; that is no problem.
             await self.close()
         reader, writer = self._streams or await self._connect()
         self._transaction = (self._transaction + 1) % TRANSACTIONS
@@ -199,7 +199,7 @@ class TcpLine:
 
     @property
     def was_ended(self) -> bool:
-        """Return whether the other side has ended the connection."""
+        """Return whether the other side has closed the connection."""
         if self._streams is None:
             return False
         return self._streams[0].at_eof() or self._streams[0].exception() is not None
@@ -234,8 +234,7 @@ class TcpLine:
 def _reason(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    # What the event loop says instead repeats the address; names that do not resolve have no
-    # number of the system.
+    # The event loop's own message repeats the address. Failed name lookups have no errno.
     if error.errno is not None and error.errno in errno.errorcode:
         return os.strerror(error.errno)
     return str(error.strerror or error)

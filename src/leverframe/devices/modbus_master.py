@@ -1,9 +1,9 @@
-"""The Modbus master: asks the modules in slots 1-3 for their readings, all the time.
+"""The Modbus master: polls the modules in slots 1-3 continuously.
 
-It follows the settings; the work on the serial bus, and on each device or gateway that is asked by
-Modbus TCP, is a `BusWorker`'s. What is read becomes the readings m1-m30 by the mapping, and goes to
-the status files by slot. A reading that could not be read for a while is absent; what a module
-refuses is absent immediately.
+It follows the settings. One `BusWorker` polls the serial bus, and one each device or gateway that
+is reached by Modbus TCP. The mapping turns what they read into the readings m1-m30; the status
+files show it by slot. A reading that could not be refreshed for a while becomes absent; a reading
+that a module refuses is absent immediately.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ from leverframe.devices.wire.modbus import Read, Write
 from leverframe.devices.wire.modbus_frames import Data
 from leverframe.devices.wire.modbus_modules import blocks_of, label_in_slot, module_in_slot
 
-#: All that says which modules are where; the same branches of two trees compare by identity.
+#: The settings that define the modules; unchanged branches of two trees are the same objects.
 _of_modules = attrgetter("modbus_slots", "modbus_devices", "modbus_mapping", "serial")
 
-#: What connects to the hosts of slots, unless more is allowed.
+#: How to connect to the hosts of slots, unless the caller permits more.
 STRICT_LINE = partial(TcpLine, STRICT)
-#: Where a slot that names no host is found.
+#: The place of a slot that names no host.
 SERIAL = ""
 
 
 class ModbusMaster:
-    """The master of a serial bus, if there is one, and of what slots name as their hosts."""
+    """The master of the serial bus, if there is one, and of the hosts that slots name."""
 
     __slots__ = (
         "_connect",
@@ -79,30 +79,30 @@ class ModbusMaster:
         await asyncio.gather(*(worker.close() for worker in self._workers.values()), *self._ending)
 
     def adopt(self, old: Settings, new: Settings) -> None:
-        """Follow changed settings."""
+        """Apply changed settings."""
         self._settings = new
         if _of_modules(old) == _of_modules(new):
             return
         before, after = module_mapping(old), module_mapping(new)
         self._rebuild()
         if after != before:
-            # Modules that are not polled may be simulated.
+            # Modules that are not polled may be simulated; their readings are not cleared.
             numbers = [number for number in MODBUS_SLOTS if self.has_bus_of(number)]
             self._sense(find_freed_labels(before, after, numbers))
             for number in numbers:
                 self._report(number)
 
     def set_power(self, on: bool) -> None:
-        """Ask nothing while the power is off."""
+        """Stop polling while the power is off."""
         self._has_power = on
         self._share_out(self._slots)
 
     async def request(self, slot: int, request: Read | Write) -> Data:
-        """Make a request to the module in a slot (1-3) before the next poll.
+        """Send a request to the module in a slot (1-3) before the next poll.
 
-        Returns what it answers, which is nothing for a write that was carried out. Raises
-        `RequestRefused` where it answers with an exception, and `Unusable` where nothing comes or
-        no module is in the slot; both say in a sentence what to do.
+        Return the data of its answer, which is empty after a successful write. Raise
+        `RequestRefused` if the module answers with an exception, and `Unusable` if no answer comes
+        or the slot has no module; both contain a sentence that says what to do.
         """
         if not self._has_power:
             raise Unusable("the controller has no power.")
@@ -118,7 +118,7 @@ class ModbusMaster:
         return SERIAL in self._workers or slot in self._slots
 
     def report(self) -> dict[str, SlotReport]:
-        """Describe the modules by the number of their slot."""
+        """Describe the modules by slot number."""
         return {
             str(slot.number): SlotReport(
                 slot.label,
@@ -134,7 +134,7 @@ class ModbusMaster:
         }
 
     def statistics(self) -> dict[str, SlotStatistics]:
-        """Count what came of the requests, by the number of the slot."""
+        """Return the statistics of the requests by slot number."""
         return {str(slot.number): slot.counters.statistics() for slot in self._slots.values()}
 
     # --- following the settings -------------------------------------------------------------------
@@ -154,7 +154,7 @@ class ModbusMaster:
         self._share_out(slots)
 
     def _share_out(self, slots: dict[int, ModuleSlot]) -> None:
-        """Give every bus its slots; connections that no slot names any more end."""
+        """Assign the slots to their buses, and close connections that no slot names any more."""
         slots = slots if self._has_power else {}
         hosts = {slot.host for slot in slots.values()}
         for host in hosts - self._workers.keys():
@@ -189,7 +189,7 @@ class ModbusMaster:
         self._report(slot.number)
 
     def _report(self, number: int) -> None:
-        """Report the readings of a slot; an empty one has none."""
+        """Report the readings of a slot; an empty slot has none."""
         slot = self._slots.get(number)
         values = NO_READINGS if slot is None else tuple(slot.values)
         mapped = map_readings(module_mapping(self._settings), {number: values})

@@ -1,10 +1,10 @@
-"""Writing to the modules in the Modbus slots: carried out, read back, and reported.
+"""Writes to the modules in the Modbus slots: carried out, read back, and reported.
 
-Writes to one place are made one after the other, at most one in `PACE_S`, and of those that wait
-only the newest counts: a rule that flutters cannot flood a bus or wear a device out. A rejected
-write of a rule is retried a few times; a command gets the error after two attempts. What is wrong
-stands under `troubles` until a later write to the same place succeeds or the slot has another
-module, and the journal has every outcome.
+Writes to the same place are carried out one after the other, at most one per `PACE_S`; of the
+waiting writes only the newest is kept, so that a fluttering rule cannot flood a bus or wear out a
+device. If the module rejects a rule's write, the write is retried a few times; a command gets the
+error after two attempts. A problem stays under `troubles` until a later write to the same place
+succeeds or the slot gets another module. The journal contains every outcome.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from leverframe.devices.wire.modbus_frames import Data
 from leverframe.devices.wire.modbus_numbers import is_written, read_of, value_in, writes_of
 from leverframe.interface.table.refusals import DeviceFailed
 
-# The outcome of writes to modules, for users; and writes to the modules of a simulated board.
+# The results of writes to modules, for users; and the writer of a simulated board.
 
-#: The newest places whose last write is shown.
+#: The maximum number of places whose last write is shown, newest kept.
 SHOWN = 32
 
 WAITING, WRITTEN, NOT_READ_BACK, DIFFERS, FAILED = (
@@ -43,14 +43,14 @@ class WriteReport(Struct, frozen=True):
     register: int
     type: str
     value: float
-    #: Who wanted it.
+    #: The rule or user that requested it.
     reason: str
     #: Seconds since 1970.
     time: float
-    #: waiting, written (and read back), not read back, differs or failed.
+    #: waiting, written (after a successful read-back), not read back, differs or failed.
     outcome: str
     read_back: float | None = None
-    #: What is wrong, as a sentence.
+    #: The problem, as a sentence.
     problem: str | None = None
 
 
@@ -108,10 +108,10 @@ class SimulatedWriter:
 log = logging.getLogger(__name__)
 
 PACE_S = 1.0
-#: The pauses before further attempts.
+#: The pauses before each further attempt.
 RULE_PAUSES_S = (2.0, 10.0, 30.0, 60.0)
 ASKED_PAUSES_S = (0.5,)
-#: Devices need a moment until a register shows what was written to it.
+#: A device needs a moment until a register returns the value that was written to it.
 READ_BACK_PAUSES_S = (0.0, 0.5, 1.5)
 Request = Callable[[int, Read | Write], Awaitable[Data]]
 
@@ -121,12 +121,12 @@ class _Wanted(Struct, eq=False):
     done: asyncio.Future[None]
 
     def end(self, problem: str | None = None) -> None:
-        """Wake the waiting caller; a write of a rule has none."""
+        """Wake the waiting caller; a rule's write has none."""
         if self.done.done():
             return
         if problem is not None and self.effect.is_asked:
             self.done.set_exception(DeviceFailed(f"{self.effect.target}: {problem}"))
-            # The requester may have left.
+            # The requester may have left: mark the exception as retrieved.
             self.done.exception()
         else:
             self.done.set_result(None)
@@ -135,7 +135,7 @@ class _Wanted(Struct, eq=False):
 class _Lane(Struct, eq=False):
     """The writes to one place."""
 
-    #: Set when something newer is wanted.
+    #: Set when a newer write to the place arrives.
     is_newer: asyncio.Event
     wanted: _Wanted | None = None
     task: asyncio.Task[None] | None = None
@@ -151,17 +151,20 @@ class ModbusWriter:
         add_entry: Callable[[str, Fact], None],
         reports: WriteReports,
     ) -> None:
-        """`add_entry` gets who wanted a write and what came of it."""
+        """Call `add_entry` with the reason and the outcome of each write."""
         self._request = request
         self._troubles = Troubles(troubles)
         self._add_entry = add_entry
         self._reports = reports
         self._lanes: dict[str, _Lane] = {}
-        #: The slots of the places that are in trouble.
+        #: The slots of the places that have problems.
         self._in_trouble: dict[str, int] = {}
 
     def write(self, effect: WriteModbus) -> "asyncio.Future[None]":
-        """Write a value; what is returned ends with that, by `DeviceFailed` if asked for."""
+        """Write a value; return a future that ends with the write.
+
+        If a command requested the write, a failure raises `DeviceFailed`.
+        """
         loop = asyncio.get_running_loop()
         order = _Wanted(effect, loop.create_future())
         lane = self._lanes.get(effect.target)
@@ -176,7 +179,7 @@ class ModbusWriter:
         return order.done
 
     def adopt(self, old: Settings, new: Settings) -> None:
-        """Forget the troubles of modules that are no longer there."""
+        """Forget the problems of modules that were removed or replaced."""
         if old.modbus_slots is new.modbus_slots:
             return
         places = zip(old.modbus_slots, new.modbus_slots, strict=False)
@@ -195,7 +198,7 @@ class ModbusWriter:
     # --- the work ---------------------------------------------------------------------------------
 
     async def _work(self, target: str, lane: _Lane) -> None:
-        """Make the writes to a place until nothing more is wanted there."""
+        """Carry out the writes to a place until none is waiting."""
         order: _Wanted | None = None
         try:
             while lane.wanted is not None:
@@ -205,7 +208,7 @@ class ModbusWriter:
                 await self._carry_out(lane, order)
                 await paced
         finally:
-            # Also where the process ends: every waiting caller gets an answer.
+            # Every waiting caller gets an answer, even when the process ends.
             for left in (order, lane.wanted):
                 if left is not None:
                     left.end("the controller is stopping.")
@@ -222,7 +225,7 @@ class ModbusWriter:
                     isinstance(error, RequestRefused) and error.code not in NOT_NOW
                 )
             except Exception as error:
-                # A fault must not leave a caller waiting.
+                # A bug must not leave a caller waiting forever.
                 log.exception("%s could not be written", order.effect.target)
                 problem, is_final = describe_unexpected(error), True
             else:
@@ -291,6 +294,6 @@ class ModbusWriter:
 
 
 def _outcome(effect: WriteModbus, problem: str | None) -> Fact:
-    """Return what became of a write, for the journal."""
+    """Return the outcome of a write for the journal."""
     figures = {"value": effect.value, "target": effect.target, "problem": problem or ""}
     return Fact("module_not_written" if problem else "module_written", figures=figures)

@@ -1,9 +1,9 @@
-"""The GSM modem SIM800L: messages out and in, commands by hand, signal and registration.
+"""The GSM modem SIM800L: outgoing and incoming messages, typed commands, signal and registration.
 
 The modem is set up whenever its port opens and whenever it has restarted, and checked once per
-minute. Jobs wait in line: messages continue with the part that was not confirmed when the modem
-restarts in between. An SMS that arrives is deleted before it is acted upon, so that a command is
-never carried out twice.
+minute. Jobs wait in a queue: if the modem restarts while it sends a message, the message resumes
+with the first part that was not confirmed. An incoming SMS is deleted before its command is carried
+out, so that no command is carried out twice.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ log = logging.getLogger(__name__)
 
 NAME = "GSM modem SIM800L"
 PART = "GSM modem"
-#: How often a message is begun again because the modem restarted or fell silent.
+#: The number of attempts to send a message when the modem restarts or falls silent.
 MAX_ATTEMPTS = 3
-#: Incoming messages are announced, kept on the SIM card, and come as PDUs.
+#: Incoming messages are announced, kept on the SIM card, and delivered as PDUs.
 _SET_UP = ("AT+CMGF=0", "AT+CNMI=2,1,0,0,0")
 _ALL_MESSAGES = "AT+CMGL=4"
 _NEW_MESSAGE = "+CMTI:"
@@ -56,7 +56,7 @@ class _Command(Struct, frozen=True):
 
 
 class _Work(Struct):
-    """Work that waits to be done; it outlives a lost port."""
+    """Waiting work; it survives the loss of the port."""
 
     jobs: deque[_Message | _Command] = field(default_factory=deque)
     new_messages: bool = False
@@ -66,7 +66,7 @@ class _Work(Struct):
 
 
 class Modem:
-    """A session of the serial port; `on_sms` gets sender and text, and may return an answer."""
+    """A session on the serial port; `on_sms` gets sender and text, and may return an answer."""
 
     bitrate = 9600
 
@@ -92,7 +92,7 @@ class Modem:
     # --- what others ask of it --------------------------------------------------------------------
 
     async def send_sms(self, number: str, text: str) -> None:
-        """Send a message; raises ModemUnavailable if the network does not take all parts."""
+        """Send a message; raise ModemUnavailable if the network does not accept all parts."""
         if not self._open:
             raise ModemUnavailable(NOT_CONNECTED)
         self._reference = (self._reference + 1) & 0xFF
@@ -146,7 +146,7 @@ class Modem:
             try:
                 await line.synchronise()
                 await line.order(ECHO_OFF)
-                # Errors in words.
+                # Report errors as text instead of codes.
                 await line.order("AT+CMEE=2")
                 self._work.look = True
                 await self._serve(line)
@@ -177,7 +177,7 @@ class Modem:
             job.sent.set_exception(ModemUnavailable(sentence))
 
     async def _serve(self, line: ModemLine) -> None:
-        """Do the waiting work, one job after the other, until the modem fails or restarts."""
+        """Carry out the waiting jobs, one after the other, until the modem fails or restarts."""
         work = self._work
         while True:
             work.wake.clear()
@@ -197,7 +197,7 @@ class Modem:
                 await self._idle()
 
     async def _idle(self) -> None:
-        """Wait until there is work, or the status is due to be read again."""
+        """Wait until there is work, or the status must be read again."""
         pause_s = max(0.0, self._looked_at + self._look_every_s() - _now())
         with suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
@@ -211,7 +211,7 @@ class Modem:
         if text.startswith(_NEW_MESSAGE):
             self._work.new_messages = True
         elif text == _BOOTED:
-            # Perhaps it restarted unnoticed: the next command will show.
+            # The modem may have restarted unnoticed; reading the status shows whether it has.
             self._work.look = True
         else:
             return
@@ -220,7 +220,7 @@ class Modem:
     # --- the single things ------------------------------------------------------------------------
 
     async def _look(self, line: ModemLine) -> None:
-        """Read whether the SIM card is ready, and the state of the network."""
+        """Read the state of the SIM card and of the network."""
         status = self.status
         self._looked_at = _now()
         status.took_sim(await line.ask("AT+CPIN?"))
@@ -262,7 +262,7 @@ class Modem:
                 raise
         else:
             self.status.note_answer((*answer.lines, answer.result))
-            # It may have changed anything, for example entered the PIN.
+            # The command may have changed anything; it may have entered the PIN, for example.
             self._work.look = True
 
     async def _send(self, line: ModemLine, message: _Message) -> None:
@@ -286,13 +286,13 @@ class Modem:
                 message.sent.set_result(None)
 
     async def _set_apn(self, line: ModemLine) -> None:
-        """Set the APN; the setting is written as the modem wants it, with quotes."""
+        """Set the APN; the setting contains the quotes that the modem requires."""
         self._work.apn = False
         apn = self._gsm().apn
         if not apn:
             return
         try:
-            # An APN is only taken where no connection is.
+            # The modem accepts an APN only while there is no connection.
             await line.order("AT+CIPSHUT")
             await line.order(f"AT+CSTT={apn}")
             self.status.apn = "set"
@@ -301,7 +301,7 @@ class Modem:
             log.warning("the APN could not be set: %s", refusal)
 
     async def _fetch(self, line: ModemLine) -> None:
-        """Take all messages from the SIM card and act on them."""
+        """Remove all messages from the SIM card and process them."""
         try:
             answer = await line.order(_ALL_MESSAGES)
             for index, digits in list_stored_messages(answer.lines):
@@ -319,7 +319,7 @@ class Modem:
             self._answer(received.sender, reply)
 
     def _answer(self, number: str, text: str) -> None:
-        """Send a reply that no caller waits for; failures are logged."""
+        """Send a reply without a waiting caller; failures are logged."""
         self._reference = (self._reference + 1) & 0xFF
         sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         sent.add_done_callback(_log_failure)

@@ -18,18 +18,18 @@ from leverframe.devices.wire.gsm import (
     Unasked,
 )
 
-# One conversation with a GSM modem over an open port: a command goes out, its answer comes back.
+# One conversation with a GSM modem over an open port: a command is sent, its answer comes back.
 #
-# `devices/wire/gsm.py` understands the lines; here are the waiting, the time limits and what can
-# go wrong: the modem refuses, says nothing, or has restarted. An answer that comes after its time
-# limit is dropped: `synchronise` waits for it before the next command.
+# `devices/wire/gsm.py` parses the lines; this module handles the waiting, the time limits and the
+# failures: the modem refuses a command, stays silent, or restarts. An answer that arrives after its
+# time limit is dropped: `synchronise` waits for it before the next command.
 
 _READ_BYTES = 4096
 _ATTENTION = "AT"
 
 
 class ModemRefused(Exception):
-    """The modem answered a command with an error: one sentence."""
+    """The modem answered a command with an error; the message is one sentence."""
 
 
 class ModemSilent(Exception):
@@ -43,15 +43,15 @@ class ModemRestarted(Exception):
 class CommandPace(Struct, frozen=True):
     """The time limits of a modem's commands, in seconds."""
 
-    #: An ordinary answer; the network's answers take longer.
+    #: For an ordinary answer; answers from the network take longer.
     answer_s: float = 10.0
     network_s: float = 65.0
-    #: Between two attempts to get any answer, and how many there are.
+    #: The pause between two attempts to get any answer, and the number of attempts.
     attention_s: float = 1.0
     attempts: int = 10
-    #: Quiet that ends what an earlier conversation left over.
+    #: The silence that ends what is left of an earlier conversation.
     settle_s: float = 0.3
-    #: Between two looks at signal and registration, and while something is missing.
+    #: The pause between two reads of signal and registration, and the shorter one after a failure.
     look_s: float = 60.0
     retry_s: float = 10.0
 
@@ -74,7 +74,7 @@ class ModemLine:
         self.restarted = False
 
     async def listen(self, reader: SerialReader) -> None:
-        """Process what the modem sends until the port ends."""
+        """Process the modem's output until the port ends."""
         while data := await reader.read(_READ_BYTES):
             for reply in self._dialogue.feed(data):
                 match reply:
@@ -88,9 +88,9 @@ class ModemLine:
                         self._hear(reply)
 
     async def synchronise(self) -> None:
-        """Make the modem respond to commands, then wait until its line is quiet."""
+        """Make the modem respond to commands, then wait until the line is quiet."""
         self.restarted = False
-        # A modem that was left waiting for a text takes this as the end of it.
+        # If the modem still waits for the text of a message, this cancels the message.
         self._writer.write(CANCEL)
         for attempt in range(1, self._pace.attempts + 1):
             try:
@@ -102,7 +102,7 @@ class ModemLine:
         await asyncio.sleep(self._pace.settle_s)
 
     async def ask(self, command: str) -> AtAnswer:
-        """Send a command and return its answer, whatever it is."""
+        """Send a command and return its answer, good or bad."""
         reply = await self._answer_to(self._dialogue.ask(command), self._limit_s(command))
         if isinstance(reply, AtAnswer):
             return reply
@@ -112,7 +112,7 @@ class ModemLine:
         raise ModemRefused(f"the modem requests a text after {_name(command)}, but there is none")
 
     async def order(self, command: str) -> AtAnswer:
-        """Send a command and return its good answer; anything else is a refusal."""
+        """Send a command and return its good answer; raise `ModemRefused` for any other."""
         answer = await self.ask(command)
         if not answer.good:
             raise ModemRefused(f"the modem refuses {_name(command)}: {answer.result}")
@@ -155,13 +155,13 @@ class ModemLine:
 
 
 def _name(command: str) -> str:
-    """Return a command without what it sets, which may be a secret."""
+    """Return a command without its value, which may be a secret."""
     return command.partition("=")[0]
 
 
 # The status of the GSM modem: SIM card, signal, network, and the last typed command.
 #
-# Answers that are not what they should be leave a value unknown; nothing here fails.
+# An unexpected answer leaves a value unknown; it is never an error.
 
 _READY = "READY"
 _HINTS = {
@@ -177,15 +177,15 @@ _REGISTRATIONS = {
     5: "roaming",
 }
 _REGISTERED = ("home", "roaming")
-#: 99 is unknown.
+#: The modem reports 99 for unknown.
 _MAX_SIGNAL = 31
 _KEPT_UNASKED = 20
-#: Commands whose values are secrets.
+#: Commands with secret values.
 _SECRET = r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*"
 
 
 def mask_command(command: str) -> str:
-    """Show a typed command without a PIN or password."""
+    """Return a typed command without its PIN or password."""
     return re.sub(_SECRET, r"\1***", command, flags=re.IGNORECASE)
 
 
@@ -201,7 +201,7 @@ class ModemState(Struct, frozen=True):
 
 
 class ModemReport(ModemState, frozen=True):
-    """The state of the modem for the administrator, with the dialogue and unsolicited lines."""
+    """The state of the modem for the administrator, with the dialogue and the unsolicited lines."""
 
     command: str | None
     answer: tuple[str, ...] | None
@@ -233,7 +233,7 @@ class ModemStatus:
         return self.registration in _REGISTERED
 
     def reset(self, state: str) -> None:
-        """Forget everything: nothing is known any more."""
+        """Forget all values."""
         self.state = state
         self.apn = self.sim = self.registration = self.operator = self.signal_dbm = None
 
@@ -241,7 +241,7 @@ class ModemStatus:
         self.sim = answer.after("+CPIN:") or answer.result.partition(":")[2].strip() or "unknown"
 
     def took_signal(self, answer: AtAnswer) -> None:
-        """Note the signal: 0 to 31 stand for -113 dBm to -51 dBm in steps of two."""
+        """Record the signal: 0 to 31 stand for -113 dBm to -51 dBm in steps of two."""
         strength = _number(answer.after("+CSQ:"), 0)
         if strength is None or strength > _MAX_SIGNAL:
             self.signal_dbm = None
@@ -285,15 +285,15 @@ def _number(fields: str | None, place: int) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,3}", text) else None
 
 
-# What stands for the GSM modem where no serial port is configured: everything is refused.
+# The substitute for the GSM modem if no serial port is configured: it refuses everything.
 #
-# That is so in most controllers; they then load nothing of the real one.
+# Most controllers have no port, and therefore load none of the modem's code.
 
 NOT_CONNECTED = "No GSM modem is connected."
 
 
 class ModemUnavailable(Exception):
-    """The modem cannot do this now: one sentence why."""
+    """The modem cannot do this now; the message says why in one sentence."""
 
 
 class AbsentModem:

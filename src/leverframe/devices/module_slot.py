@@ -27,14 +27,14 @@ from leverframe.devices.wire.modbus_modules import (
     parts_of,
 )
 
-# m1-m30: which reading of which slot each of them shows.
+# m1-m30: the reading and slot that each of them shows.
 #
-# Slots 1-3 are Modbus modules, 4-6 the additional 1-Wire sensors. The reader of a slot finds here
-# what its readings mean for m1-m30, and what to report once the mapping has changed. Nothing is
-# kept here.
+# Slots 1-3 are Modbus modules, 4-6 the additional 1-Wire sensors. The reader of a slot uses this
+# module to map its readings to m1-m30, and to find the labels to report after the mapping has
+# changed. This module keeps no state.
 
 MODBUS_SLOTS = (1, 2, 3)
-#: Slot -> the name under which troubles of its module are noted.
+#: Slot -> the name under which the problems of its module are recorded.
 SLOT_TROUBLES = {number: f"Modbus slot {number}" for number in MODBUS_SLOTS}
 ONEWIRE_SLOTS = (4, 5, 6)
 INACTIVE = 0
@@ -57,9 +57,9 @@ def map_readings(
 def find_freed_labels(
     old: Sequence[ModbusMapping], new: Sequence[ModbusMapping], slots: Sequence[int]
 ) -> dict[str, None]:
-    """List labels that showed these slots and no longer show any slot.
+    """List labels that showed one of these slots and now show no slot.
 
-    A label that shows another slot now is left to the reader of that slot.
+    If a label shows another slot now, the reader of that slot reports it.
     """
     return {
         label: None
@@ -68,15 +68,15 @@ def find_freed_labels(
     }
 
 
-#: A slave that needs more time, or is busy.
+#: The exceptions of a slave that needs more time, or is busy.
 NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
-#: A slave that may lack some of the registers, or does not return so large a block.
+#: The exceptions of a slave that may lack some of the registers, or rejects so large a block.
 ONLY_ONE_BY_ONE = (ILLEGAL_ADDRESS, ILLEGAL_VALUE)
-#: A module that cannot be asked even once in this time is no reason to trust old readings longer.
+#: Poll intervals beyond this do not keep readings valid any longer.
 MAX_INTERVAL_S = 60.0
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
 
-#: What to do about an exception, where the protocol's words alone do not say it.
+#: The advice for an exception whose name alone does not say what to do.
 _ADVICE = {
     1: "choose another function, or another module",
     2: "compare the registers with the device's manual, or choose another module",
@@ -90,7 +90,7 @@ _ADVICE = {
 
 
 class RefusedRead(Struct, frozen=True):
-    """What a module answers with an exception."""
+    """A read that a module answers with an exception."""
 
     function: int
     register: int
@@ -104,7 +104,7 @@ class RefusedRead(Struct, frozen=True):
 
 
 class SlotReport(Struct, frozen=True):
-    """The module in one slot, for people."""
+    """The module in a slot, for users."""
 
     module: str
     slave_id: int
@@ -115,13 +115,13 @@ class SlotReport(Struct, frozen=True):
 
 
 class SlotStatistics(Struct, frozen=True):
-    """What came of the requests to the module in one slot."""
+    """The results of the requests to the module in one slot."""
 
     requests: int
     answers: int
     timeouts: int
     crc_errors: int
-    #: By the code.
+    #: The number of exceptions by code.
     exceptions: dict[str, int]
     #: Seconds from the request to the answer.
     last_answer_s: float | None
@@ -173,29 +173,29 @@ class ModuleSlot(Struct):
     slave: int
     module: Module
     blocks: tuple[Block, ...]
-    #: Where it is asked by Modbus TCP; empty for the serial bus.
+    #: The host that is reached by Modbus TCP; empty for the serial bus.
     host: str = ""
     values: list[float | None] = field(default_factory=lambda: list(NO_READINGS))
-    #: Until when each reading counts that has a value.
+    #: Until when each reading is valid; only for readings with a value.
     good_until: dict[int, float] = field(default_factory=dict)
-    #: Wall time since when nothing came, if nothing comes.
+    #: The wall time since which the module has been silent, if it is.
     silent_since: float | None = None
-    #: The codes of what was refused when it was last asked for.
+    #: The exception code of each read whose last attempt was refused.
     refusals: dict[Read, int] = field(default_factory=dict)
-    #: What came instead of an answer when something was last asked for.
+    #: The failure of each read whose last attempt got no answer.
     silences: dict[Read, NoAnswer] = field(default_factory=dict)
-    #: How many requests in a row had no answer.
+    #: The number of consecutive requests without an answer.
     unanswered: int = 0
-    #: Why the bus cannot be used, as far as is known.
+    #: Why the bus cannot be used, if known.
     bus_problem: str | None = None
-    #: When something was last asked for, and how long that was after the time before.
+    #: The time of the last attempt of each read, and the interval to the attempt before.
     asked: dict[Read, float] = field(default_factory=dict)
     intervals: dict[Read, float] = field(default_factory=dict)
     counters: SlotCounters = field(default_factory=SlotCounters)
 
     @property
     def trouble(self) -> str:
-        """Return the name under which its troubles are noted."""
+        """Return the name under which its problems are recorded."""
         return SLOT_TROUBLES[self.number]
 
     def note_asked(self, block: Block, now: float) -> None:
@@ -203,7 +203,7 @@ class ModuleSlot(Struct):
         self.asked[block.read] = now
 
     def take(self, block: Block, answer: Answer, now: float) -> int:
-        """Take an answer; return into how many reads the block was split, usually none."""
+        """Process an answer; return the number of reads that replace the block, usually 0."""
         self.refusals.pop(block.read, None)
         self.silences.pop(block.read, None)
         self.unanswered, self.silent_since, self.bus_problem = 0, None, None
@@ -212,7 +212,7 @@ class ModuleSlot(Struct):
                 return self._split(block)
             self.refusals[block.read] = answer.code
             if answer.code in NOT_NOW:
-                # Its earlier readings count until they are too old.
+                # Its earlier readings stay valid until they are too old.
                 return 0
         values = block.values(answer.data) if isinstance(answer, Data) else {}
         for reading in block.readings:
@@ -224,7 +224,7 @@ class ModuleSlot(Struct):
         return 0
 
     def note_silence(self, block: Block, answer: NoAnswer | str, wall: float) -> None:
-        """Note that nothing came, or why the bus cannot be used."""
+        """Record that no answer came, or why the bus cannot be used."""
         if self.silent_since is None:
             self.silent_since = wall
         if isinstance(answer, str):
@@ -235,31 +235,31 @@ class ModuleSlot(Struct):
         self.unanswered += 1
 
     def _split(self, block: Block) -> int:
-        """Ask for the readings of a block one by one; the device may lack some of them."""
+        """Replace a block by one read per reading, because the device may lack some of them."""
         place, parts = self.blocks.index(block), parts_of(block)
         self.blocks = (*self.blocks[:place], *parts, *self.blocks[place + 1 :])
         return len(parts)
 
     def _counts_s(self, block: Block) -> float:
-        """Return for how long a reading counts: longer where it cannot be had often."""
+        """Return how long a reading is valid: longer if the block can be read only rarely."""
         seldom_s = 3 * min(self.intervals.get(block.read, 0.0), MAX_INTERVAL_S)
         return max(STALE_S + 3 * len(self.blocks) * self.module.delay_s, seldom_s)
 
     def expire(self, now: float) -> bool:
-        """Drop readings that are too old; return whether there were any."""
+        """Drop readings that are too old; return whether any were dropped."""
         old = [number for number, until in self.good_until.items() if until <= now]
         for number in old:
             del self.good_until[number]
             self.values[number] = None
         if self.silent_since is not None:
-            # A silent module is polled rarely, and perhaps not yet for these.
+            # A silent module is polled rarely, so these reads may not have been attempted since.
             for block in self.blocks:
                 if any(reading.number in old for reading in block.readings):
                     self.silences.setdefault(block.read, NoAnswer())
         return bool(old)
 
     def list_refused(self) -> list[RefusedRead]:
-        """List what is refused and has no earlier reading that still counts."""
+        """List the reads that the module refuses and that have no valid earlier reading."""
         return [
             RefusedRead(
                 block.read.function,
@@ -273,11 +273,11 @@ class ModuleSlot(Struct):
         ]
 
     def _is_absent(self, block: Block) -> bool:
-        """Return whether no reading of a block counts."""
+        """Return whether the block has no valid reading."""
         return not any(reading.number in self.good_until for reading in block.readings)
 
     def problem(self) -> str | None:
-        """Describe why readings are absent, from the moment on at which they are."""
+        """Describe why readings are absent; None while none is."""
         return self.bus_problem or self._silence() or self._refusal()
 
     def _silence(self) -> str | None:
@@ -299,7 +299,7 @@ class ModuleSlot(Struct):
         )
 
     def _refusal(self) -> str | None:
-        """Describe what the module refuses, once all of it was asked for."""
+        """Describe what the module refuses, once every read was attempted."""
         refused = self.list_refused()
         if not refused or not all(block.read in self.asked for block in self.blocks):
             return None
@@ -317,7 +317,7 @@ class ModuleSlot(Struct):
         return f"{self._who} refuses {what}: {_exception(code)}."
 
     def silence(self, answer: NoAnswer) -> str:
-        """Describe what to check where no answer comes."""
+        """Describe what to check if no answer comes."""
         if self.host:
             why = "sends invalid answers" if answer.is_damaged else "does not answer"
             return f"{self._who} {why}; check its unit ID, and the gateway if there is one."

@@ -1,11 +1,11 @@
 """Pings for the watchdog: ICMP echo requests to real hosts.
 
-Every ping is a task of its own, one at a time for each watchdog entry: a new one ends the one
-before, so that a late answer is never taken for the answer to a later ping. Names are looked up in
-threads for that alone, because a name server that does not answer blocks for long.
+Every ping is a task of its own, and each watchdog entry has at most one: a new ping cancels the
+previous one, so that a late answer is never taken for the answer to a later ping. Names are
+resolved in separate threads, because a name server that does not answer blocks for a long time.
 
-A raw socket is tried first, then the kernel's ping socket, which needs no rights where
-`net.ipv4.ping_group_range` allows it. Whatever goes wrong is no answer, and is logged once.
+A raw socket is tried first, then the kernel's ping socket, which needs no rights if
+`net.ipv4.ping_group_range` allows it. Any failure counts as no answer and is logged once.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
 
 log = logging.getLogger(__name__)
 
-#: As many as a controller has watchdog entries; none ever waits for another.
+#: The number of a controller's watchdog entries, so that no lookup ever waits for another.
 LOOKUPS_AT_A_TIME = 6
 
 _NO_PERMISSION = (
@@ -56,7 +56,7 @@ class Pinger:
         self._way_out = way_out
         self._lookups = lookups
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        #: Entries whose name is being looked up; a lookup cannot be called off.
+        #: Entries whose name is being resolved; a lookup cannot be cancelled.
         self._looking_up: set[int] = set()
         self._logged: set[str] = set()
 
@@ -70,7 +70,7 @@ class Pinger:
         task.add_done_callback(partial(self._forget, effect.entry))
 
     async def close(self) -> None:
-        """End all pings; nothing is reported any more."""
+        """Cancel all pings; no further outcome is reported."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -88,20 +88,20 @@ class Pinger:
                 self._way_out.check(effect.host, address)
                 milliseconds = await self._echo(address, effect.timeout_s)
         except (socket.gaierror, UnicodeError):
-            # A name with an empty part cannot even be asked for: that is the UnicodeError.
+            # UnicodeError: a name with an empty part cannot even be looked up.
             self._log_once(f"the name of the watchdog's host {effect.host} cannot be resolved")
         except ForbiddenTarget as error:
             self._log_once(f"the watchdog does not ping: {error}")
         except (TimeoutError, OSError):
-            # A host that cannot be reached gives no answer, which the watchdog handles.
+            # If a host cannot be reached, there is no answer; the watchdog handles that.
             pass
         except Exception as error:
-            # Whatever else happens, the watchdog must not wait for an outcome in vain.
+            # The watchdog must get an outcome after any other failure, too.
             self._log_once(f"the watchdog's host {effect.host} cannot be pinged: {error!r}")
         self._answered(effect.entry, milliseconds)
 
     async def _address(self, effect: PingHost) -> str:
-        """Resolve the address of a host; an address is its own, and waits for no name server."""
+        """Return the address of a host; an address needs no name server."""
         if _is_address(effect.host):
             return effect.host
         if effect.entry in self._looking_up:
@@ -114,12 +114,12 @@ class Pinger:
     def _finish_lookup(self, entry: int, lookup: "asyncio.Future[str]") -> None:
         self._looking_up.discard(entry)
         if not lookup.cancelled():
-            # The waiting task may be gone by now; then the failure would never be retrieved.
+            # Retrieve the failure here, because the waiting task may have ended.
             lookup.exception()
 
     async def _echo(self, address: str, timeout_s: float) -> float | None:
-        """Return the milliseconds until the answer, by a clock that is never set."""
-        # Loaded by now, beside the loop, because there are entries.
+        """Return the milliseconds until the answer, by a clock that is never adjusted."""
+        # The module is already loaded, by a thread, because the controller has watchdog entries.
         import icmplib  # type: ignore[import-untyped]
 
         for privileged in (True, False):
@@ -143,7 +143,7 @@ class Pinger:
 
 
 def load() -> None:
-    """Load what pings take, in a thread, before the first: few controllers watch hosts."""
+    """Import the package for pings in a thread before the first ping; few controllers need it."""
     importlib.import_module("icmplib")
 
 
@@ -157,6 +157,6 @@ def _is_address(host: str) -> bool:
 
 def _look_up(host: str) -> str:
     found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
-    # Boards of this kind are used in IPv4 networks: where a name has both, that address is meant.
+    # Boards of this kind are used in IPv4 networks: if a name has both, the IPv4 address is meant.
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return str(found[0][4][0])

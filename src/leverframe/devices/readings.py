@@ -10,8 +10,8 @@ from leverframe.core.runtime.log_lines import LogThrottle
 
 # Readings on their way from a board to the controller.
 #
-# They are raw, by label: volts at the pins of INPA1-INPA6, levels of INPD1-INPD4, temperatures,
-# and `None` for an absent one; `core/engine/inputs.py` says what each of them means.
+# They are raw, by label: volts at the pins of INPA1-INPA6, levels of INPD1-INPD4, temperatures, and
+# `None` for an absent reading; `core/engine/inputs.py` interprets each of them.
 
 Readings = Mapping[str, Any]
 Sense = Callable[[Readings], None]
@@ -21,10 +21,10 @@ def drop_readings(readings: Readings) -> None:
     """Drop readings: no controller is connected yet."""
 
 
-# The last good value of each sensor, for one failure.
+# The last good value of each sensor, which bridges a single failure.
 #
-# A long line has a disturbance now and then: a sensor that fails once keeps its value, one that
-# fails twice in a row is absent.
+# A long line has a disturbance now and then: a sensor keeps its value after one failure, and
+# becomes absent after two in a row.
 
 Value = TypeVar("Value")
 
@@ -34,7 +34,7 @@ class LastGood(Generic[Value]):
         self._values: dict[str, Value] = {}
 
     def judge(self, sensor: str, value: Value | None) -> Value | None:
-        """Return the value to show for a sensor that gave this one; None is a failure."""
+        """Return the value to show for a sensor that reported `value`; None is a failure."""
         if value is None:
             return self._values.pop(sensor, None)
         self._values[sensor] = value
@@ -43,25 +43,25 @@ class LastGood(Generic[Value]):
 
 # Problems of the hardware, as sentences for users.
 #
-# A device that is missing, silent or out of reach is noted by its name where the controller
-# shows such things, and logged once when that begins and once when it is over. Everything else
-# continues.
+# A device that is missing, silent or out of reach is recorded by its name where the controller
+# shows problems, and logged once when the problem begins and once when it ends. Everything else
+# keeps running.
 
-#: Sentences that differ in these only are of one kind for the log.
+#: Sentences that differ only in these count as the same kind for the log.
 _NUMBERS = re.compile(r"[0-9]+(?:[-, ]+[0-9]+)*")
 
 log = logging.getLogger(__name__)
 
-#: What is said of a line that a running controller holds: no trouble.
+#: The text for a line that a running controller holds; it is no problem.
 IN_USE = "in use by a running controller"
 
 
 class Unusable(Exception):
-    """A device cannot be used: one sentence that says what is wrong and what to do."""
+    """A device cannot be used; the message says in one sentence what is wrong and what to do."""
 
 
 def not_installed(package: str) -> Unusable:
-    """Report a missing package that only boards with real pins and buses need."""
+    """Return the error for a missing package that only boards with real pins and buses need."""
     return Unusable(
         f"the Python package {package} is not installed; run pip install '.[hardware]' in the "
         "folder of Leverframe."
@@ -69,17 +69,17 @@ def not_installed(package: str) -> Unusable:
 
 
 class Troubles:
-    """The sentences by device, in a mapping that others may read and write as well."""
+    """The problems by device, in a mapping that other code may also read and write."""
 
     __slots__ = ("_log", "_texts")
 
     def __init__(self, texts: MutableMapping[str, str]) -> None:
         self._texts = texts
-        #: A device that fails and works by turns must not fill the log.
+        #: A device that fails intermittently must not fill the log.
         self._log = LogThrottle(log)
 
     def note(self, device: str, text: str | None) -> None:
-        """Set the trouble of a device; None clears it."""
+        """Set the problem of a device; None clears it."""
         if text == self._texts.get(device):
             return
         if text is None:
@@ -113,6 +113,6 @@ def os_error_text(error: OSError, device: str) -> str:
         case errno.EBUSY | errno.EAGAIN:
             return f"{device} is used by another program or driver; free it or choose another."
         case errno.EINVAL | errno.EOPNOTSUPP | 524:
-            # 524 is what some drivers answer for EOPNOTSUPP; it has no name outside the kernel.
+            # Some drivers return 524 for EOPNOTSUPP; it has no name outside the kernel.
             return f"{device} rejects its setting; its driver may not support it."
     return f"{device} failed: {error.strerror or error}."

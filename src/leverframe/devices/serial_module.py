@@ -1,7 +1,7 @@
-"""The sensors on the serial port: ask, listen, decode, and notice when nothing comes any more.
+"""The sensors on the serial port: request, listen, decode, and detect silence.
 
-A sensor is a row in `SENSORS`. Its readings are absent as soon as they are stale; then the start
-command is sent again, because a sensor that lost its power has stopped.
+A sensor is a row in `SENSORS`. Stale readings become absent; then the start command is sent again,
+because a sensor that lost its power has stopped.
 """
 
 import asyncio
@@ -17,11 +17,12 @@ from leverframe.devices.readings import Sense, Troubles, describe_unexpected, os
 from leverframe.devices.wire import serial_sensors
 from leverframe.devices.wire.serial_sensors import Decoder
 
-# The serial port: kept open for the chosen module, opened again when it was lost.
+# The serial port: kept open for the chosen module, reopened after it was lost.
 #
-# A module is a `SerialSession`: it gets a reader and a writer and talks until the port fails. A
-# port that is missing, taken or not permitted is tried again with growing pauses; until then it
-# is shown as a problem. Choosing another module closes the port and opens it for the new one.
+# A module is a `SerialSession`: it gets a reader and a writer and communicates until the port
+# fails. A port that is missing, in use or not permitted is retried with growing pauses; until it
+# opens, it is shown as a problem. If the user chooses another module, the port is closed and opened
+# for that module.
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +44,14 @@ class SerialSession(Protocol):
     def bitrate(self) -> int: ...
 
     async def run(self, reader: SerialReader, writer: SerialWriter) -> None:
-        """Communicate until the port ends (return) or fails (OSError)."""
+        """Communicate until the port ends (return) or fails (raise OSError)."""
 
     def leave(self) -> None:
-        """Forget what was measured: another module was chosen."""
+        """Forget the measured values: another module was chosen."""
 
 
 class Pauses(Struct, frozen=True):
-    """Seconds before a port that cannot be used is tried again, doubled each time."""
+    """Seconds before a port that cannot be used is retried; the pause doubles each time."""
 
     first_s: float = 1.0
     max_s: float = 60.0
@@ -60,7 +61,7 @@ PAUSES = Pauses()
 
 
 class SerialPortService:
-    """The runner of the session of the module that `serial.module` names, if there is one."""
+    """The service that runs the session of the module that `serial.module` names, if any."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class SerialPortService:
         self._task = asyncio.create_task(self._run())
 
     def choose(self, module: str | None) -> None:
-        """Follow the choice of a module; None leaves the port alone."""
+        """Switch to another module; None closes the port."""
         if module != self._wanted:
             self._wanted = module
             self._changed.set()
@@ -128,7 +129,7 @@ class SerialPortService:
             except OSError as error:
                 text = os_error_text(error, self._path)
             except Exception as error:
-                # A mistake in one session must not end the port for good.
+                # A bug in one session must not close the port for good.
                 log.exception("the serial module failed")
                 text = describe_unexpected(error)
             if is_being_cancelled():
@@ -138,7 +139,7 @@ class SerialPortService:
             pause_s = min(2 * pause_s, self._pauses.max_s)
 
     async def _talk(self, session: SerialSession) -> None:
-        # Imported when a port is really used: it takes a tenth of a second.
+        # Imported only when a port is used: the import takes a tenth of a second.
         import serialx
 
         reader, writer = await serialx.open_serial_connection(
@@ -148,7 +149,7 @@ class SerialPortService:
         try:
             await session.run(reader, writer)
         except OSError:
-            # The port worked and then failed: that is a loss, not a reason why it cannot open.
+            # The port worked before it failed: report the loss, not a failure to open it.
             return
         finally:
             writer.transport.abort()
@@ -163,12 +164,12 @@ class Sensor(Struct, frozen=True):
     bitrate: int
     labels: tuple[str, ...]
     decoder: Callable[[], Decoder]
-    #: Sent at the beginning, and whenever readings are missing.
+    #: Sent at the start, and whenever readings are missing.
     begin: bytes = b""
     #: Sent every `period_s`.
     request: bytes = b""
     period_s: float = 1.0
-    #: Readings older than that are absent; None for what is not measured but happens.
+    #: Readings older than this are absent; None for events, which do not become stale.
     stale_s: float | None = 10.0
 
 
@@ -214,14 +215,14 @@ _NOT_PUBLIC = (
     "the protocol of the {} is not published, so its readings stay absent on a real port; a "
     "simulated board can provide them."
 )
-#: Modules that can be chosen, but whose protocol only their makers know.
+#: Modules that can be chosen, but whose protocol is not public.
 UNREADABLE = {
     name: _NOT_PUBLIC.format(name) for name in ("lighting module", "82comfort module", "GMQ125")
 }
 
 
 class SensorSession:
-    """One sensor on an open port."""
+    """The session of one sensor on an open port."""
 
     def __init__(
         self, name: str, sensor: Sensor, sense: Sense, troubles: MutableMapping[str, str]
@@ -282,6 +283,6 @@ class SensorSession:
                 stale_at = loop.time() + stale_s
 
     def _forget(self) -> None:
-        """Forget what was measured: it is too old, or the port is gone."""
+        """Forget the measured values, which are too old, or whose port is gone."""
         if self._sensor.stale_s is not None:
             self._sense(dict.fromkeys(self._sensor.labels))

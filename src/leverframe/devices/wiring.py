@@ -1,7 +1,7 @@
 """Which label is connected to which piece of hardware: the `[board]` table of the configuration.
 
-Labels that are not wired stay absent, and what the controller drives there goes nowhere. Paths are
-checked when the board is opened, not here: a device that is missing today may come tomorrow.
+Labels that are not wired stay absent, and their outputs have no effect. Paths are checked when the
+board is opened, not here, because a device that is missing now may be connected later.
 """
 
 import re
@@ -12,12 +12,12 @@ from msgspec import Meta, Struct
 
 from leverframe.core.labels import ANALOG_INPUTS, DIGITAL_INPUTS, OUTPUTS, PWMS
 
-#: What the analog readings of a Linux machine can feed.
+#: The labels that the analog readings of a Linux machine can supply.
 MEASURED = (*ANALOG_INPUTS, "VCC", "TEMP")
 MAX_EXTRA_SENSORS = 3
 #: The board that needs no devices.
 SIMULATED = "simulated"
-#: The boards of this package; others come by entry points of `BOARDS_GROUP`.
+#: The boards of this package; other packages add theirs by entry points of `BOARDS_GROUP`.
 OWN_BOARDS = (SIMULATED, "linux")
 BOARDS_GROUP = "leverframe.boards"
 _SENSOR_ID = r"[0-9A-F]{2}(:[0-9A-F]{2}){7}"
@@ -27,7 +27,7 @@ Bus = Annotated[Number, Meta(description="Number of the I2C bus: 1 is /dev/i2c-1
 
 
 class Miswired(NamedTuple):
-    """One sentence about an entry: what is wrong, what is allowed."""
+    """A mistake in an entry: one sentence that says what is wrong and what is allowed."""
 
     #: From the outside in: ("board", "outputs", "OUT0").
     place: tuple[str, ...]
@@ -63,7 +63,7 @@ class PwmChannel(Table, frozen=True):
 
 
 class AdcChannel(Table, frozen=True):
-    """A channel of an analog-to-digital converter, as the kernel's IIO shows it."""
+    """A channel of an analog-to-digital converter, as the kernel's IIO subsystem shows it."""
 
     device: Annotated[
         str,
@@ -100,7 +100,7 @@ class I2cWiring(Table, frozen=True):
 
 
 class OledWiring(Table, frozen=True):
-    """A display with an SSD1306 of 128 x 64 dots. How fast the bus is, is up to its driver."""
+    """A display with an SSD1306 of 128 x 64 dots; the speed of its bus is up to the bus driver."""
 
     bus: Bus
     address: Annotated[
@@ -156,7 +156,7 @@ class Wiring(Table, frozen=True):
 
 
 def board_kinds() -> list[str]:
-    """List every kind of board that can be chosen here."""
+    """List every kind of board that can be chosen."""
     # Imported here: most controllers have a board of this package.
     from importlib.metadata import entry_points
 

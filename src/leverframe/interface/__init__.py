@@ -1,1 +1,1 @@
-"""The interface document as data, and what derives from it: plans, status files, descriptions."""
+"""The interface document as data, with the plans, status files and descriptions derived from it."""

@@ -1,7 +1,7 @@
-"""One exchange, a request and its answer, and a recording: a line about it, and one per exchange.
+"""An exchange (a request and its answer), and recordings: a head line, then one line per exchange.
 
-Each line is JSON and stands for itself, so that what was recorded can be read after the recorder
-was killed; a last line that was cut is left out.
+Each line is complete JSON, so that a recording can be read even if the recorder was killed; an
+incomplete last line is skipped.
 """
 
 import re
@@ -21,11 +21,11 @@ from leverframe.interface.table.bodies import Upload
 from leverframe.interface.table.command_text import mask_query, names_secret
 from leverframe.interface.table.lookup import TABLE
 
-#: The first line of every recording says that it is one.
+#: Identifies the format in the first line of every recording.
 FORMAT = "leverframe recording 1"
-#: More of a body is not written down.
+#: Longer bodies are not recorded.
 MAX_TEXT_BYTES = 256 * 1024
-#: A text of that size as JSON: every byte may become six.
+#: The longest line with such a body: as JSON, a byte can become six.
 MAX_LINE_BYTES = 16 * MAX_TEXT_BYTES
 
 #: Why a body is not in the recording.
@@ -33,15 +33,15 @@ LeftOut = Literal["", "secret", "file", "large", "stream", "cut"]
 
 
 class NoRecording(ErrorForPeople):
-    """A file that is no recording, or a recording with an invalid line: one sentence."""
+    """The file is not a recording, or has an invalid line; the message is one sentence."""
 
 
 class RecordedBody(Struct, frozen=True, omit_defaults=True):
-    """A body as text, or the reason why it was left out."""
+    """A body as text, or the reason why it was omitted."""
 
     text: str = ""
     left_out: LeftOut = ""
-    #: Its length as it was sent, where it was left out.
+    #: Its original length, if it was omitted.
     size: int = 0
     encoding: Literal["utf-8", "latin-1"] = "utf-8"
 
@@ -53,7 +53,7 @@ NO_BODY = RecordedBody()
 
 
 class RecordedAnswer(Struct, frozen=True, omit_defaults=True):
-    """What a unit answered; status 0 where it did not, and `problem` says why."""
+    """A unit's answer; with status 0 there was none, and `problem` says why."""
 
     status: int
     headers: dict[str, str] = {}
@@ -66,12 +66,12 @@ class Exchange(Struct, frozen=True, omit_defaults=True):
     took_s: float
     method: str
     path: str
-    #: As it was sent, percent-encoded; None where there was no `?`.
+    #: As it was sent, percent-encoded; None if there was no `?`.
     query: str | None
     answer: RecordedAnswer
     headers: dict[str, str] = {}
     body: RecordedBody = NO_BODY
-    #: A secret was left out of the path, the query or the body: it cannot be sent again.
+    #: The path, the query or the body lacks a secret, so the request cannot be sent again.
     masked: bool = False
 
     @property
@@ -95,7 +95,7 @@ def line_of(part: Exchange | RecordingHead) -> bytes:
 
 
 def head_in(line: bytes, name: str) -> RecordingHead:
-    """Return the first line of a recording, or refuse a file that is none."""
+    """Return the first line of a recording; refuse a file that is not a recording."""
     try:
         head = msgspec.json.decode(line, type=RecordingHead)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -108,10 +108,10 @@ def head_in(line: bytes, name: str) -> RecordingHead:
 
 
 def exchanges_in(lines: Iterable[bytes], name: str) -> Iterator[Exchange]:
-    """Yield the exchanges of a recording whose first line was read; refuse a damaged line."""
+    """Yield the exchanges of a recording after its first line; refuse a damaged line."""
     for number, line in enumerate(lines, start=2):
         if not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
-            # The recorder was killed while it wrote this one.
+            # The recorder was killed while it wrote this line.
             return
         try:
             yield msgspec.json.decode(line, type=Exchange)
@@ -122,44 +122,44 @@ def exchanges_in(lines: Iterable[bytes], name: str) -> Iterator[Exchange]:
             ) from None
 
 
-# What must not be recorded: passwords, logins, cookies, tokens, addresses of web hooks.
+# Secrets that must not be recorded: passwords, logins, cookies, tokens, addresses of web hooks.
 #
-# The command table says which commands hold a secret; beside one, nothing of a query is kept,
-# because a secret that was sent with a bare `&` in it continues in the next item. Status files
-# and settings are masked by their keys. What cannot be looked into, such as a backup, is left out
-# as a whole.
+# The command table says which commands contain a secret. In a query with such a command, nothing is
+# kept, because a secret that was sent with a bare `&` in it continues in the next item. Status
+# files and settings are masked by their keys. Content that cannot be parsed, such as a backup, is
+# omitted as a whole.
 
 JSON_TYPES = ("application/json", "application/problem+json")
 FORM_TYPE = "application/x-www-form-urlencoded"
 EVENT_STREAM = "text/event-stream"
 
-#: Headers that matter for what a unit does, or for who looks at a recording.
+#: Headers that affect a unit, or help the reader of a recording.
 REQUEST_HEADERS = ("accept", "content-type", "if-none-match", "range", "user-agent")
 ANSWER_HEADERS = ("allow", "content-disposition", "content-type", "retry-after")
-#: Of these only the presence is recorded.
+#: Only the presence of these headers is recorded.
 SECRET_REQUEST_HEADERS = ("authorization", "backup-passphrase", "cookie")
 SECRET_ANSWER_HEADERS = ("set-cookie",)
-#: Names of other headers in which clients put logins and keys.
+#: Names of other headers in which clients send logins and keys.
 _SECRET_HEADER = re.compile(r"auth|session|key|passphrase|signature|csrf", re.IGNORECASE)
 
-#: Paths of files that hold everything.
+#: Paths of files that contain all settings.
 _BACKUP_PATHS = frozenset(row.form.path for row in TABLE if not row.form.items)
 _BODY_PATH = "/post.cgi"
-#: Commands whose body is a list or a form without secrets.
+#: Commands whose body is a list or form without secrets.
 _OPEN_BODIES = frozenset(
     row.form.items[0].text
     for row in TABLE
     if row.body is not None and not row.secret and not isinstance(row.body, Upload)
 )
-#: Its second part is the key of a session.
+#: The part after the prefix is the key of a session.
 _SESSION_KEY = re.compile(r"(/site-session/)[^/]+")
 _TEXT_OF_TAG = re.compile(r"<(\w+)>([^<]+)</\1>")
-#: For JSON that is not quite right, and for scripts.
+#: For invalid JSON, and for scripts.
 _PAIR = re.compile(r'("(\w+)"\s*:\s*)"(?:[^"\\]|\\.)*"')
 _INPUT_TAG = re.compile(r"<input\b[^>]*>", re.IGNORECASE)
 _VALUE_OF_INPUT = re.compile(r"""(\bvalue\s*=\s*)("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-#: A shorter text is in any answer by chance.
+#: Shorter secrets would match in many answers by chance.
 MIN_ECHO_LETTERS = 4
 
 
@@ -167,9 +167,9 @@ class MaskedRequest(Struct, frozen=True):
     path: str
     query: str | None
     body: RecordedBody
-    #: Something was left out of them.
+    #: Whether a part of them was omitted.
     is_masked: bool
-    #: What was left out, in all its spellings; nothing of it may be in the answer either.
+    #: The omitted parts in all spellings, which the answer must not contain, either.
     hidden: frozenset[str]
 
 
@@ -224,7 +224,7 @@ def record_answer(
     *,
     size: int,
 ) -> RecordedAnswer:
-    """Return an answer as it is recorded."""
+    """Return an answer in its recorded form."""
     kept = mask_headers(headers, ANSWER_HEADERS, SECRET_ANSWER_HEADERS)
     if "location" in headers:
         kept["location"] = mask_address(headers["location"])
@@ -235,13 +235,13 @@ def record_answer(
 def mask_headers(
     headers: Mapping[str, str], names: Iterable[str], secret: Iterable[str]
 ) -> dict[str, str]:
-    """Return the headers, by lower-case names, that are recorded."""
+    """Return the headers to record, by lower-case names."""
     found = {name: headers[name] for name in names if name in headers}
     return found | {name: MASK for name in secret if name in headers}
 
 
 def without_secret_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return all headers, with the values masked that may be, or may hold, a secret."""
+    """Return all headers, with values masked that are or may contain a secret."""
     return {
         name: MASK if _is_secret_header(name) else _open_value(name, value)
         for name, value in headers.items()
@@ -273,7 +273,7 @@ def _omit_body(why: LeftOut, size: int) -> RecordedBody:
 
 
 def _mask_path(path: str) -> tuple[str, list[str]]:
-    """Mask the key of a session, and a query that was encoded by mistake and is in the path."""
+    """Mask the key of a session, and a query that was encoded into the path by mistake."""
     key = _SESSION_KEY.match(path)
     path = _SESSION_KEY.sub(rf"\1{MASK}", path)
     hidden = [key[0].rpartition("/")[2]] if key else []
@@ -308,7 +308,7 @@ def _mask_request_body(
 
 
 def _as_text(body: bytes, kind: str) -> RecordedBody | None:
-    """Return a body as text; None if it is no text, such as a picture."""
+    """Return a body as text; None if it is not text, such as a picture."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -341,7 +341,7 @@ def _mask_input(tag: re.Match[str]) -> str:
 
 
 def _mask_json(text: str) -> str | None:
-    """Return a document with its secrets masked; None for what is no document."""
+    """Return a document with its secrets masked; None if it is not a document."""
     try:
         document = msgspec.json.decode(text)
         shown = _mask_value(document, "")
@@ -352,7 +352,7 @@ def _mask_json(text: str) -> str | None:
 
 def _mask_value(value: Any, path: str) -> Any:
     if isinstance(value, dict):
-        # A request that was, or would have been, sent somewhere: who knows it can send it, too.
+        # A request that was, or would have been, sent: anyone who knows it can send it, too.
         is_call = isinstance(value.get("url"), str) and "method" in value
         return {
             name: _open_url(one) if is_call and name == "url"
@@ -371,7 +371,7 @@ def _mask_member(value: Any, path: str) -> Any:
     if isinstance(value, str) and value and is_secret:
         return MASK
     if path.startswith("sms.received.") and name == "text":
-        # It begins with the code.
+        # A received SMS begins with the code for commands, which is a secret.
         return MASK
     return _mask_value(value, path)
 
@@ -396,7 +396,7 @@ def _strings(text: str) -> set[str]:
 
 
 def _spellings(hidden: str) -> Iterator[str]:
-    """Yield the parts of a masked item as they may be repeated by an answer."""
+    """Yield the parts of a masked item in the forms in which an answer may repeat them."""
     value = hidden.partition("=")[2] or hidden
     for text in {value, unquote(value), unquote_plus(value)}:
         yield text

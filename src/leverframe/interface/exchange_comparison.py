@@ -1,8 +1,8 @@
-"""Two answers to the same request, compared by what they mean.
+"""Two answers to the same request, compared by meaning.
 
-JSON and XML become values by their keys: the order of keys does not matter, nor how a number is
-written. Any other text is compared line by line. Numbers may differ within a tolerance; 0 and 1,
-and texts of such digits, are states, which are the same or not.
+JSON and XML are compared by the values of their keys: neither the order of keys nor the notation of
+a number matters. Other text is compared line by line. Numbers may differ within a tolerance, except
+0 and 1, and texts of these digits, which are states.
 """
 
 import re
@@ -17,18 +17,18 @@ from leverframe.core.errors import ErrorForPeople
 from leverframe.core.foreign_documents import BadDocument, XmlElement, read_json, read_xml
 from leverframe.interface.exchange import JSON_TYPES, RecordedAnswer, RecordedBody, media_type
 
-#: Keys of what is different whenever one looks, or from unit to unit.
+#: Keys whose values change with every poll or from unit to unit.
 VARYING = frozenset(
     {
         *("time", "uptime", "date", "mac", "sname", "ports"),
-        # The MAC address of older files.
+        # The key of the MAC address in older files.
         "ip4",
         *("uptimeseconds", "uptimeminutes", "uptimehours", "uptimedays"),
         *("sec0", "sec1", "sec2", "sec3", "sec4"),
     }
 )
 STATUS, CONTENT_TYPE, LOCATION, BODY = "status", "content type", "location", "body"
-#: Stands for a key that one of the two does not have.
+#: Stands for a key that one of the two answers does not have.
 ABSENT = "(missing)"
 MAX_SHOWN_LETTERS = 200
 
@@ -41,7 +41,7 @@ class BadTolerance(ErrorForPeople):
 
 
 class Tolerance(Struct, frozen=True):
-    """How far two numbers may be apart: by a value, or by a part of the greater one."""
+    """The tolerated difference of two numbers: absolute, or as a share of the larger one."""
 
     absolute: float = 0.0
     relative: float = 0.0
@@ -60,7 +60,7 @@ class Tolerance(Struct, frozen=True):
 
     def allows(self, recorded: float, other: float) -> bool:
         apart = abs(recorded - other)
-        # 0.1 + 0.2 is not quite 0.3.
+        # Floats are inexact: 0.1 + 0.2 is not quite 0.3.
         slack = 1e-9 * max(abs(recorded), abs(other), 1.0)
         return apart <= max(self.absolute, self.relative * max(abs(recorded), abs(other))) + slack
 
@@ -69,13 +69,13 @@ class Difference(Struct, frozen=True):
     key: str
     recorded: str
     now: str
-    #: It differs in every answer; reported, and not counted.
+    #: The value varies in every answer; the difference is reported but not counted.
     varies: bool = False
 
 
 class ComparisonRules(Struct, frozen=True):
     tolerance: Tolerance = Tolerance()
-    #: Keys that do not count, in lower case: a step of the path, or all of it.
+    #: Ignored keys in lower case: a step of a path, or a whole path.
     excluded: frozenset[str] = VARYING
 
     def leaves_out(self, key: str) -> bool:
@@ -86,7 +86,7 @@ class ComparisonRules(Struct, frozen=True):
 def differences(
     recorded: RecordedAnswer, now: RecordedAnswer, rules: ComparisonRules
 ) -> list[Difference]:
-    """List what is different between two answers to the same request."""
+    """List the differences between two answers to the same request."""
     found: list[Difference] = []
     for key, then, here in (
         (STATUS, _status(recorded), _status(now)),
@@ -153,7 +153,7 @@ def _value_differences(
 
 
 def same_value(recorded: Any, other: Any, tolerance: Tolerance) -> bool:
-    """Return whether two values mean the same; a number is not the same as its text."""
+    """Return whether two values have the same meaning; a number differs from its text."""
     if recorded == other and isinstance(recorded, bool) is isinstance(other, bool):
         return True
     numbers = _number(recorded), _number(other)
@@ -186,7 +186,7 @@ def _value_text(value: Any) -> str:
 
 
 def values_in(text: str, kind: str) -> dict[str, Any] | None:
-    """Return the values of a document by their keys; None where the text is no document."""
+    """Return the values of a document by their keys; None if the text is not a document."""
     text = text.strip()
     if kind in JSON_TYPES or text[:1] in ("{", "["):
         try:
@@ -202,7 +202,7 @@ def values_in(text: str, kind: str) -> dict[str, Any] | None:
 
 
 def _content(element: XmlElement) -> Any:
-    """Return an element as a text, or as a mapping of its children by their names."""
+    """Return an element as a text, or as a mapping of its children by name."""
     if not element.children and not element.attributes:
         return element.text.strip()
     found: dict[str, Any] = {f"@{name}": value for name, value in element.attributes.items()}
@@ -218,7 +218,7 @@ def _content(element: XmlElement) -> Any:
 
 
 def _flat(document: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every value of a document with its path; what is empty stands for itself."""
+    """Yield every value of a document with its path; an empty list or object is a value itself."""
     waiting: list[tuple[str, Any]] = [("", document)]
     while waiting:
         path, value = waiting.pop()

@@ -1,4 +1,4 @@
-"""Names and units of everything with a label, and conditions in words that use them."""
+"""Names and units of everything that has a label, and conditions that use them."""
 
 import math
 import operator
@@ -28,11 +28,11 @@ from leverframe.core.labels import (
 from leverframe.core.settings import Settings, module_mapping
 from leverframe.devices.wire.modbus_modules import find_reading
 
-# The names that users gave to outputs, inputs and readings; modules bring their own names.
+# The users' names of outputs, inputs and readings; the readings of modules have predefined names.
 
 
 def own_name(label: str, settings: Settings) -> str:
-    """Return the name that a user gave the label, or an empty text."""
+    """Return the name that the user assigned to a label, or an empty text."""
     weather = settings.weather
     named = {"T1": weather.t1_name, "H1": weather.h1_name, "P1": weather.p1_name}
     if label in named:
@@ -55,7 +55,7 @@ def own_name(label: str, settings: Settings) -> str:
 
 
 def own_names(settings: Settings) -> dict[str, str]:
-    """Return the names that a user gave, by label."""
+    """Return the names that the user assigned, by label."""
     labels = (
         *(*OUTPUTS, *PWMS, *EVENT_VARIABLES, *DIGITAL_INPUTS, *ANALOG_INPUTS),
         *(*ONEWIRE, *DIFFERENTIALS, *POWERS, "T1", "H1", "P1"),
@@ -64,7 +64,7 @@ def own_names(settings: Settings) -> dict[str, str]:
 
 
 def name_of(label: str, settings: Settings) -> str:
-    """Return the given name; a mapped reading has the name that the module's list gives it."""
+    """Return the user's name; for a mapped reading, its name in the module's list."""
     return _name_in_module(label, settings) if label in MAPPED else own_name(label, settings)
 
 
@@ -78,7 +78,7 @@ def _name_in_module(label: str, settings: Settings) -> str:
     return reading.name if reading else ""
 
 
-# The unit of every reading, as it is written; units of inputs and meters follow the settings.
+# The unit of every reading as text; units of inputs and meters depend on the settings.
 
 CELSIUS = "°C"
 _FIXED = {
@@ -94,7 +94,7 @@ _FIXED = {
     "DISTANCE": "mm",
     **dict.fromkeys(DUTIES, "%"),
 }
-#: Sensors of analog inputs that do not measure a current.
+#: The units of analog inputs whose sensors do not measure a current.
 _SENSOR_UNITS = {
     "off": "",
     "vin=3.3V/5V": "V",
@@ -114,14 +114,14 @@ _METER_UNITS = {
     "kW->W/kWh": ("W", "kWh"),
     "W->kW/kWh": ("kW", "kWh"),
 }
-#: An energy unit in an hour.
+#: The unit of consumption per hour, by unit of consumption.
 _PER_HOUR = {"kWh": "kW", "m³": "m³/h"}
-#: The mapping's slots 4-6 are further 1-Wire thermometers.
+#: Slots 4-6 of the mapping are additional 1-Wire thermometers.
 _FIRST_ONEWIRE_SLOT = 4
 
 
 def unit_of(label: str, settings: Settings) -> str:
-    """Return the unit of a label, or an empty text where it has none or an unknown one."""
+    """Return the unit of a label; empty if it has none or it is unknown."""
     if label in _FIXED:
         return _FIXED[label]
     if label in ANALOG_INPUTS:
@@ -139,8 +139,8 @@ def unit_of(label: str, settings: Settings) -> str:
 def _of_power(index: int, settings: Settings) -> str:
     """Return the unit of a meter; older versions have fewer meters.
 
-    Only what a module sends is shown as the unit says; what is measured here has units of its own
-    (see `core/engine/energy.py`).
+    The setting applies only to readings that a module sends; values measured here have their own
+    units (see `core/engine/energy.py`).
     """
     if index >= len(settings.power):
         return ""
@@ -158,7 +158,7 @@ def _of_energy(index: int, settings: Settings) -> str:
 
 
 def _of_differential(index: int, settings: Settings) -> str:
-    """Return the unit of a sum or difference of one unit; older versions have fewer of them."""
+    """Return the unit of a differential whose operands share it; older versions have fewer."""
     if index >= len(settings.differentials):
         return ""
     setting = settings.differentials[index]
@@ -178,10 +178,9 @@ def _of_module(index: int, settings: Settings) -> str:
 
 # Conditions as text, for waiting: `DS1 >= 30 and "Pump room" != on`.
 #
-# A comparison has a label, or the name that a user gave to what has one; then `>`, `<`, `>=`,
-# `<=`, `==`, `=` or `!=`; then a number, `on`, `off` or `none`. Comparisons are joined with `and`
-# and `or`, of which `and` binds more closely, and with parentheses. What is absent is only equal
-# to `none`.
+# A comparison has a label, or a name that the user assigned to a label; then `>`, `<`, `>=`, `<=`,
+# `==`, `=` or `!=`; then a number, `on`, `off` or `none`. Comparisons are joined with `and`, `or`
+# and parentheses; `and` binds more closely than `or`. An absent value equals only `none`.
 
 #: Returns the present value of a label.
 Read = Callable[[str], Value]
@@ -200,7 +199,7 @@ _EQUALITIES = ("==", "=", "!=")
 _WORDS: dict[str, float | None] = {"on": 1.0, "off": 0.0, "none": None}
 _KNOWN = (*LABELS, *DUTIES, *LIGHTING)
 MAX_LETTERS = 500
-#: Parentheses within each other; each level is a call of a function.
+#: The maximum nesting of parentheses; each level is a nested function call.
 MAX_DEPTH = 10
 _TOKEN = re.compile(
     r"""\s*(?:(?P<sign>>=|<=|==|!=|[<>=()])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'"""
@@ -228,7 +227,7 @@ class _Token(NamedTuple):
 
 
 def condition_from_text(text: str, settings: Settings) -> Judge:
-    """Return a function that judges a condition; names are those of these settings."""
+    """Return a function that evaluates a condition, with the names of these settings."""
     if len(text) > MAX_LETTERS:
         raise BadCondition(f"A condition has at most {MAX_LETTERS} characters, not {len(text)}.")
     reader = _ConditionReader(text, own_names(settings))
@@ -315,7 +314,7 @@ class _ConditionReader:
         return number
 
     def _label(self, text: str) -> str:
-        """Return the label of a value that is called by its label, or by its name."""
+        """Return the label for a label or a name."""
         wanted = text.casefold()
         if found := [label for label in _KNOWN if label.casefold() == wanted]:
             return found[0]

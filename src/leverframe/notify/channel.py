@@ -1,4 +1,4 @@
-"""Messages as data, and what each channel needs: its interface, TLS trust, problem sentences."""
+"""Messages as data, the interface of a channel, TLS trust, and sentences about problems."""
 
 import asyncio
 import contextlib
@@ -21,12 +21,12 @@ from leverframe.core.settings import Email, Gsm, HttpClient, Mqtt, Snmp
 
 # Problems with a server, as sentences for users.
 #
-# Libraries wrap the cause in errors of their own; what counts is at the bottom. Nothing that was
-# sent becomes part of a sentence.
+# Libraries wrap the cause in their own errors, so the innermost error is reported. No sentence
+# contains anything that was sent.
 
 
 def sentence(error: BaseException, host: str, port: int) -> str:
-    """State why the server could not be reached, and what to look at."""
+    """Describe why the server could not be reached, and what to check."""
     place = f"{host}:{port}"
     for cause in _causes(error):
         match cause:
@@ -52,26 +52,26 @@ def sentence(error: BaseException, host: str, port: int) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """List the error and what lies below it, deepest first."""
+    """List the error and its causes, innermost first."""
     chain = [error]
     while (below := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < 20:
         chain.append(below)
     return reversed(chain)
 
 
-# One message of the outbox: what is stored of it, and what is shown of it.
+# A message of the outbox: what is stored of it, and what is shown of it.
 
 WAITING = "waiting"
 SENT = "sent"
 FAILED = "failed"
-#: Kept instead of being sent, because the configuration says so.
+#: Kept instead of being sent, because the configuration requires it.
 CAPTURED = "captured"
 
 
 class MessageReport(Struct):
-    """All of a message but what it says."""
+    """A message without its content."""
 
-    #: Counts up; the order within a channel.
+    #: Increases with each message; defines the order within a channel.
     number: int
     #: The name of its channel: `http1`, `email`.
     channel: str
@@ -82,10 +82,10 @@ class MessageReport(Struct):
     created: Annotated[float, Meta(description="Seconds since 1970.")] = 0.0
     state: str = WAITING
     attempts: int = 0
-    #: Why it has not been delivered, or the last attempt failed.
+    #: Why the message was not delivered, or why the last attempt failed.
     problem: str | None = None
     answer: Annotated[str | None, Meta(description="What the server answered.")] = None
-    #: When it was sent or given up.
+    #: When the message was sent or given up.
     ended: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     uncertain: Annotated[
         bool,
@@ -102,14 +102,14 @@ class Message(MessageReport):
 
 
 def cause_of(message: Message) -> Cause:
-    """Return the outbox as a cause in the journal, with what decided about the message."""
+    """Return the outbox as the cause of a journal entry, with the cause of the message."""
     if message.cause is None:
         return Cause("outbox", message.channel)
     return structs.replace(message.cause, kind="outbox", detail=message.channel)
 
 
 def message_fact(message: Message, kind: str) -> Fact:
-    """Return what became of a message, for the journal."""
+    """Return the outcome of a message as a fact for the journal."""
     figures = {
         "channel": message.channel,
         "slot": message.slot,
@@ -121,7 +121,7 @@ def message_fact(message: Message, kind: str) -> Fact:
 
 
 def without_content(message: Message) -> MessageReport:
-    """Leave out what a message says: an address may hold a key."""
+    """Return a message without its content, because an address may contain a key."""
     fields = structs.asdict(message)
     del fields["content"], fields["cause"]
     return MessageReport(**fields)
@@ -129,45 +129,45 @@ def without_content(message: Message) -> MessageReport:
 
 # The interface between the outbox and a channel.
 #
-# A channel knows how to write a message down (`compose`, at the moment of the effect) and how to
-# deliver one (`deliver`, perhaps hours later, as the channels are set up then). Waiting, order,
-# repetition and storage are the business of the outbox.
+# A channel can write a message (`compose`, at the moment of the effect) and deliver it (`deliver`,
+# perhaps hours later, with the channel's settings of that time). The outbox handles waiting, order,
+# retries and storage.
 
 
 class Draft(Struct, frozen=True):
-    """A message that the outbox is to store and send."""
+    """A message for the outbox to store and send."""
 
-    #: Where it goes, for people to read; never a secret.
+    #: The recipient or address, for users; never a secret.
     target: str
-    #: What `deliver` needs, as JSON can hold it; never a password.
+    #: The data that `deliver` needs, as JSON; never a password.
     content: Mapping[str, Any] = field(default_factory=dict)
-    #: The channel whose queue it waits in, where that is another one: recipients that can be dead
-    #: for themselves have queues for themselves.
+    #: The channel whose queue it joins, if not its own: each recipient that can fail separately has
+    #: a queue of its own.
     channel: str = ""
 
 
 class ChannelLimits(Struct, frozen=True):
-    #: After that long the message is out of date.
+    #: After this time the message is out of date.
     expires_s: float = 86_400.0
-    #: When more wait, the oldest are dropped.
+    #: If more messages wait, the oldest are dropped.
     max_waiting: int = 2_000
-    #: Attempts per second on average, after a burst of this size.
+    #: Attempts per second on average, after a burst of `burst` attempts.
     per_s: float = 10.0
     burst: int = 20
-    #: How long one attempt may take in all.
+    #: The time limit of one attempt in all.
     timeout_s: float = 30.0
-    #: The pause between two attempts grows up to this.
+    #: The longest pause between two attempts.
     longest_pause_s: float = 120.0
-    #: A message whose attempt takes longer steps aside, so that the next one has its turn; this
-    #: is the limit. With 0 the order is kept, whatever it costs.
+    #: If an attempt takes longer than this, its message leaves the queue, so that the next one can
+    #: be sent; `max_aside` limits the number of such messages. With 0 the order is always kept.
     patience_s: float = 0.0
     max_aside: int = 0
 
 
 class CannotSend(Exception):
-    """One sentence for people: why, and what they can do. It must not contain a secret.
+    """Why a message cannot be sent, and what the user can do, in one sentence without secrets.
 
-    `final` means that trying again cannot help; otherwise the message is tried again later.
+    `final` means that a retry cannot help; otherwise the message is retried later.
     """
 
     def __init__(self, sentence: str, *, final: bool = False) -> None:
@@ -176,9 +176,9 @@ class CannotSend(Exception):
 
 
 class Channels(Protocol):
-    """How the channels are set up: servers, logins and recipients.
+    """The settings of the channels: servers, logins and recipients.
 
-    The settings of a controller are that, among other things.
+    The settings of a controller satisfy this protocol.
     """
 
     @property
@@ -198,32 +198,32 @@ class Channel(Protocol):
     def limits(self) -> ChannelLimits: ...
 
     def compose(self, effect: Notify, channels: Channels) -> list[Draft]:
-        """Write the messages of an effect, one per recipient; none if there is nothing to say.
+        """Write the messages of an effect, one per recipient; none if there is nothing to send.
 
-        Raises `CannotSend` when the channel is not set up.
+        Raise `CannotSend` if the channel is not set up.
         """
 
     def configuration(self, channels: Channels) -> object:
-        """Return the part that delivery depends on.
+        """Return the settings on which delivery depends.
 
-        When it changes, waiting messages are retried immediately.
+        When they change, waiting messages are retried immediately.
         """
 
     async def deliver(self, message: Message, channels: Channels) -> str:
-        """Send it and say in a few words what the other side answered, or raise `CannotSend`."""
+        """Send a message and return a short description of the answer, or raise `CannotSend`."""
 
     def in_full(self, message: Message, channels: Channels) -> Mapping[str, Any]:
-        """Describe all that would be sent now, without a password; may raise `CannotSend`."""
+        """Return everything that would be sent now, without a password; may raise `CannotSend`."""
 
     async def close(self) -> None:
-        """Release connections; the queue is empty or the program ends. May be called again."""
+        """Release connections: the queue is empty or the program ends. Can be called repeatedly."""
 
 
-# Trusted authorities: the TLS context of everything that connects to a server.
+# Trusted authorities: the TLS context for all connections to servers.
 #
-# The authorities of the system, or those that come with the program where the system has none,
-# and the file of further ones that the program was started with. Made once, when first needed:
-# reading authorities takes tens of milliseconds.
+# The context contains the authorities of the system, or those that come with the program if the
+# system has none, and those in the file that was given when the program was started. The context is
+# created once, when it is first needed, because reading authorities takes tens of milliseconds.
 
 
 class Trust:
@@ -234,12 +234,12 @@ class Trust:
         key: str | None = None,
     ) -> None:
         self._ca_file = ca_file
-        #: What a server is shown that asks who connects.
+        #: The certificate for servers that require one of their clients.
         self._certificate = certificate
         self._key = key
 
     async def ready(self) -> ssl.SSLContext:
-        """Make the context beside the loop; raises CannotSend where a file cannot be used."""
+        """Create the context in a thread; raise CannotSend if a file cannot be used."""
         return await asyncio.to_thread(lambda: self.context)
 
     @cached_property
@@ -260,7 +260,7 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
     try:
         context.load_verify_locations(ca_file)
     except OSError as error:
-        # The file was there at the start; a certificate may be renewed since then, or a disk lost.
+        # The file existed at startup; since then it may have been replaced, or its disk lost.
         raise CannotSend(
             f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); "
             "repair it, or set another ca_file in the configuration."
@@ -269,7 +269,7 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
 
 def _show(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
     try:
-        # A key with a passphrase is refused: no user is there to enter it.
+        # The empty password rejects a key with a passphrase: no user is there to enter it.
         context.load_cert_chain(certificate, key, password="")
     except OSError as error:
         raise CannotSend(
@@ -285,37 +285,38 @@ def _system_has_authorities() -> bool:
 
 # Messages as data: mails and HTTP requests, ready to be sent.
 
-# How long a mail server may take, phase by phase.
+# The time limits of a mail server for each phase.
 
 
 class MailDeadlines(Struct, frozen=True):
-    """The deadlines of RFC 5321, 4.5.3.2; it says nothing of connecting and leaving."""
+    """The deadlines of RFC 5321, 4.5.3.2; the RFC has none for connecting and for QUIT."""
 
     connect_s: float = 10.0
     greeting_s: float = 300.0
     #: EHLO, STARTTLS, each step of the login, MAIL, RCPT.
     command_s: float = 300.0
     data_s: float = 120.0
-    #: From the text, which is shorter than one block of the RFC's, to the answer to its final dot.
+    #: From the text, which is shorter than one block of the RFC, to the answer to its final dot.
     end_s: float = 600.0
     quit_s: float = 5.0
 
 
-# A mail written down: envelope, headers and body as texts.
+# A mail as text: envelope, headers and body.
 #
-# Line breaks and other control characters of the settings become spaces, so no text can add a
-# header. It is light, so that a captured mail can be shown without what it takes to send one.
+# Line breaks and other control characters in the settings become spaces, so that no text can add a
+# header. Importing this is cheap, so that a captured mail can be shown without loading the
+# libraries that send mails.
 
 DEFAULT_SUBJECT = "Message from {name}"
 TRANSFER_ENCODING = "quoted-printable"
-#: The headers of every text.
+#: The headers of every body text.
 HEADERS_OF_TEXT = {
     "Content-Type": 'text/plain; charset="utf-8"',
     "Content-Transfer-Encoding": TRANSFER_ENCODING,
     "MIME-Version": "1.0",
 }
 
-# Texts, which `re` compiles when they are first used: no start waits for them.
+# Texts that `re` compiles at their first use, so that startup does not wait for them.
 _PART = r"[^\s@<>()\[\],;:\"\\\x00-\x1f\x7f-\x9f]+"
 _ADDRESS = f"{_PART}@{_PART}"
 _CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+"
@@ -324,15 +325,15 @@ _CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+"
 class WrittenMail(Struct, frozen=True):
     sender: str
     recipient: str
-    #: All but those of the text.
+    #: All headers except those of the body text.
     headers: dict[str, str]
     body: str
 
 
 def write_mail(message: Message, email: Email, name: str) -> WrittenMail:
-    """Write a mail; raises `CannotSend` where an address is none."""
+    """Write a mail; raise `CannotSend` if an address is invalid."""
     sender = _address(email.sender or email.username, "The sender", "em6")
-    # Another recipient in the settings would not change this message any more.
+    # Changing the recipient in the settings would not change this message.
     recipient = _address(message.target, "The recipient", "em5", final=True)
     made = datetime.fromtimestamp(message.created, UTC)
     maker = message.content.get("from_name", name)
@@ -340,7 +341,7 @@ def write_mail(message: Message, email: Email, name: str) -> WrittenMail:
         "From": sender,
         "To": recipient,
         "Subject": clean_text(email.subject) or DEFAULT_SUBJECT.format(name=name),
-        # The program sets no locale, so the names are the English ones that mail wants.
+        # The program sets no locale, so the names are English, as mail requires.
         "Date": made.strftime("%a, %d %b %Y %H:%M:%S +0000"),
         # The same at every attempt, so that a mail that arrives twice can be recognised.
         "Message-ID": f"<{message.number}.{message.created:.0f}@{maker}>",
@@ -360,9 +361,10 @@ def clean_text(text: str) -> str:
     return re.sub(_CONTROL, " ", text).strip()
 
 
-# One HTTP request of a message, written down: its server, method, address, headers and body.
+# The HTTP request of a message as text: its server, method, address, headers and body.
 #
-# It is light, so that a captured request can be shown without what it takes to make one.
+# Importing this is cheap, so that a captured request can be shown without loading the library that
+# sends requests.
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -389,7 +391,7 @@ class RemoteServer(Struct, frozen=True):
 
 class OutgoingRequest(Struct, frozen=True):
     path: str
-    #: Makes it a POST.
+    #: A body makes the request a POST.
     body: str | None
     username: str
     password: str
@@ -399,12 +401,12 @@ class OutgoingRequest(Struct, frozen=True):
         return "GET" if self.body is None else "POST"
 
     def headers(self, server: RemoteServer) -> dict[str, str]:
-        """List all headers, so that no library adds any but the login that a server asks for."""
+        """List all headers; the library adds none except a login that the server requests."""
         headers = {
             "Host": server.host_header,
             "User-Agent": "leverframe",
             "Accept": "*/*",
-            # The answer is not read, or it is short.
+            # The answer is either not read or short, so compression is of no use.
             "Accept-Encoding": "identity",
             "Connection": "keep-alive",
         }
@@ -421,10 +423,10 @@ def _content_type(body: str) -> str:
     return "text/plain; charset=utf-8"
 
 
-# Reason codes of MQTT 5, with which a broker refuses what is published. They stand here because the
-# link reads them before the library of MQTT is loaded.
+# Reason codes with which an MQTT 5 broker refuses a publish. They are defined here because the link
+# uses them before the MQTT library is loaded.
 
-#: Reason codes of MQTT 5 from here on are refusals; those that a publish can get.
+#: The lowest reason code of MQTT 5 that is a refusal, and the refusals of a publish.
 FIRST_REFUSAL = 128
 REASONS = {
     131: "without a known reason",

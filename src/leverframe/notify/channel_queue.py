@@ -1,14 +1,15 @@
 """The queue of one channel and the task that delivers its messages in order, one at a time.
 
-The first message is tried until it is sent, refused for good or expired; only then the next one
-has its turn. The task lives while something waits, so an idle queue costs nothing. A message is
-tried only when it is on disk, or when the disk has refused it: then trying it is all that is left.
+The first message is retried until it is sent, permanently refused or expired; only then the next
+one follows. The task exists only while messages wait, so an idle queue costs nothing. A message is
+sent only after it is on disk, or after the disk has refused it, because then sending is the only
+option.
 
-Where the channel says so, a message whose attempt takes long steps aside: it continues in a task of
-its own with pauses of its own, and the queue continues with the next.
+If the channel permits, a message whose attempt takes long leaves the queue: a task of its own
+continues to retry it, and the queue continues with the next message.
 
-Attempts are counted in memory only. After a restart waiting messages are retried; a message whose
-delivery was not yet recorded on disk is delivered twice, but never lost.
+Attempts are counted in memory only. After a restart, waiting messages are retried; if the delivery
+of a message was not yet recorded on disk, it is delivered twice, but never lost.
 """
 
 import asyncio
@@ -41,64 +42,64 @@ log = logging.getLogger(__name__)
 
 #: The pause after the first failure.
 FIRST_PAUSE_S = 1.0
-#: Has no state, so one is enough for all.
+#: It has no state, so all queues share it.
 CHANCE = SystemRandom()
 
 
 class QueueContext(Struct, frozen=True):
-    """The clock, set-up and pauses that all queues of an outbox share."""
+    """The clock, settings and pauses that all queues of an outbox share."""
 
     clock: Clock
     channels: Callable[[], Channels]
     first_pause_s: float
     chance: Random
-    #: Why messages of a channel cannot go, for faults that are set on purpose.
+    #: By channel, why its messages cannot be sent: simulated failures.
     down: dict[str, str]
-    #: Returns why nothing may be sent now, whatever the channel.
+    #: Returns why no message of any channel may be sent now, or None.
     why_held: Callable[[], str | None] = lambda: None
 
 
 class QueuedMessage(Struct):
     message: Message
-    #: Done when the message is on disk, or cannot be.
+    #: Done when the message is on disk or the disk has refused it.
     stored: asyncio.Future[None]
-    #: On the controller's monotonic clock: setting the wall clock makes no message old.
+    #: On the controller's monotonic clock, so that setting the wall clock expires no message.
     expires_at: float
-    #: Ends the pause after a failure.
+    #: Set to end the pause after a failure.
     again: asyncio.Event = field(default_factory=asyncio.Event)
-    #: When that pause ends, on the loop's clock.
+    #: The end of that pause, on the loop's clock.
     pause_until: float | None = None
 
 
 class QueueReports(Protocol):
-    """The receiver of a queue's reports."""
+    """The receiver of the reports of a queue."""
 
     def note_end(self, message: Message) -> None:
-        """Note that a message was sent or has failed for good."""
+        """Record that a message was sent or has failed for good."""
 
     def keep_attempt(self, message: Message) -> None:
-        """Keep what became of an attempt of a message that still waits."""
+        """Record the result of an attempt to send a message that still waits."""
 
     def note_fact(self, channel: str, fact: Fact, message: Message | None = None) -> None:
-        """Report what happened, for people."""
+        """Report a fact for the journal."""
 
     def note_problem(self, channel: str, problem: str | None) -> None:
-        """Note what keeps messages from being delivered; None when nothing does."""
+        """Record what prevents delivery; None if nothing does."""
 
 
 def pause_after(failures: int, first_s: float, longest_s: float, chance: Random) -> float:
-    """Return the seconds to wait after a number of failures: doubled each time, less up to a half.
+    """Return the pause after a number of failures: doubled each time, less up to a half.
 
-    Chance keeps a thousand controllers from knocking in the same second at a server that has just
-    come back; it is passed in, so that a run can be repeated.
+    The random part keeps a thousand controllers from contacting a recovered server in the same
+    second; the caller passes the source, so that a run can be repeated.
     """
-    # With more doublings every pause is the longest one, and floats would overflow at last.
+    # More doublings would not lengthen the pause, but finally overflow the float.
     doublings = min(failures - 1, 60)
     return min(first_s * 2.0**doublings, longest_s) * chance.uniform(0.5, 1.0)
 
 
 class AttemptPace:
-    """A bucket that fills by `per_s` up to `burst`; every attempt takes one out of it."""
+    """A token bucket that fills by `per_s` up to `burst`; every attempt uses one token."""
 
     __slots__ = ("_burst", "_filled_at", "_full", "_per_s")
 
@@ -109,13 +110,13 @@ class AttemptPace:
         self._filled_at: float | None = None
 
     async def turn(self) -> None:
-        """Return when an attempt may be made."""
+        """Wait until an attempt may be made."""
         pause_s = self.take(asyncio.get_running_loop().time())
         if pause_s > 0:
             await asyncio.sleep(pause_s)
 
     def take(self, now: float) -> float:
-        """Take one attempt and return how long to wait for it."""
+        """Use one token and return how long to wait for it."""
         if self._filled_at is not None:
             self._full = min(self._burst, self._full + (now - self._filled_at) * self._per_s)
         self._filled_at = now
@@ -129,10 +130,10 @@ class ChannelQueue:
     ) -> None:
         self.name = name
         self.channel = channel
-        #: Attempts since the start.
+        #: Number of attempts since startup.
         self.attempts = 0
         self.dropped = 0
-        #: Why a message could not be delivered yet.
+        #: Why a message could not be delivered so far.
         self.problem: str | None = None
         self._context = context
         self._reports = reports
@@ -142,7 +143,7 @@ class ChannelQueue:
         self._busy = False
         self._has_power = True
         self._task: asyncio.Task[None] | None = None
-        #: Messages that have stepped aside, and the tasks that continue with them.
+        #: Messages that have left the queue before their end, and the tasks that retry them.
         self._aside: dict[int, QueuedMessage] = {}
         self._aside_tasks: set[asyncio.Task[None]] = set()
 
@@ -162,7 +163,7 @@ class ChannelQueue:
         return max(0.0, min(ends) - asyncio.get_running_loop().time()) if ends else None
 
     def put(self, waiting: QueuedMessage) -> Message | None:
-        """Queue a message and return the one that was dropped, if the queue was full."""
+        """Queue a message; if the queue was full, return the message that was dropped."""
         dropped = self._make_room()
         self._messages.append(waiting)
         if self._task is None and self._has_power:
@@ -170,7 +171,7 @@ class ChannelQueue:
         return dropped
 
     def _make_room(self) -> Message | None:
-        # The first one may be on its way this very moment; it is not counted and not dropped.
+        # The first message may be in transmission; it is neither counted nor dropped.
         on_its_way = int(self._busy)
         if len(self._messages) - on_its_way < self.channel.limits.max_waiting:
             return None
@@ -187,13 +188,13 @@ class ChannelQueue:
         return oldest.message
 
     def try_again(self) -> None:
-        """End the pause, since something has changed."""
+        """End the pause, because something has changed."""
         self._failures = 0
         for one in self._having_their_turn():
             one.again.set()
 
     async def close(self) -> None:
-        """Stop trying; what waits stays on disk."""
+        """Stop sending; waiting messages stay on disk."""
         if tasks := self._cancel_tasks():
             await asyncio.wait(tasks)
         await self.channel.close()
@@ -205,7 +206,7 @@ class ChannelQueue:
         return tasks
 
     def set_power(self, on: bool) -> None:
-        """Cut attempts when the power goes; retry all waiting messages when it is back."""
+        """Cancel attempts when the power goes off; retry all waiting messages when it is back."""
         self._has_power = on
         before = self._cancel_tasks()
         self._task = None
@@ -237,7 +238,7 @@ class ChannelQueue:
             await self._let_go()
 
     async def _let_go(self) -> None:
-        """Release the connections of the channel when nothing waits."""
+        """Release the connections of the channel if no message waits."""
         if not (self._messages or self._aside):
             await self.channel.close()
             self._refresh_problem()
@@ -258,8 +259,8 @@ class ChannelQueue:
             await self._pause(first, self._failures)
 
     async def _may_be_tried(self, waiting: QueuedMessage) -> bool:
-        """Wait until the message is stored and has its turn; give up one that is too old."""
-        # From here on new settings are news.
+        """Wait until the message is stored and may be sent; give it up if it is too old."""
+        # Settings that change after this line end the next pause.
         waiting.again.clear()
         if self._context.clock.read().now >= waiting.expires_at:
             self._expire(waiting.message)
@@ -270,7 +271,7 @@ class ChannelQueue:
         return True
 
     async def _attempt_with_patience(self, first: QueuedMessage) -> str | None:
-        """Try once; a message that takes long steps aside and so leaves the queue, too."""
+        """Make one attempt; a message that takes too long leaves the queue, too."""
         limits = self.channel.limits
         attempt = asyncio.get_running_loop().create_task(self._attempt(first.message))
         try:
@@ -295,7 +296,7 @@ class ChannelQueue:
     async def _retry_aside(
         self, waiting: QueuedMessage, attempt: "asyncio.Task[str | None]"
     ) -> None:
-        # Cancelling this task cancels the attempt, which it waits for.
+        # This task awaits the attempt, so cancelling the task cancels the attempt.
         problem = await attempt
         while problem is not None and not is_being_cancelled():
             await self._pause(waiting, waiting.message.attempts)
@@ -306,7 +307,7 @@ class ChannelQueue:
             await self._let_go()
 
     async def _attempt(self, message: Message) -> str | None:
-        """Try once; return None when the message has left the queue, else why it has not."""
+        """Make one attempt; return None when the message is finished, otherwise why it is not."""
         message.attempts += 1
         self.attempts += 1
         was_uncertain = message.uncertain
@@ -314,7 +315,7 @@ class ChannelQueue:
             return await self._one_attempt(message)
         finally:
             if message.state == WAITING and message.uncertain and not was_uncertain:
-                # Also when the program ends in the middle of it.
+                # Record the attempt even if the program ends during it.
                 self._reports.keep_attempt(message)
 
     async def _one_attempt(self, message: Message) -> str | None:
@@ -330,7 +331,7 @@ class ChannelQueue:
         except TimeoutError:
             return self._note_failure(message, f"There was no answer within {timeout_s:g} s.")
         except Exception as error:
-            # A fault of ours must neither end the queue nor lose the message.
+            # A bug must neither end the queue nor lose the message.
             log.exception("%s: an attempt failed unexpectedly", self.name)
             kind = type(error).__name__
             return self._note_failure(

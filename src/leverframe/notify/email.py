@@ -24,17 +24,17 @@ from leverframe.notify.channel import (
 
 # The channel of SMS1-SMS4: one message per telephone number, through a modem.
 #
-# The modem is whatever has `send_sms`. While it cannot send, messages wait until they are a day
-# old.
+# The modem is any object with a `send_sms` method. While it cannot send, messages wait until they
+# are a day old.
 
 
 class SmsSender(Protocol):
     async def send_sms(self, number: str, text: str) -> None:
-        """Send a message; an exception says in a sentence why the network has not taken it."""
+        """Send a message; if the network rejects it, raise an exception that says why."""
 
 
 class Sms:
-    # Every one costs money, and the network delays and drops what comes in floods.
+    # Each SMS costs money, and the network delays or drops SMS that arrive in floods.
     limits = ChannelLimits(expires_s=86_400.0, max_waiting=200, per_s=0.2, burst=10, timeout_s=90.0)
 
     def __init__(self, modem: SmsSender) -> None:
@@ -63,17 +63,17 @@ class Sms:
         return {"recipients": [message.target], "body": message.content["text"]}
 
     async def close(self) -> None:
-        """Keep the modem open: others use it, too."""
+        """Leave the modem open, because other parts use it, too."""
 
 
 # The channel of e-mail: one message per recipient.
 #
-# The text and the recipient are those of the moment of the effect; server, login, sender and
-# subject are the present ones.
+# Text and recipient are fixed at the moment of the effect; server, login, sender and subject are
+# those of the moment of delivery.
 
-#: Here TLS begins with the first byte.
+#: On this port, TLS begins with the first byte.
 TLS_PORT = 465
-#: A server may use up the deadline of each phase; other mails are sent in the meantime.
+#: A server may use the full deadline of each phase; other mails are sent in the meantime.
 LIMITS = ChannelLimits(
     expires_s=3 * 86_400.0,
     per_s=2.0,
@@ -114,7 +114,7 @@ class Mail:
         if not recipients:
             raise CannotSend("E-mail has no recipient; set one with em5=...")
         return [
-            # The name is kept, so that the Message-ID stays the same whatever the name becomes.
+            # Store the name, so that the Message-ID stays the same even if the name changes.
             Draft(recipient, {"text": effect.text, "from_name": self._name})
             for recipient in recipients
         ]
@@ -123,8 +123,8 @@ class Mail:
         return channels.email
 
     async def deliver(self, message: Message, channels: Channels) -> str:
-        # With the first mail, as most controllers never send one, and beside the loop, because
-        # loading what it takes lasts longer than a relay may wait.
+        # Imported with the first mail, because most controllers never send one, and in a thread,
+        # because the import takes longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.smtp")
         from leverframe.notify.smtp import send
 
@@ -151,12 +151,12 @@ class Mail:
         }
 
     async def close(self) -> None:
-        """Do nothing: every mail has a connection of its own."""
+        """Do nothing: every mail uses its own connection."""
 
 
 @contextmanager
 def _in_doubt(message: Message) -> Iterator[None]:
-    """Call the message uncertain, unless all within is done."""
+    """Mark the message as uncertain unless the block finishes."""
     before, message.uncertain = message.uncertain, True
     yield
     message.uncertain = before

@@ -1,10 +1,10 @@
-"""The channels HTTP1-HTTP4: one request each, to an address that the settings hold.
+"""The channels HTTP1-HTTP4: one request each, to an address from the settings.
 
-The server, the path and the body are those of the moment of the effect; the login is the present
-one, so that correcting it helps what waits. A request to a server that the settings no longer name
-is given up: in its path and body are the tokens of that server. Redirects are not followed. An
-answer below 300 is a delivery. What the server refuses in a way that trying again cannot change is
-given up; a refused login, a busy or a broken server is tried again.
+Server, path and body are fixed at the moment of the effect; the login is the one at the moment of
+delivery, so that a corrected login helps waiting requests. If the settings no longer name its
+server, a request is given up, because its path and body may contain tokens of that server.
+Redirects are not followed. A status below 300 means delivered. A refusal that a retry cannot change
+is final; after a refused login, or if the server is busy or failing, the request is retried.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     import httpx
 
 ANSWER_S = 15.0
-#: Statuses of which a later attempt may get rid.
+#: Statuses that may change, so that a retry makes sense.
 PASSING = frozenset({401, 403, 407, 408, 421, 425, 429}) | frozenset(range(500, 600))
 
 
 class HttpCalls:
-    """One of HTTP1-HTTP4."""
+    """The channel of one of HTTP1-HTTP4."""
 
     limits = ChannelLimits(expires_s=3_600.0, per_s=50.0, burst=50, timeout_s=25.0)
 
@@ -56,15 +56,15 @@ class HttpCalls:
         content: dict[str, str] = {"path": path}
         if channels.http[self._slot - 1].post:
             content["body"] = effect.body
-        # The host alone: what calls a web hook open is often a part of its path.
+        # Show only the host: the path of a web hook often contains its secret.
         return [Draft(origin, content)]
 
     def configuration(self, channels: Channels) -> HttpClient:
         return channels.http[self._slot - 1]
 
     async def deliver(self, message: Message, channels: Channels) -> str:
-        # With the first request, as most controllers never make one, and beside the loop, because
-        # loading what it takes lasts longer than a relay may wait.
+        # Imported with the first request, because most controllers never send one, and in a thread,
+        # because the import takes longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.http_request")
         from leverframe.notify.http_request import new_client, status_of
 
@@ -122,8 +122,8 @@ def _request(message: Message, call: HttpClient) -> OutgoingRequest:
 
 
 def _judge(status: int, place: str) -> str:
-    """Return the answer in words, or raise `CannotSend` where it is no success."""
-    # Imported here, where what sent the request has loaded it.
+    """Return the answer in words, or raise `CannotSend` if it is no success."""
+    # Imported here: the code that sent the request has already loaded it.
     from http import HTTPStatus
 
     try:

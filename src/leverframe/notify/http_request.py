@@ -1,7 +1,7 @@
-"""One HTTP request of a message: to the address that was checked, with a login if it is asked for.
+"""The HTTP request of a message: to the checked address, with a login if the server requests it.
 
-Loaded with the first request only and beside the loop, by `http.py`. It knows servers and
-statuses, and nothing of slots and settings.
+`http.py` loads this module only with the first request, in a thread. It handles servers and
+statuses, and knows neither slots nor settings.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from leverframe.core.runtime.outgoing import connect_socket
 from leverframe.notify.channel import CannotSend, OutgoingRequest, RemoteServer, sentence
 
 CONNECT_S = 5.0
-#: Connections that are kept for the next request, and for how long.
+#: The number of idle connections that are kept for further requests, and for how long.
 MAX_IDLE = 20
 IDLE_S = 5.0
 
-#: The library would load this on the loop, with its first connection.
+#: Otherwise the library would import this on the event loop at its first connection.
 import_module("anyio._backends._asyncio")
 
 
 class RecognisableConnections(httpcore.AnyIOBackend):
-    """Connections of controllers, which this process recognises where they lead back to it."""
+    """Connections of controllers that this process recognises if they lead back to itself."""
 
     async def connect_tcp(
         self,
@@ -64,7 +64,7 @@ def _transport_of_controller(context: ssl.SSLContext) -> httpx.AsyncHTTPTranspor
 def new_client(
     context: ssl.SSLContext, answer_s: float, *, of_controller: bool = False
 ) -> httpx.AsyncClient:
-    # Its own log would show addresses with their queries, and headers with the login.
+    # The library's log would show addresses with their queries, and headers with the login.
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
     return httpx.AsyncClient(
@@ -79,7 +79,7 @@ def new_client(
 async def status_of(
     client: httpx.AsyncClient, server: RemoteServer, addresses: list[str], request: OutgoingRequest
 ) -> int:
-    """Return the status that the server answers; the rest of the answer is of no use."""
+    """Return the status of the server's answer, and ignore the rest."""
     status, _ = await answer_of(client, server, addresses, request)
     return status
 
@@ -91,7 +91,7 @@ async def answer_of(
     request: OutgoingRequest,
     max_bytes: int = 0,
 ) -> tuple[int, bytes]:
-    """Return what the first address answers that takes the connection, up to a limit."""
+    """Return the answer of the first address that accepts the connection, up to a maximum size."""
     for number, address in enumerate(addresses, start=1):
         try:
             return await _ask(client, server, address, request, max_bytes)
@@ -105,7 +105,7 @@ async def answer_of(
         except httpx.HTTPError as error:
             raise CannotSend(sentence(error, server.host, server.port)) from error
         except httpx.InvalidURL as error:
-            # Without the library's words: they quote the path, in which a token may stand.
+            # Omit the library's message: it quotes the path, which may contain a token.
             raise CannotSend(
                 "The path is not valid after its reading codes were replaced.", final=True
             ) from error
@@ -145,7 +145,7 @@ async def _beginning(response: httpx.Response, max_bytes: int) -> bytes:
 
 
 class Login(httpx.Auth):
-    """The login, shown only to a server that asks for it, and by Digest where it takes that."""
+    """The login, sent only to a server that requests it; by Digest if the server supports that."""
 
     def __init__(self, username: str, password: str) -> None:
         self._username = username

@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from leverframe.notify.mqtt_client import BrokerConnection, WrapTransport
 
 
-# The link to the MQTT broker: connected while the settings ask for it, again and again.
+# The link to the MQTT broker: connected, and reconnected, while the settings require it.
 #
-# It connects with TLS and credentials, leaves a last will, reports when it is up or down, and
-# accepts messages while it is up. After a failure it waits longer each time. What is wrong is a
-# sentence in `problem`; it never names a password.
+# It connects with TLS and credentials, sets a last will, reports when it is up or down, and accepts
+# messages while it is up. After each failure the pause grows. `problem` is a sentence about the
+# present problem; it never contains a password.
 
 log = logging.getLogger(__name__)
 
-#: The retained words under `<prefix>/status`.
+#: The retained messages under `<prefix>/status`.
 ONLINE, OFFLINE = "online", "offline"
 ANSWER_S = 15.0
 LONGEST_PAUSE_S = 60.0
-#: How long a broker that is left has to accept the last messages.
+#: How long to wait for a broker to accept the last messages before disconnecting.
 FAREWELL_S = 1.0
-#: A connection that was shorter counts as a failure: two clients with one name throw out each
-#: other, and must not do so a hundred times a second.
+#: A shorter connection counts as a failure: two clients with the same name disconnect each other,
+#: and must not do so a hundred times per second.
 SHORT_S = 5.0
-#: Whether something may be sent again is looked at after this.
+#: The interval in which to check whether messages may be sent again.
 HELD_S = 1.0
 
 
@@ -81,14 +81,14 @@ class MqttLink:
         self._has_power = True
         self._connection: BrokerConnection | None = None
         self._task: asyncio.Task[None] | None = None
-        #: Why there is no connection although there should be one.
+        #: Why there is no connection, if the settings require one.
         self.problem: str | None = None
-        #: Topics that the broker refuses on this connection, with its reason code.
+        #: Topics whose messages the broker refuses on this connection, with its reason code.
         self.refused: dict[str, int] = {}
-        #: Called when the link went up or down, or `problem` or `refused` changed.
+        #: Called when the link goes up or down, or when `problem` or `refused` changes.
         self.on_change: Callable[[], None] = lambda: None
         self.on_message: Callable[[str, bytes], None] = lambda topic, payload: None
-        #: Called when the broker has acknowledged something.
+        #: Called when the broker acknowledges a message.
         self.on_acknowledged: Callable[[], None] = lambda: None
 
     @property
@@ -97,7 +97,7 @@ class MqttLink:
 
     @property
     def is_held(self) -> bool:
-        """Whether nothing may be sent now: another node may have the controller."""
+        """Return whether nothing may be sent now, because another node may own the controller."""
         return self._why_held() is not None
 
     @property
@@ -106,12 +106,12 @@ class MqttLink:
 
     @property
     def settings(self) -> Mqtt:
-        """Return the settings of the present connection, or of the next attempt."""
+        """Return the settings of the present connection, or of the next attempt to connect."""
         return self._settings
 
     @property
     def local_address(self) -> str | None:
-        """Return the address of this machine that the broker is reached from."""
+        """Return this machine's address on the route to the broker."""
         return self._connection.local_address if self._connection else None
 
     def subscribe(self, topic: str) -> None:
@@ -121,19 +121,19 @@ class MqttLink:
     def publish(
         self, topic: str, payload: str | bytes, *, retain: bool = False
     ) -> "asyncio.Future[bool]":
-        """Publish while the link is up; the result is True when the broker has it, else False."""
+        """Publish while the link is up; the result says whether the broker has confirmed."""
         assert self._connection is not None
         return self._connection.publish(topic, payload, retain)
 
     # --- life -------------------------------------------------------------------------------------
 
     def adopt(self, settings: Mqtt) -> None:
-        """Connect as these settings say, or not at all."""
+        """Connect with these settings, or disconnect if they disable MQTT."""
         if settings != self._settings:
             self._restart(settings)
 
     def set_power(self, on: bool) -> None:
-        """Cut the connection without a word when the power goes; connect again when it is back."""
+        """Drop the connection without a farewell when the power goes off, and reconnect later."""
         self._has_power = on
         if self._connection is not None and not on:
             self._connection.cut()
@@ -143,7 +143,7 @@ class MqttLink:
         before, self._task = self._task, None
         if before is not None:
             before.cancel()
-            # What comes from now on is for the next broker; the last one gets the farewell only.
+            # Further messages are for the next broker; the previous one only gets the farewell.
             self._connection = None
         self._settings = settings
         if before is not None or settings.enabled:
@@ -156,20 +156,20 @@ class MqttLink:
 
     async def _live(self, before: "asyncio.Task[None] | None", settings: Mqtt) -> None:
         if before is not None:
-            # The broker must see the old connection end before the new one begins.
+            # The old connection must end before the new one begins.
             await asyncio.wait([before])
         self._set_problem(None)
         failures = 0
         while settings.enabled and self._has_power:
             if (held := self._why_held()) is not None:
-                # Who has the controller now would be thrown out, by the same name.
+                # Connecting would disconnect the present owner, which uses the same name.
                 self._set_problem(held)
                 await asyncio.sleep(HELD_S)
                 continue
             try:
                 lasted_s = await self._one_connection(settings)
             except Exception:
-                # A fault of ours must not end the link.
+                # A bug must not end the link.
                 log.exception("MQTT: a connection failed unexpectedly")
                 lasted_s = 0.0
             if is_being_cancelled():
@@ -180,7 +180,7 @@ class MqttLink:
             )
 
     async def _one_connection(self, settings: Mqtt) -> float:
-        """Connect and stay until the connection ends; gives how many seconds it lasted."""
+        """Connect and wait until the connection ends; return how many seconds it lasted."""
         connection = await self._connect(settings)
         if connection is None:
             return 0.0
@@ -194,7 +194,7 @@ class MqttLink:
             await connection.lost.wait()
         except asyncio.CancelledError:
             if self._has_power:
-                # On purpose, so the broker will not publish the will.
+                # After this orderly farewell, the broker does not publish the will.
                 farewell = connection.publish(status_topic(settings), OFFLINE, True)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(farewell, FAREWELL_S)
@@ -211,8 +211,8 @@ class MqttLink:
         if not settings.host:
             self._set_problem("MQTT has no broker; name its host with mqtt=1*HOST*...")
             return None
-        # Loaded here, because a controller without MQTT does not need it, and beside the loop,
-        # because that lasts longer than a relay may wait.
+        # Imported here, because a controller without MQTT does not need it, and in a thread,
+        # because the import takes longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.mqtt_client")
         from leverframe.notify.mqtt_client import REFUSED_LOGIN, ConnectionRefused
 
@@ -234,7 +234,7 @@ class MqttLink:
         return None
 
     async def _open(self, settings: Mqtt) -> "BrokerConnection":
-        """Connect by MQTT 5, or by 3.1.1 if the broker does not know it."""
+        """Connect by MQTT 5, or by 3.1.1 if the broker does not support version 5."""
         from gmqtt.mqtt.constants import MQTTv50, MQTTv311  # type: ignore[import-untyped]
 
         from leverframe.notify.mqtt_client import UNKNOWN_VERSION, ConnectionRefused
@@ -245,7 +245,7 @@ class MqttLink:
             if refusal.code not in UNKNOWN_VERSION:
                 raise
         except ConnectionResetError:
-            # Some just close the connection.
+            # Some brokers close the connection instead of refusing the version.
             pass
         return await self._open_with(settings, MQTTv311)
 
@@ -275,19 +275,19 @@ class MqttLink:
         return connection
 
     def _note_answer(self, topic: str, reason: int) -> None:
-        """Note what the broker said to a publish."""
+        """Record the broker's answer to a publish."""
         before = dict(self.refused)
         if reason >= FIRST_REFUSAL:
             self.refused[topic] = reason
         elif topic in self.refused:
-            # Its access list is another now, so nothing is known of the others either.
+            # The broker's access list has changed, so earlier refusals are out of date.
             self.refused.clear()
         if self.refused != before:
             self.on_change()
         self.on_acknowledged()
 
     def refusal(self) -> str | None:
-        """Return what the broker refuses, as a sentence."""
+        """Describe the topics that the broker refuses."""
         if not (self.up and self.refused):
             return None
         topic, code = next(iter(self.refused.items()))
@@ -305,12 +305,12 @@ class MqttLink:
             self.on_change()
 
 
-# The channel of the action MQTT: what a rule has to say, on `<prefix>/notify`.
+# The channel of the action MQTT: the messages of rules, on `<prefix>/notify`.
 #
-# Messages wait in the outbox while there is no connection, and go out one after the other, each
-# once the broker has acknowledged the one before: nothing is lost and the order is kept. A broker
-# that took a message and disconnected before it confirmed that gets it again; `number` shows that
-# it is the same.
+# Messages wait in the outbox while there is no connection. They are sent one after the other, each
+# after the broker has acknowledged the previous one, so that none is lost and the order is kept. A
+# broker that accepts a message but disconnects before it acknowledges gets the message again;
+# `number` identifies the repetition.
 
 
 class MqttMessages:
@@ -352,7 +352,7 @@ class MqttMessages:
         }
 
     async def close(self) -> None:
-        """Keep the link: states and commands use it, too."""
+        """Leave the link open, because states and commands use it, too."""
 
 
 def _payload(message: Message) -> bytes:

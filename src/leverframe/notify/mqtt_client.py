@@ -1,9 +1,10 @@
-"""One connection to an MQTT broker, by gmqtt; loaded only when a broker is set up.
+"""One connection to an MQTT broker, by gmqtt; loaded only if a broker is set up.
 
-The library would reconnect automatically and keep messages in memory until then; here a connection
-is used once, and the link makes the next one. What was published and not acknowledged when the
-connection was lost is reported as lost: the outbox keeps messages, and states are published again.
-MQTT 5 is spoken unless the caller asks for 3.1.1: only with 5 a broker says what it refuses.
+The library would reconnect automatically and keep messages in memory until then; here, each
+connection is used once, and the link creates the next one. A publish without an acknowledgement is
+reported as lost when the connection ends: the outbox keeps messages, and states are published
+again. The connection uses MQTT 5 unless the caller requests 3.1.1: only with version 5 does a
+broker report what it refuses.
 """
 
 import asyncio
@@ -26,18 +27,18 @@ from leverframe.core.runtime.event_loop import LoopTurns
 from leverframe.core.runtime.outgoing import OutgoingChannel
 from leverframe.notify.channel import FIRST_REFUSAL
 
-# We report in sentences whatever the library would log. It logs packets as they come, also at the
-# highest level, as fast as a broker sends them: none of its lines is wanted.
+# We report problems in sentences, so the library's log lines are not needed. It logs each packet,
+# even at the highest level, as fast as a broker sends them.
 logging.getLogger("gmqtt").setLevel(logging.CRITICAL + 1)
 
 KEEPALIVE_S = 30
-#: Some twenty commands.
+#: The size of about twenty commands.
 READ_BYTES = 512
-#: Codes of MQTT 3.1.1 and 5 with which a broker refuses a login.
+#: Codes of MQTT 3.1.1 and 5 that refuse a login.
 REFUSED_LOGIN = (4, 5, 134, 135)
 
 
-#: The broker, or MQTT 3.1.1 in the place of 5, does not know this version.
+#: The broker does not support this version: the codes of MQTT 3.1.1 and of 5.
 UNKNOWN_VERSION = (1, 132)
 
 
@@ -45,7 +46,7 @@ class Publish(Struct):
     topic: str
     payload: str | bytes
     retain: bool
-    #: True when the broker has it, False when it was lost or refused.
+    #: True if the broker confirmed the message, False if it was lost or refused.
     taken: asyncio.Future[bool]
 
     def lose(self) -> None:
@@ -54,7 +55,7 @@ class Publish(Struct):
 
 
 class ConnectionRefused(Exception):
-    """The broker answered and refused the connection, with a code."""
+    """The broker refused the connection with a code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -62,17 +63,17 @@ class ConnectionRefused(Exception):
 
 
 class Unacknowledged(PersistentStorage):  # type: ignore[misc]
-    """Publishes that the broker has not acknowledged, as futures; none is ever sent again.
+    """Publishes without an acknowledgement, as futures; none is ever sent again.
 
-    The library's own storage stays empty, so it has nothing to send on another connection.
+    The library's own storage stays empty, so that it resends nothing on another connection.
     """
 
     def __init__(self, on_answer: Callable[[str, int], None]) -> None:
         super().__init__()
-        #: Called with the topic and the reason code; from 128 on it is a refusal.
+        #: Called with the topic and the reason code; codes from 128 on are refusals.
         self._on_answer = on_answer
         self._waiting: dict[int, Publish] = {}
-        #: What is being sent, and the reason code of what is being acknowledged.
+        #: The publish being sent, and the reason code of the one being acknowledged.
         self.sending: Publish | None = None
         self.reason = 0
 
@@ -91,13 +92,13 @@ class Unacknowledged(PersistentStorage):  # type: ignore[misc]
             self._on_answer(publish.topic, self.reason)
 
     def lose_all(self) -> None:
-        """Resolve all that wait for an acknowledgement as unacknowledged."""
+        """Resolve all pending publishes as lost."""
         for publish in self._waiting.values():
             publish.lose()
         self._waiting.clear()
 
 
-#: Puts something before the transport of a connection.
+#: Wraps the transport of a connection.
 WrapTransport = Callable[[asyncio.Transport], asyncio.Transport]
 
 
@@ -106,7 +107,7 @@ class _SingleUse(gmqtt.Client):  # type: ignore[misc]
     wrap_transport: WrapTransport | None = None
 
     async def reconnect(self, delay: bool = False) -> None:
-        """Do nothing: the link makes a new connection."""
+        """Do nothing: the link creates a new connection."""
 
     async def _create_connection(
         self,
@@ -116,7 +117,7 @@ class _SingleUse(gmqtt.Client):  # type: ignore[misc]
         clean_session: bool,
         keepalive: int,
     ) -> MQTTConnection:
-        """Connect to an address that was checked, where the library would look the name up."""
+        """Connect to a checked address; the library would resolve the name again."""
         handler, state = self._package_handler, self._connection_state
         factory = partial(MQTTProtocol, connection_state=state, id_generator=handler.id_generator)
         connected = await self.way_out.connect(host, port)
@@ -146,11 +147,11 @@ class BrokerConnection:
         wrap_transport: WrapTransport | None = None,
     ) -> None:
         self._turns = turns
-        #: Set when the connection is gone.
+        #: Set when the connection has ended.
         self.lost = asyncio.Event()
         self._on_answer = on_answer
         self._unacknowledged = Unacknowledged(self._on_answered)
-        #: What waits because the broker lets no more be under way (Receive Maximum).
+        #: Publishes that wait because the broker limits unacknowledged ones (Receive Maximum).
         self._held: deque[Publish] = deque()
         self._on_message = on_message
         topic, text = will
@@ -161,7 +162,7 @@ class BrokerConnection:
         )
         self._client.way_out = way_out
         self._client.wrap_transport = wrap_transport
-        # The library drops the reason code of MQTT 5 with which a publish is refused.
+        # The library drops the reason code with which an MQTT 5 broker refuses a publish.
         handler = self._client._package_handler
         self._free = handler._handle_puback_packet
         handler._handle_puback_packet = self._on_acknowledgement
@@ -176,7 +177,7 @@ class BrokerConnection:
         tls: ssl.SSLContext | None,
         version: int = MQTTv50,
     ) -> None:
-        """Connect and sign in; raises `ConnectionRefused` or what the network raises."""
+        """Connect and sign in; raise `ConnectionRefused`, or the network's error."""
         username, password = login
         if username:
             self._client.set_auth_credentials(username, password)
@@ -197,9 +198,9 @@ class BrokerConnection:
             going.cancel()
 
     def _read_in_turns(self) -> None:
-        """Read in small pieces, each at its turn: one read of the library's has 64 KB of commands.
+        """Read in small pieces with pauses: one read of the library can contain 64 KB of commands.
 
-        What is not read yet waits in the buffers, and soon at the broker.
+        The rest waits in the buffers and, when those are full, at the broker.
         """
         protocol = self._client._connection._protocol
         read, turns = protocol.read, self._turns
@@ -209,7 +210,7 @@ class BrokerConnection:
             nonlocal began
             if began is not None:
                 turns.end(began)
-            # Where more has arrived already, the library would not let go of the loop.
+            # If more data is already buffered, the library would never yield to the event loop.
             await asyncio.sleep(0)
             taken: bytes = await read(min(size, READ_BYTES))
             began = await turns.begin()
@@ -230,7 +231,7 @@ class BrokerConnection:
         self._client.subscribe(topic, qos=1)
 
     def publish(self, topic: str, payload: str | bytes, retain: bool) -> "asyncio.Future[bool]":
-        """Send with QoS 1; the result is True when the broker has it, else False."""
+        """Publish with QoS 1; the result is True if the broker confirms, otherwise False."""
         publish = Publish(topic, payload, retain, asyncio.get_running_loop().create_future())
         self._held.append(publish)
         self._send_held()
@@ -242,7 +243,7 @@ class BrokerConnection:
             try:
                 self._client.publish(publish.topic, publish.payload, qos=1, retain=publish.retain)
             except OverflowError:
-                return  # an acknowledgement brings us back
+                return  # an acknowledgement calls this function again
             self._held.popleft()
 
     def _on_acknowledgement(self, command: int, packet: bytes) -> None:
@@ -254,7 +255,7 @@ class BrokerConnection:
         self._on_answer(topic, reason)
 
     def cut(self) -> None:
-        """End the connection without a word: the broker publishes the will."""
+        """End the connection without a farewell, so that the broker publishes the will."""
         self._client._connection._transport.abort()
 
     async def close(self) -> None:
@@ -265,7 +266,7 @@ class BrokerConnection:
     def _on_packet(
         self, client: object, topic: str, payload: bytes, qos: int, properties: dict[str, object]
     ) -> None:
-        # A retained message is an old one: a command in it would run again at every connection.
+        # A retained message is old: a command in it would run again at every connection.
         if not properties.get("retain"):
             self._on_message(topic, bytes(payload))
 

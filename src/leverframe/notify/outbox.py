@@ -1,11 +1,11 @@
-"""The outbox: `Notify` effects, stored as messages and delivered by a queue for each channel.
+"""The outbox: `Notify` effects, stored as messages and delivered by one queue per channel.
 
-Every message is on disk before it is tried, and its row goes through `waiting` to `sent` or
-`failed`. The last ones of both stay, so that people can see what became of them, also after a
-restart. With `capture` nothing is sent: messages are kept as `captured` for tests, and a later
-start without `capture` does not send them either.
+Every message is on disk before it is sent; its state changes from `waiting` to `sent` or `failed`.
+The last messages of both kinds are kept, so that users can see their outcome even after a restart.
+With `capture` nothing is sent: messages are kept as `captured` for tests, and a later start without
+`capture` does not send them either.
 
-Taking an effect never waits: a dead server, a full queue or a slow disk cannot hold up a relay.
+Accepting an effect never waits: a dead server, a full queue or a slow disk cannot delay a relay.
 """
 
 import asyncio
@@ -49,9 +49,9 @@ from leverframe.notify.channel_queue import (
 
 log = logging.getLogger(__name__)
 
-#: How many messages of each channel stay after their end.
+#: The number of finished messages that are kept per channel and state.
 KEPT = {SENT: 20, FAILED: 50, CAPTURED: 2000}
-#: How the journal records a message that has ended well.
+#: The journal's kinds of entries for a message that ended well.
 _ARRIVED = {SENT: "message_sent", CAPTURED: "message_captured"}
 #: How many waiting messages of each channel are shown; all are counted.
 SHOWN_WAITING = 100
@@ -65,7 +65,7 @@ NO_MAKERS: ChannelMakers[Any] = MappingProxyType({})
 
 
 class MessageStore(Protocol):
-    """The store of messages, which survives a restart."""
+    """A store of messages that survives a restart."""
 
     def load(self) -> dict[int, Any]:
         """Load every message by number, in order."""
@@ -75,7 +75,7 @@ class MessageStore(Protocol):
 
 
 class ChannelFigures(msgspec.Struct, frozen=True):
-    """The state of one channel, in numbers since the start and in words."""
+    """The figures of one channel since startup, and its problem."""
 
     waiting: int
     attempts: int
@@ -88,7 +88,7 @@ class ChannelFigures(msgspec.Struct, frozen=True):
 
 
 class OutboxReport(msgspec.Struct, frozen=True):
-    """Everything for `/api/outbox`: oldest messages first, and no secrets."""
+    """The content of `/api/outbox`: oldest messages first, and no secrets."""
 
     capture: Annotated[bool, Meta(description="Are messages kept instead of sent?")]
     channels: dict[str, ChannelFigures]
@@ -146,26 +146,26 @@ class Outbox:
         self._clock = clock
         self._set_up = set_up
         self._add_entry = add_entry
-        #: What is wrong now, by channel; others read it, too.
+        #: Present problems by channel; other parts read this, too.
         self._troubles = {} if troubles is None else troubles
         self._context = QueueContext(clock, set_up, first_pause_s, chance, {}, why_held)
         #: Those that are created, and how the others are.
         self._channels: dict[str, Channel] = {}
         self._makers: ChannelMakers[Any] = NO_MAKERS
         self._sender: Any = None
-        #: Queues of the channels that have had something to send.
+        #: Queues of the channels that have had a message to send.
         self._queues: dict[str, ChannelQueue] = {}
         self._ended: dict[tuple[str, str], deque[Message]] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._number = 0
         self._closed = False
-        #: What was written last has reached the store, as far as that is known.
+        #: Whether the last known write reached the store.
         self._is_stored = True
-        #: Messages that are captured when that is over.
+        #: Messages to capture when the simulated failure of their channel ends.
         self._held: list[Message] = []
 
     def add(self, name: str, channel: Channel) -> None:
-        """Send what is for this channel, or for this channel and slot (`http1`), through it."""
+        """Use `channel` for the messages of this channel, or of this channel and slot (`http1`)."""
         self._channels[name] = channel
 
     def offer(self, makers: "ChannelMakers[Sender]", sender: Sender) -> None:
@@ -188,7 +188,7 @@ class Outbox:
         return channel
 
     def start(self) -> None:
-        """Resume the messages of an earlier run; called once all channels are added."""
+        """Resume the messages of an earlier run; called after all channels are added."""
         for number, row in self._store.load().items():
             self._number = max(self._number, number)
             try:
@@ -198,7 +198,7 @@ class Outbox:
                 self._write({number: None})
                 continue
             if message.state in (SENT, FAILED) and message.content:
-                # Of an earlier program, which kept it.
+                # An earlier version of the program kept the content.
                 message.content = {}
                 self._write({number: message})
             if message.state != WAITING:
@@ -221,9 +221,10 @@ class Outbox:
         )
 
     def notify(self, effect: Notify) -> "asyncio.Future[None] | None":
-        """Queue the messages of an effect; never wait, never raise.
+        """Queue the messages of an effect; never wait and never raise.
 
-        The future is done when all of its messages that wait to be sent are on disk, or cannot be.
+        The future is done when all of its waiting messages are on disk, or the disk has refused
+        them.
         """
         name = f"{effect.channel}{effect.slot}"
         if not self._has(name):
@@ -236,13 +237,13 @@ class Outbox:
         except CannotSend as refusal:
             self._fail(self._message(name, effect, Draft("unknown")), str(refusal))
         except Exception:
-            # Settings come from files, too; a bad one must not stop the controller.
+            # Settings can come from files, and an invalid one must not stop the controller.
             log.exception("%s: a message could not be written", name)
         else:
             stored = [
                 self._take(self._message(draft.channel or name, effect, draft)) for draft in drafts
             ]
-            # The store writes in order.
+            # The store writes in order, so the last future covers all.
             return stored[-1] if stored else None
         return None
 
@@ -283,7 +284,7 @@ class Outbox:
         return stored
 
     def set_down(self, channel: str, sentence: str | None) -> None:
-        """Set why messages of a channel cannot be sent; None when they can again."""
+        """Simulate a failure of a channel, with a sentence that says why; None ends it."""
         if sentence is not None:
             self._context.down[channel] = sentence
         elif self._context.down.pop(channel, None) is not None:
@@ -305,7 +306,7 @@ class Outbox:
             full = self._channel(message.channel).in_full(message, self._set_up())
             message.content = {**message.content, **full}
         except CannotSend as refusal:
-            # Tests see here what an attempt would have met.
+            # Tests see the error that an attempt would have had.
             message.problem = str(refusal)
         message.state = CAPTURED
         self.note_end(message)
@@ -329,7 +330,7 @@ class Outbox:
         key = (message.channel, message.state)
         self._counts[key] = self._counts.get(key, 0) + 1
         if message.state != CAPTURED:
-            # It holds addresses and texts that are needed no more, and are never shown.
+            # The content has addresses and texts that are no longer needed and never shown.
             message.content = {}
         rows: dict[int, Message | None] = {message.number: message}
         gone = self._remember(message)
@@ -351,7 +352,7 @@ class Outbox:
             self._troubles[channel] = problem
 
     def _remember(self, message: Message) -> Message | None:
-        """Keep a message that has ended and return the oldest one when there are too many."""
+        """Keep a finished message; return the oldest one if there are too many."""
         kept = self._ended.setdefault((message.channel, message.state), deque())
         kept.append(message)
         return kept.popleft() if len(kept) > KEPT[message.state] else None
@@ -365,7 +366,7 @@ class Outbox:
         return future
 
     def _note_written(self, future: "asyncio.Future[None]") -> None:
-        """Log what the store refuses, once for as long as it does."""
+        """Log a refusal of the store once, until a write succeeds."""
         if future.cancelled():
             return
         error = future.exception()
@@ -421,13 +422,13 @@ class Outbox:
     # --- snapshots --------------------------------------------------------------------------------
 
     def live_state(self) -> Any:
-        """Return the messages that are kept, and how many there were."""
+        """Return the messages that are kept, and the counts of all messages."""
         ended = {key: tuple(kept) for key, kept in self._ended.items()}
         held = tuple(msgspec.structs.replace(message) for message in self._held)
         return ended, dict(self._counts), self._number, held
 
     def resume_from(self, state: Any) -> None:
-        """Keep the messages of a state instead; what has been sent cannot be called back."""
+        """Replace the messages by those of a state; messages that were already sent stay sent."""
         if not self.capture:
             return
         ended, counts, self._number, held = state
@@ -444,31 +445,31 @@ class Outbox:
     # --- life -------------------------------------------------------------------------------------
 
     def settings_changed(self, old: Channels, new: Channels) -> None:
-        """Retry immediately what may have failed because of the settings."""
+        """Retry immediately the messages whose failure the new settings may have fixed."""
         for queue in self._queues.values():
             if queue.channel.configuration(old) != queue.channel.configuration(new):
                 queue.try_again()
 
     def forget_captured(self) -> None:
-        """Forget the messages that were kept instead of sent."""
+        """Delete the captured messages."""
         captured = self._list_ended(CAPTURED)
         self._ended = {key: kept for key, kept in self._ended.items() if key[1] != CAPTURED}
         if captured:
             self._write(dict.fromkeys(message.number for message in captured))
 
     def try_again(self, name: str) -> None:
-        """Try immediately what waits for this channel: it may be deliverable now."""
+        """Retry the waiting messages of a channel immediately: delivery may be possible now."""
         queue = self._queues.get(name)
         if queue is not None:
             queue.try_again()
 
     def set_power(self, on: bool) -> None:
-        """Cut attempts when the power goes; retry all waiting messages when it is back."""
+        """Cancel attempts when the power goes off; retry all waiting messages when it is back."""
         for queue in self._queues.values():
             queue.set_power(on)
 
     async def close(self) -> None:
-        """Stop sending; waiting messages are on disk and are sent after the next start."""
+        """Stop sending; waiting messages are on disk and are sent after the next startup."""
         self._closed = True
         await close_all(queue.close for queue in self._queues.values())
 

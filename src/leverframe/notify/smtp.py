@@ -1,15 +1,14 @@
-"""A mail handed to its server.
+"""The delivery of a mail to its server.
 
-With TLS switched on, port 465 is TLS from the first byte and every other port must offer STARTTLS;
-the certificate is checked. With TLS switched off nothing is encrypted, as the setting says.
+With TLS switched on, port 465 uses TLS from the first byte, every other port must offer STARTTLS,
+and the certificate is checked. With TLS switched off, nothing is encrypted.
 
-Every header is made by the standard library's writer, of texts without control characters.
+The standard library formats every header, from texts without control characters. Each phase has its
+deadline of RFC 5321 (4.5.3.2): a server that scans for viruses, or slows down unknown clients, may
+need minutes. After the final dot, only the server knows whether it has accepted the mail: until it
+answers, the delivery is uncertain.
 
-Each phase has the deadline that RFC 5321 (4.5.3.2) gives it: a server that looks for viruses, or
-slows strangers down, may take minutes. Once the final dot is sent, only the server knows whether it
-has the mail: until it answers, the mail is in doubt.
-
-Loaded with the first mail only, by `email.py`.
+`email.py` loads this module only with the first mail.
 """
 
 import asyncio
@@ -37,7 +36,7 @@ from leverframe.notify.channel import (
     sentence,
 )
 
-#: Headers that hold an address.
+#: Headers that contain an address.
 ADDRESSES = ("From", "To")
 START_INPUT, TAKEN = 354, 250
 
@@ -55,10 +54,10 @@ async def send(
     in_doubt: AbstractContextManager[None],
     way_out: OutgoingChannel,
 ) -> str:
-    """Send a mail and return what the server answered; raises `CannotSend` if it refused.
+    """Send a mail and return the server's answer; raise `CannotSend` if it refuses the mail.
 
-    `in_doubt` is entered when the server may have the mail, and left without an exception when the
-    server has said whether it does.
+    `in_doubt` is entered when the server may have accepted the mail, and left without an exception
+    after the server's answer.
     """
     dialogue = _Dialogue(email, context, from_the_start, deadlines, way_out)
     try:
@@ -74,7 +73,7 @@ async def send(
             final=error.code >= 500,
         ) from error
     except aiosmtplib.SMTPResponseException as error:
-        # Of all refusals only that of the mail itself is beyond what settings can change.
+        # Only a refusal of the mail itself is final; changed settings can fix all others.
         raise CannotSend(
             f"{email.host} answered {error.code} {_one_line(error.message)}.",
             final=isinstance(error, aiosmtplib.SMTPDataError) and error.code >= 500,
@@ -127,7 +126,7 @@ class _Dialogue:
             raise aiosmtplib.SMTPDataError(start.code, start.message)
         with in_doubt:
             answer = await self._answer_to(_LEADING_DOT.sub(b"..", raw) + b".\r\n")
-            # What it says to that changes nothing; but who stops us here has the mail in doubt.
+            # The answer to QUIT does not matter, but cancelling here leaves the delivery uncertain.
             with contextlib.suppress(OSError, aiosmtplib.SMTPException):
                 await self._smtp.quit(timeout=self._deadlines.quit_s)
         if answer.code != TAKEN:
@@ -142,7 +141,7 @@ class _Dialogue:
             greeting = self._smtp.connect(sock=connected, timeout=limits.greeting_s)
             await self._within(limits.greeting_s, "greet", greeting)
         except asyncio.CancelledError:
-            # Who is stopped before the library has taken the socket has it still.
+            # If cancelled before the library uses the socket, it is still ours to close.
             if self._smtp.transport is None:
                 connected.close()
             raise
@@ -158,7 +157,7 @@ class _Dialogue:
         try:
             await self._smtp.ehlo()
         except aiosmtplib.SMTPHeloError:
-            # An old server; whether it offers what the settings ask for is seen later.
+            # An old server; later code checks whether it offers what the settings require.
             await self._smtp.helo()
 
     async def _introduce(self, written: WrittenMail, size: int) -> None:
@@ -181,9 +180,9 @@ class _Dialogue:
         await self._within(command_s, "answer RCPT", recipient)
 
     async def _answer_to(self, data: bytes) -> aiosmtplib.SMTPResponse:
-        """Send the text to its final dot and wait for what becomes of it."""
+        """Send the text up to its final dot and return the server's answer."""
         protocol = self._smtp.protocol
-        # Nothing has happened since the answer to DATA.
+        # The connection cannot have changed since the answer to DATA.
         assert protocol is not None
         end_s = self._deadlines.end_s
         try:
@@ -201,7 +200,7 @@ class _Dialogue:
             ) from error
 
     async def _within(self, deadline_s: float, what: str, step: Awaitable[T]) -> T:
-        """Wait for a step that has this deadline in the library, and report which one failed."""
+        """Wait for a step with this deadline, and name the step in the error if it fails."""
         try:
             return await step
         except TimeoutError as error:
@@ -214,7 +213,7 @@ def _is_plain(written: WrittenMail) -> bool:
 
 
 def encode_mail(written: WrittenMail) -> bytes:
-    """Return the mail as it is sent: plain UTF-8 where an address needs it."""
+    """Encode the mail for sending; as plain UTF-8 if an address requires it."""
     mail = EmailMessage(policy=SMTP)
     for name, text in written.headers.items():
         mail[name] = _address(text) if name in ADDRESSES else text

@@ -1,9 +1,10 @@
-"""The channels of the action SNMP trap: v2c with the community, or v3 where there is none.
+"""The channels of the action SNMP trap: v2c with the community, or v3 if there is no community.
 
-Each receiver has a channel, so that a dead one holds up no other. A trap carries the source, its
-value, a sentence and the rule, then which controller sends it: many may send from one address.
-No receiver acknowledges traps: sent is all that can be said of one, so the outbox keeps only those
-that cannot even be sent. An inform is sent once it is acknowledged.
+Each receiver has a channel, so that a dead receiver delays no other. A trap contains the source,
+its value, a sentence and the rule, then the identity of the controller, because many controllers
+may send from one address. Receivers do not acknowledge traps, so a trap counts as sent when it has
+left, and the outbox keeps only traps that could not be sent. An inform counts as sent when it is
+acknowledged.
 """
 
 import asyncio
@@ -37,17 +38,17 @@ if TYPE_CHECKING:
     from leverframe.notify.snmp_sender import TrapSender
 
 
-# The threads in which traps are sent, and their senders; they live while there is a trap to send.
+# The threads that send traps, and their senders; they exist only while there are traps to send.
 #
-# A sender takes a tenth of a second and a megabyte, so there are only as many as threads that
-# send at the same time, for all controllers of the process.
+# A sender needs a tenth of a second to create and a megabyte of memory, so all controllers of the
+# process share at most one per sending thread.
 
-#: A receiver that does not acknowledge an inform holds one of them for some seconds.
+#: Number of threads; a receiver that does not acknowledge an inform blocks one for some seconds.
 AT_A_TIME = 4
 
 
 class TrapSenders:
-    """Senders that no thread uses at present; made when there is none."""
+    """Idle senders for threads; if none is idle, a new one is created."""
 
     def __init__(self) -> None:
         self._idle: list[TrapSender] = []
@@ -57,7 +58,7 @@ class TrapSenders:
     @contextmanager
     def sender(self) -> Iterator["TrapSender"]:
         """Lend a sender to this thread."""
-        # Loaded here: a process that sends no traps does not need it.
+        # Imported here, because a process that sends no traps does not need it.
         from leverframe.notify.snmp_sender import TrapSender
 
         with self._lock:
@@ -75,7 +76,7 @@ class TrapSenders:
                 lent.close()
 
     def close(self) -> None:
-        """Close those that are idle now, and the others when they are given back."""
+        """Close the idle senders now, and the others when they are returned."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -90,7 +91,7 @@ class TrapThreads:
         self._users = 0
 
     def take(self) -> tuple[ThreadPoolExecutor, TrapSenders]:
-        """Return threads and senders, and keep them until given back as often as taken."""
+        """Return threads and senders; they exist until every `take` has its `give_back`."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(AT_A_TIME, "traps")
             self._senders = TrapSenders()
@@ -98,9 +99,9 @@ class TrapThreads:
         return self._executor, self._senders
 
     def give_back(self, sending: Iterable[Future[Any]] = ()) -> Future[Any]:
-        """End threads and senders that no other controller uses; return what to wait for.
+        """End threads and senders that no controller uses any more; return a future for that.
 
-        It also waits for what is being sent, which cannot be called off.
+        The future also waits for traps being sent, which cannot be cancelled.
         """
         assert self._executor is not None
         self._users -= 1
@@ -121,13 +122,13 @@ CHANNELS = ("snmp", "snmp2", "snmp3", "snmp4")
 
 
 class TrapOrigin(Struct, frozen=True):
-    """The controller that traps come from."""
+    """The controller that sends a trap."""
 
     identity: EngineIdentity
     mac: str
     uptime_s: Callable[[], float] = lambda: 0.0
     name: Callable[[], str] = str
-    #: The address that it alone listens on, if it has one.
+    #: Returns the address on which only this controller listens, if there is one.
     address: Callable[[], str | None] = lambda: None
 
     def fields(self) -> dict[Oid, str]:
@@ -150,7 +151,7 @@ class SnmpTraps:
         self._way_out = way_out
         self._receiver = receiver
         self._threads = threads or TrapThreads()
-        #: The threads and their senders while traps wait.
+        #: The shared threads and their senders while traps wait.
         self._taken: tuple[Executor, TrapSenders] | None = None
         self._sending: Future[None] | None = None
         self._ending: Future[Any] | None = None
@@ -187,7 +188,7 @@ class SnmpTraps:
         if self._taken is None:
             self._taken = self._threads.take()
         executor, senders = self._taken
-        # What the controller is at present; the thread must not look at it.
+        # Read the controller's present state here, because the thread must not access it.
         origin, fields = self._origin, self._fields(message)
         about = TrapContent(_kind(message), ticks(origin.uptime_s()), fields, origin.address())
         self._sending = executor.submit(self._send, senders, channels.snmp, address, about)
@@ -195,7 +196,7 @@ class SnmpTraps:
         return "acknowledged" if trap.inform else "sent; traps are not acknowledged"
 
     async def _address_of(self, trap: SnmpTrap) -> str:
-        """Return the address of a receiver; the library speaks IPv4."""
+        """Resolve the address of a receiver; the library supports only IPv4."""
         try:
             found = await self._way_out.resolve(trap.host, trap.port, socket.SOCK_DGRAM)
         except ForbiddenTarget as error:
@@ -208,7 +209,7 @@ class SnmpTraps:
         return by_version_4[0]
 
     def _send(self, senders: TrapSenders, snmp: Snmp, address: str, content: TrapContent) -> None:
-        """Send a trap to the address of its receiver, in the thread."""
+        """Send a trap to the address of its receiver; runs in a thread."""
         trap = snmp.receivers[self._receiver]
         with senders.sender() as sender:
             sender.send(self._origin.identity, snmp, trap, address, content)
@@ -232,7 +233,7 @@ class SnmpTraps:
             sending = () if self._sending is None else (self._sending,)
             self._ending = self._threads.give_back(sending)
         if self._ending is not None:
-            # A caller that stops waiting does not cancel it.
+            # Cancelling the caller must not cancel this.
             await asyncio.shield(asyncio.wrap_future(self._ending))
 
 

@@ -1,6 +1,4 @@
-"""SNMP by pysnmp: engines for agents and traps, and the sender of traps; loaded when SNMP is set
-up.
-"""
+"""SNMP by pysnmp: engines for agents and traps, and the sender of traps."""
 
 import asyncio
 import logging
@@ -26,23 +24,23 @@ from leverframe.devices.wire.snmp import SYS_UPTIME, TRAP_ADDRESS, Oid, TrapCont
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.snmp_identity import EngineIdentity
 
-# An SNMP engine by pysnmp, for agents and for traps; loaded only when SNMP is set up.
+# An SNMP engine by pysnmp, for agents and for traps; loaded only if SNMP is set up.
 #
-# Making one takes a tenth of a second and a megabyte, so a process has one for all of its agents
-# and one for each thread that sends traps. It speaks for one controller after the other, and
-# managers take each for an engine of its own. Making one, and keys of passwords, take so long
-# that threads have to do it. SNMPv3 users have SHA-256, and AES unless only authentication is
-# wanted.
+# Creating an engine takes a tenth of a second and a megabyte, so a process has one for all of its
+# agents and one for each thread that sends traps. The engine speaks for one controller at a time,
+# but to managers each controller appears as an engine of its own. Creating an engine or deriving
+# keys from passwords is so slow that it must happen in threads. SNMPv3 users have SHA-256, and AES
+# unless the settings require only authentication.
 
 V3_AUTHENTICATION = config.USM_AUTH_HMAC192_SHA256
-#: By the setting `snmp.privacy`. SHA-256 gives keys as long as AES-256 needs, so the two ways of
-#: lengthening shorter ones do not differ.
+#: By the setting `snmp.privacy`. SHA-256 produces keys as long as AES-256 needs, so the two methods
+#: of lengthening shorter keys do not differ.
 _V3_PRIVACY = {
     "none": config.USM_PRIV_NONE,
     "AES-128": config.USM_PRIV_CFB128_AES,
     "AES-256": config.USM_PRIV_CFB256_AES_BLUMENTHAL,
 }
-#: What `master_keys` returns are keys of this type.
+#: The type of the keys that `master_keys` returns.
 KEY_TYPE = config.USM_KEY_TYPE_MASTER
 _MAX_KEYS = 64
 _MIB = "__SNMP-FRAMEWORK-MIB"
@@ -55,7 +53,7 @@ def has_v3(snmp: Snmp) -> bool:
 
 
 def master_keys(snmp: Snmp) -> tuple[Any, bytes, Any, bytes | None]:
-    """Return protocol and key of the authentication, then of the privacy."""
+    """Return protocol and key for authentication, then for privacy."""
     privacy = _V3_PRIVACY[snmp.privacy]
     privacy_key = _privacy_key(privacy, snmp.privacy_key) if snmp.is_private else None
     return V3_AUTHENTICATION, _authentication_key(snmp.authentication_key), privacy, privacy_key
@@ -63,7 +61,7 @@ def master_keys(snmp: Snmp) -> tuple[Any, bytes, Any, bytes | None]:
 
 @lru_cache(_MAX_KEYS)
 def _authentication_key(password: str) -> bytes:
-    """Make a key of a password, by hashing a megabyte; traps need it each time."""
+    """Derive a key from a password by hashing a megabyte; traps need it each time."""
     return bytes(config.AUTH_SERVICES[V3_AUTHENTICATION].hash_passphrase(password.encode()))
 
 
@@ -74,7 +72,7 @@ def _privacy_key(privacy: Any, password: str) -> bytes:
 
 
 class CommonEngine:
-    """An engine of the library that speaks for one controller after the other."""
+    """An engine of the library that speaks for one controller at a time."""
 
     def __init__(self) -> None:
         self.library = engine.SnmpEngine()
@@ -82,7 +80,7 @@ class CommonEngine:
         self._id, self._boots, running = symbols(
             _MIB, "snmpEngineID", "snmpEngineBoots", "snmpEngineTime"
         )
-        #: Its own, by which no manager knows it.
+        #: The engine's own ID, which no manager knows.
         self.own_id = self._id.syntax
         self._identity: EngineIdentity | None = None
         running.syntax = self._time(type(running.syntax))
@@ -91,22 +89,22 @@ class CommonEngine:
         return self.own_id.clone(identity.engine_id)
 
     def speak_for(self, identity: EngineIdentity) -> None:
-        """Switch to the engine of a controller."""
-        # Set afterwards: given the identity, the library would write into the temporary folder,
-        # where others could, too.
+        """Switch to the identity of a controller."""
+        # Set afterwards: an engine created with this identity would write to the temporary folder,
+        # where other users could write, too.
         self._identity = identity
         self._id.syntax = self.library.snmpEngineID = self.id_of(identity)
         self._boots.syntax = self._boots.syntax.clone(identity.boots)
 
     def use_common_engine(self) -> None:
-        """Switch to the engine that communities, which name no engine, are registered with."""
+        """Switch to the engine of all communities; requests with a community name no engine."""
         self._identity = None
         self._id.syntax = self.library.snmpEngineID = self.own_id
 
     def _time(self, kind: Any) -> Any:
-        """Return the engine's time for the library, which clones it to know it.
+        """Return the object for the engine's time, which the library clones to read it.
 
-        Its own is that of the wall clock since the engine was made.
+        The library's own object counts wall time since the engine was created.
         """
 
         def time_s() -> int:
@@ -119,28 +117,28 @@ class CommonEngine:
         return EngineTime(0)
 
 
-# A sender of SNMP traps by pysnmp; used by one thread at a time, beside the event loop.
+# A sender of SNMP traps by pysnmp; used by one thread at a time, outside the event loop.
 #
-# The library reads and compiles its own files before the first trap to a receiver, which takes
-# longer than a relay may wait. Loaded with the first trap only, by `snmp.py`. It sends
-# for any controller of the process, and keeps apart what belongs to each: the engine that a
-# receiver knows, its user and its keys.
+# Before the first trap to a receiver, the library reads and compiles its own files, which takes
+# longer than a relay may wait. `snmp.py` loads this module only with the first trap. It sends for
+# any controller of the process, and separates the data of each: the engine that a receiver knows,
+# its user and its keys.
 
 log = logging.getLogger(__name__)
 
 _TRAP_NAME: Oid = (1, 3, 6, 1, 6, 3, 1, 1, 4, 1, 0)
 SEND_S = 10.0
-#: How long an inform waits for its answer before it is repeated, twice.
+#: How long an inform waits for its answer before it is repeated, at most twice.
 ANSWER_S = 2.0
 TURNS_TO_LEAVE = 1000
-#: Under this name the library keeps whom it has configured.
+#: The library stores its configured users and communities under this name.
 _CONFIGURATOR = "CommandGeneratorLcdConfigurator"
 
 
 class AnswersOnly(udp.UdpAsyncioTransport):  # type: ignore[misc]
-    """A transport that reads what the receiver of an inform answers, and nothing else."""
+    """A transport that accepts only answers from the receiver of an inform."""
 
-    #: Where an answer may come from; traps get none.
+    #: The source of the expected answer; traps get no answer.
     expected: tuple[str, int] | None = None
 
     def datagram_received(self, datagram: bytes, address: tuple[Any, ...]) -> None:
@@ -149,7 +147,7 @@ class AnswersOnly(udp.UdpAsyncioTransport):  # type: ignore[misc]
         try:
             self._callback_function(self, address, datagram)
         except Exception as error:
-            # Reported as not acknowledged, once its time is over.
+            # The inform is reported as not acknowledged after its timeout.
             log.debug("an answer to an inform cannot be read (%s)", type(error).__name__)
 
 
@@ -161,9 +159,9 @@ class TrapSender:
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
         self._engine = CommonEngine()
-        #: Names in the library of communities, by the community.
+        #: The library's names of communities, by community.
         self._communities: dict[str, str] = {}
-        #: Who sent the last inform of version 3.
+        #: The user of the last inform of version 3.
         self._informer: snmp_api.UsmUserData | None = None
 
     def send(
@@ -174,7 +172,7 @@ class TrapSender:
         address: str,
         content: TrapContent,
     ) -> None:
-        """Send a trap to an address; or an inform, until it is acknowledged."""
+        """Send a trap to an address, or send an inform and wait for its acknowledgement."""
         place = f"{trap.host}:{trap.port}"
         try:
             sender = self._sender_of(identity, snmp, trap)
@@ -196,7 +194,7 @@ class TrapSender:
     async def _send(
         self, credentials: object, trap: SnmpTrap, address: str, content: TrapContent
     ) -> object:
-        """Send a trap and return what the library has to say against it."""
+        """Send a trap and return the library's error, if any."""
         async with asyncio.timeout(SEND_S):
             target = await Target.create((address, trap.port), timeout=ANSWER_S, retries=2)
             around, library = snmp_api.ContextData(), self._engine.library
@@ -207,14 +205,14 @@ class TrapSender:
             )
             await asyncio.sleep(0)
             if sending.done():
-                # Refused by the library; there need not be a transport.
+                # Raises the library's refusal; in that case there may be no transport.
                 sending.result()
             carrier = library.transport_dispatcher.get_transport(target.TRANSPORT_DOMAIN)
             carrier.expected = target.transport_address[:2] if trap.inform else None
             problem, status, *_ = await sending
             if trap.inform:
                 return problem or status
-            # It waits in a queue until there is a socket, a few turns of the loop later.
+            # The trap waits in a queue until the socket exists, a few turns of the loop later.
             for _ in range(TURNS_TO_LEAVE):
                 if carrier.transport is not None:
                     return problem
@@ -229,7 +227,7 @@ class TrapSender:
         self._engine.library.close_dispatcher()
 
     def _sender_of(self, identity: EngineIdentity, snmp: Snmp, trap: SnmpTrap) -> object:
-        """Switch the engine to the sender; return by what the receiver knows it."""
+        """Switch the engine to the sender; return the credentials that the receiver knows."""
         if trap.community:
             self._engine.use_common_engine()
             number = len(self._communities)
@@ -257,9 +255,10 @@ class TrapSender:
         return user
 
     def _inform_as(self, user: snmp_api.UsmUserData) -> None:
-        """Forget the keys for receivers of who informed before, unless it is the same one.
+        """Forget the receivers' keys of the previous user, unless it is the same user.
 
-        The library knows them by the receiver and the name of the user, which may be the same.
+        The library stores the keys by the receiver and the name of the user, and two users can
+        share a name.
         """
         last, self._informer = self._informer, user
         if last is not None and last.securityEngineId != user.securityEngineId:
@@ -280,13 +279,13 @@ def _variables(content: TrapContent, receiver: tuple[str, int]) -> list[ObjectTy
 
 
 def _address_for(receiver: tuple[str, int], own: str | None) -> str:
-    """Return by which address a receiver knows the controller.
+    """Return the address under which a receiver knows the controller.
 
-    That is its own one. Where it has none, or one that means another machine to the receiver, it is
-    the address that the machine sends from.
+    This is the controller's own address. If it has none, or one that means another machine to the
+    receiver, it is the address from which the machine sends.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unsent:
-        # This chooses a route; nothing is sent.
+        # On a datagram socket, this only selects a route; nothing is sent.
         unsent.connect(receiver[:2])
         sending = str(unsent.getsockname()[0])
     if own is None or (ip_address(own).is_loopback and not ip_address(sending).is_loopback):

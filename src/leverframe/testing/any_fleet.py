@@ -1,7 +1,7 @@
 """The methods of every fleet, in this process or at a node elsewhere.
 
-They use the API of the node, as `leverframe fleet` does. Names and tags select controllers: those
-with one of the names and all of the tags; all controllers without names and tags.
+They use the API of the node, like `leverframe fleet`. Names and tags select the controllers that
+have one of the names and all of the tags; without names and tags, all controllers are selected.
 """
 
 import asyncio
@@ -43,15 +43,15 @@ from leverframe.host.maintenance.configuration import GivenTemplate, template_bo
 from leverframe.testing.any_twin import AnyTwin
 from leverframe.testing.twin_parts import TwinClock
 
-# A roll-out over the controllers of a node, which the node carries out.
+# A roll-out over the controllers of a node, carried out by the node.
 
-#: How soon the node is asked how far it is, and how seldom later.
+#: The pause before the node is first polled for progress, and the longest pause later.
 FIRST_LOOK_S = 0.01
 LAST_LOOK_S = 0.5
 
 
 class TwinRollout:
-    """A roll-out that has been started; every method returns when it ends, or has stopped."""
+    """A roll-out that has been started; every method returns when it ends or stops."""
 
     def __init__(self, node: NodeAsking, id: str) -> None:
         self._node = node
@@ -59,7 +59,7 @@ class TwinRollout:
 
     @property
     def report(self) -> JobReport:
-        """How far it is: status, groups, why it has stopped, and the result of each twin."""
+        """The progress: status, groups, why it has stopped, and the result of each twin."""
         return self._node.carry_out(rollouts.show_rollout, self._id)
 
     @property
@@ -68,23 +68,23 @@ class TwinRollout:
 
     @property
     def failed(self) -> list[MemberResult]:
-        """The results of those that have not done it."""
+        """The results of the twins that failed."""
         return [one for one in self.report.results if one.status != DONE]
 
     def start(self) -> "TwinRollout":
-        """Begin with the first group."""
+        """Start with the first group."""
         return self._operate(rollouts.start_rollout)
 
     def resume(self) -> "TwinRollout":
-        """Continue although some have failed."""
+        """Continue although some twins have failed."""
         return self._operate(rollouts.resume_rollout)
 
     def retry(self) -> "TwinRollout":
-        """Try those again that have failed, and only those."""
+        """Retry the failed twins, and no others."""
         return self._operate(rollouts.retry_rollout)
 
     def undo(self) -> "TwinRollout":
-        """Give back the settings to those that were changed."""
+        """Restore the previous settings of the changed twins."""
         return self._operate(rollouts.undo_rollout)
 
     def _operate(self, operation: Operation[JobReport]) -> "TwinRollout":
@@ -97,7 +97,7 @@ class TwinRollout:
         return self
 
 
-#: One tag, or several that a controller must all have.
+#: One tag, or several; a controller must have all of them.
 Tags = str | Sequence[str]
 _NO_FAULT = "none"
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -107,7 +107,7 @@ _Report = TypeVar("_Report")
 
 
 class AnyFleet(ABC, Generic[TwinOf]):
-    """Controllers of one node. A refusal of the node raises `NodeRefused` with its sentence."""
+    """Controllers of one node. If the node refuses a request, `NodeRefused` has its sentence."""
 
     def __init__(self, node: NodeAsking) -> None:
         self._asked = node
@@ -116,7 +116,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     @property
     def url(self) -> str:
-        """Where the node answers: its page, and its API below `/api/fleet`."""
+        """The address of the node: of its page, and of its API below `/api/fleet`."""
         return self._asked.url
 
     # --- looking ----------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return report
 
     def listed(self, *names: str, tag: Tags = ()) -> list[MemberReport]:
-        """List controllers: version, tags, health, time, and where they answer."""
+        """List controllers: version, tags, health, time, and address."""
         return self._do(controllers.list_controllers, _selection(names, tag))
 
     def show(self, name: str) -> MemberDetails:
@@ -171,8 +171,8 @@ class AnyFleet(ABC, Generic[TwinOf]):
     ) -> MadeReport:
         """Create controllers, all or none: `add("gh-{n}", count=3, hw="3.5", tags="north")`.
 
-        They begin with a `template`: a backup (`.toml`, `.json`, `.bin`), or values by path. The
-        first has the address and the port that are given, the others the next ones.
+        They start with the settings of a `template`: a backup (`.toml`, `.json`, `.bin`), or values
+        by path. The first gets the given address and port, the others the next ones.
         """
         body = None if template is None else template_body(template, hw, sw)
         given = {"name": name, "count": count, "first": first, "hw": hw, "sw": sw}
@@ -192,7 +192,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
     ) -> MadeReport:
         """Create controllers that continue from another: `fork("gh-1", "copy-{n}", count=3)`.
 
-        On real time they begin with its settings. Addresses and ports are given as by `add`.
+        In real time they start with its settings. `address` and `port` work as in `add`.
         """
         given = {"name": name, "to": to, "count": count, "first": first, "tags": _list_of(tags)}
         return self._make(
@@ -200,7 +200,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         )
 
     def remove(self, *names: str, tag: Tags = ()) -> BulkReport:
-        """Remove controllers with all that is stored of them; some must be chosen."""
+        """Remove controllers with all their stored data; requires a selection."""
         return self._do(controllers.remove_controllers, _selection(names, tag))
 
     def rename(self, name: str, to: str) -> MemberReport:
@@ -213,28 +213,28 @@ class AnyFleet(ABC, Generic[TwinOf]):
         """Assign an address or a port to a controller:
 
         `place("gh-1", address="127.0.0.7")`. The address `"none"` and the port 0 remove the present
-        one; an omitted one stays. The controller keeps running; its connections end.
+        value; an omitted value stays unchanged. The controller keeps running; its connections end.
         """
         given = {"name": name, "address": address, "port": port}
         return self._do(controllers.place_controller, given)
 
     def start_again(self, *names: str) -> BulkReport:
-        """Retry controllers that failed to start with the node; all of them without names."""
+        """Retry controllers that failed to start with the node; without names, all of them."""
         return self._do(new_controllers.start_controllers, {"name": list(names)})
 
     def tag(self, *names: str, tag: Tags = (), add: Tags = (), remove: Tags = ()) -> BulkReport:
-        """Add tags to controllers, and remove tags: `tag("gh-1", add="north")`."""
+        """Add and remove tags of controllers: `tag("gh-1", add="north")`."""
         changed = {"add": _list_of(add), "remove": _list_of(remove)}
         return self._do(controllers.tag_controllers, {**_selection(names, tag), **changed})
 
     def export(self, *names: str, tag: Tags = ()) -> list[ExportedController]:
-        """Return controllers as in a fleet file and settings files, without secrets."""
+        """Return controllers in the form of a fleet file and settings files, without secrets."""
         return self._do(controllers.export_controllers, _selection(names, tag))
 
     def export_to(self, folder: str | Path, *names: str, tag: Tags = ()) -> dict[str, Path]:
-        """Write `fleet.toml` and a settings file for each into a new folder; return these files.
+        """Write `fleet.toml` and settings files into a new folder; return the files.
 
-        `leverframe fleet run --config` reads it.
+        `leverframe fleet run --config` reads the result.
         """
         return write_export(Path(folder), self.export(*names, tag=tag))
 
@@ -248,10 +248,11 @@ class AnyFleet(ABC, Generic[TwinOf]):
         dry_run: bool = False,
         all_or_none: bool = False,
     ) -> BulkReport:
-        """Carry out a command; the report has a result for each controller, refusals too.
+        """Carry out a command; the report has a result for each controller, including refusals.
 
-        `send("outs.cgi?out0=1", tag="north")`. A body stands behind a space. With `dry_run` nothing
-        is changed, with `all_or_none` nothing where one of them refuses it.
+        Example: `send("outs.cgi?out0=1", tag="north")`. A body follows the command after a space.
+        With `dry_run` nothing is changed; with `all_or_none` nothing is changed if one of the
+        controllers refuses.
         """
         target, _, body = command.strip().partition(" ")
         how = {"command": target, "dry_run": dry_run, "all_or_none": all_or_none}
@@ -275,15 +276,15 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return self.fault(_NO_FAULT, *names, tag=tag)
 
     def snapshot(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
-        """Take a snapshot of controllers under a label, which the node keeps; up to 20 of them."""
+        """Take a snapshot of controllers under a label; the node keeps up to 20 snapshots."""
         return self._do(time.take_snapshot, {**_selection(names, tag), "label": label})
 
     def snapshots(self) -> list[KeptSnapshot]:
-        """List the snapshots that the node keeps: label, when taken, how many controllers."""
+        """List the snapshots that the node keeps: label, time, and number of controllers."""
         return self._do(time.list_snapshots)
 
     def remove_snapshot(self, label: str) -> KeptSnapshot:
-        """Remove a snapshot that the node keeps, so that its label is free; return what it was."""
+        """Remove a snapshot from the node, which frees its label; return what it was."""
         return self._do(time.remove_snapshot, {"label": label})
 
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
@@ -302,10 +303,11 @@ class AnyFleet(ABC, Generic[TwinOf]):
         names: Sequence[str] = (),
         tag: Tags = (),
     ) -> TwinRollout:
-        """Roll commands out in groups, and wait until that ends or stops.
+        """Roll out commands in groups, and wait until the roll-out ends or stops.
 
-        `roll_out("stm.cgi?eventname=1Frost", groups="1,10%,rest")`. A group of which less than
-        `success` percent have done it, or a number of `errors` (a count or a percentage) stops it.
+        Example: `roll_out("stm.cgi?eventname=1Frost", groups="1,10%,rest")`. The roll-out stops if
+        less than `success` percent of a group succeed, or after a number of `errors` (a count or a
+        percentage).
         """
         how = {"groups": groups, "success": success, "errors": errors}
         how |= {"check_health": "1" if check_health else "0"}
@@ -318,37 +320,37 @@ class AnyFleet(ABC, Generic[TwinOf]):
     # --- time -------------------------------------------------------------------------------------
 
     def advance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
-        """Let time pass together; what is due on the way happens before this returns.
+        """Let time pass for all controllers; everything that is due happens before this returns.
 
-        `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
+        The duration is `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
         """
         self._advance({**_selection(names, tag), "for": f"{seconds_of(duration):.9f}"})
 
     async def aadvance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
-        """Do the same as `advance`, beside the event loop of the test."""
+        """Do the same as `advance`, without blocking the event loop of the test."""
         await asyncio.to_thread(lambda: self.advance(duration, *names, tag=tag))
 
     def advance_to(self, moment: WhenText, *names: str, tag: Tags = ()) -> None:
-        """Let time pass until a moment; refused if it has passed for one of the controllers.
+        """Let time pass until a moment; refuse a moment that is past for one of the controllers.
 
-        `"2026-03-29T03:00"`, a `datetime`, or seconds since 1970; without an offset it is by the
-        time zone of the node.
+        The moment is `"2026-03-29T03:00"`, a `datetime`, or seconds since 1970; without an offset
+        it is in the time zone of the node.
         """
         self._advance({**_selection(names, tag), "to": _moment_text(moment)})
 
     def step(self, *names: str, tag: Tags = ()) -> float:
-        """Let time pass until something is due; return how long, 0 if nothing is.
+        """Let time pass until something is due; return the seconds, 0 if nothing is due.
 
-        `while not fleet["gh-2"].state["OUT0"]: fleet.step()`.
+        Example: `while not fleet["gh-2"].state["OUT0"]: fleet.step()`.
         """
         return self._advance({**_selection(names, tag), "step": True}).moved_s
 
     def run_at(self, rate: float) -> None:
-        """Run the time of all at this number of seconds per second, until `freeze`."""
+        """Run the time of all controllers at this multiple of real time, until `freeze`."""
         self._advance({"rate": rate})
 
     def freeze(self) -> None:
-        """Stop the time of all."""
+        """Stop the time of all controllers."""
         self._advance({"rate": 0})
 
     def _advance(self, target: dict[str, Any]) -> AdvanceReport:

@@ -1,9 +1,9 @@
-"""What every twin can do, in this process or another one.
+"""The methods of every twin, in this process or another one.
 
-Whatever the test does to a twin goes past its port: it needs no account, meets no fault, and is no
-request of a client. `get` alone is a client, by the network.
+What a test does to a twin does not use its port: it needs no account, is not affected by faults,
+and does not count as a client's request. Only `get` acts as a client, over the network.
 
-Importing this loads neither the controller nor a client: methods import what they alone need.
+Importing this module loads neither the controller nor a client: methods import what only they need.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ DAY = "1d"
 STATUS = "/json/status.json"
 #: The number of requests and of journal entries in a report.
 REPORTED = 20
-#: All twins that were started and are not yet forgotten.
+#: All twins that were started and still exist.
 STARTED_TWINS: "WeakSet[AnyTwin]" = WeakSet()
 _NUMBERS = count(1)
-#: What the title of a refusal is where a condition did not come to hold; else it is bad.
+#: The title of the refusal if a condition was not met; any other title means that it is invalid.
 CONDITION_NOT_MET = "The condition was not met"
 BAD_REQUEST = 400
 
@@ -50,36 +50,36 @@ Awaited = str | Callable[[], object]
 
 
 class TwinNotReached(ErrorForPeople, AssertionError):
-    """What was waited for did not come: one sentence."""
+    """A condition was not met before its limit; the message is one sentence."""
 
 
 class AnyTwin(RequestedTwin, FaultyTwin):
     """A controller for a test. Start it with `with`, `async with`, or `start` and `close`."""
 
-    #: What the unit or recording that was given as `settings` shows, and what it does not
+    #: The unit or recording that was given as `settings`, with the settings that it does not show
     #: (`unread`).
     recorded_unit: "PulledUnit | None" = None
-    #: Whether a test has to close it; a controller of a node that runs elsewhere stays.
+    #: Whether a test must close the twin; a controller of a node elsewhere keeps running.
     ends_with_test = True
 
     def __init__(self, **given: Any) -> None:
-        #: What it was made with, for the line that makes the same one again.
+        #: The parameters of the constructor, for the call that creates the same twin again.
         self._given = given
-        #: Counts the twins of this process in the order in which they were made.
+        #: The number of this twin in the order of creation in this process.
         self.number = next(_NUMBERS)
-        #: What it would have sent: e-mails, SMS, HTTP, MQTT and traps.
+        #: The messages that it would have sent: e-mails, SMS, HTTP, MQTT and traps.
         self.outbox = TwinOutbox(
             lambda: self._json("/api/outbox"), lambda: self._operate("/sim.cgi?outbox=clear")
         )
         #: Its time, for code under test that uses it.
         self.clock = TwinClock(lambda: self.now)
-        #: What `report` said when the twin was closed within a test, or because of an error.
+        #: The result of `report` when the twin was closed within a test, or because of an error.
         self.last_report: str | None = None
-        #: Closed with it.
+        #: Twins that are closed together with this one.
         self._forks: list[AnyTwin] = []
 
     def _begin(self, scope: Mapping[str, Any]) -> "Beginning":
-        """Read what a constructor was called with; `scope` are its local names."""
+        """Read the parameters of a constructor; `scope` contains its local names."""
         from leverframe.testing.initial_state import read_beginning
 
         given = {name: value for name, value in scope.items() if name != "self"}
@@ -92,7 +92,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @classmethod
     def _load(cls, call: str, path: str | Path, parameters: dict[str, Any]) -> Self:
-        """Return a twin that begins with a saved snapshot."""
+        """Return a twin that starts from a saved snapshot."""
         from leverframe.testing.initial_state import parameters_of, read_snapshot
 
         saved = read_snapshot(path)
@@ -102,14 +102,14 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return twin
 
     def start(self) -> Self:
-        """Switch it on, on ports that are free."""
+        """Switch the twin on, on free ports."""
         self.last_report = None
         self._transport.start()
         STARTED_TWINS.add(self)
         return self
 
     def close(self) -> None:
-        """Switch it off and release its resources."""
+        """Switch the twin off and release its resources."""
         self._keep_report()
         for fork in self._forks:
             fork.close()
@@ -130,12 +130,12 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @property
     def modbus(self) -> TwinAddress:
-        """Where its Modbus TCP server listens."""
+        """The address of its Modbus TCP server."""
         return self._port("modbus", "Modbus TCP", "stm.cgi?modbuson=1")
 
     @property
     def snmp(self) -> TwinAddress:
-        """Where its SNMP agent listens, by UDP."""
+        """The address of its SNMP agent, by UDP."""
         return self._port("snmp", "SNMP", f"stm.cgi?snmp=1*{READ_COMMUNITY}*{WRITE_COMMUNITY}")
 
     def _port(self, key: str, what: str, command: str) -> TwinAddress:
@@ -145,9 +145,10 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return TwinAddress(host, port)
 
     def snapshot(self) -> TwinSnapshot:
-        """Return everything that it resumes from: settings, state, timers, plants, clock, messages.
+        """Return everything to resume from: settings, state, timers, plants, clock, messages.
 
-        `snapshot().save("warm.snapshot")` keeps it for other runs: `Twin.load("warm.snapshot")`.
+        `snapshot().save("warm.snapshot")` saves it for other runs, which use
+        `Twin.load("warm.snapshot")`.
         """
         return self._transport.snapshot()
 
@@ -159,9 +160,9 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         self.clock.was_moved()
 
     def reset(self) -> None:
-        """Resume from the start; what was requested, sent and uploaded is forgotten.
+        """Resume from the start, without the requests, messages and uploads since then.
 
-        The audit trail stays, as it does after a factory reset.
+        The audit trail is kept, as it is after a factory reset.
         """
         self._transport.reset()
         self.clock.was_moved()
@@ -186,17 +187,17 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             self.close()
 
     def _keep_report(self) -> None:
-        """Keep what happened for a test that fails afterwards, or has failed, as in `finally`."""
+        """Keep the report for a test that fails afterwards, or has failed, as in `finally`."""
         is_wanted = sys.exc_info()[1] is not None or (self._reports_each_end and is_within_test())
         if self.is_on and self.last_report is None and is_wanted:
-            # What cannot be reported must not hide the error, or keep the twin on.
+            # A failing report must neither hide the error nor prevent closing.
             with suppress(Exception):
                 self.last_report = self.report()
 
     # --- requests ---------------------------------------------------------------------------------
 
     def get(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
-        """Return the text that a client gets; raise `TwinRefused` where it is refused."""
+        """Return the text that a client gets; raise `TwinRefused` if the request is refused."""
         from leverframe.testing.misuse import check_auth, check_texts
         from leverframe.testing.twin_client import fetch_text
 
@@ -209,7 +210,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     def command(self, *commands: str) -> None:
         """Carry out commands such as `outs.cgi?out0=1`, one after the other.
 
-        A command with a body has it behind a space: `post.cgi?sched_save s0=...`.
+        A body follows its command after a space: `post.cgi?sched_save s0=...`.
         """
         from leverframe.testing.misuse import check_texts
 
@@ -224,7 +225,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Every value by its label, in real units, and what `/api/state` says besides."""
+        """Every value by its label, in real units, and the other fields of `/api/state`."""
         state: dict[str, Any] = self._json("/api/state")
         return state
 
@@ -236,7 +237,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @property
     def journal(self) -> list[dict[str, Any]]:
-        """What happened and who caused it, oldest first."""
+        """The journal: what happened and its cause, oldest first."""
         entries: list[dict[str, Any]] = self._json("/api/log")
         return entries
 
@@ -248,18 +249,18 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @property
     def recipe(self) -> str:
-        """The call that makes the same twin again, with its seed; without passwords."""
+        """The call that creates the same twin again, with its seed but without passwords."""
         return write_call(self._made_by, {**self._given, "seed": self.seed})
 
-    #: The call that makes such a twin.
+    #: The name of the call that creates such a twin.
     _made_by = "Twin"
-    #: Whether its report costs next to nothing, so that every end within a test keeps it.
+    #: Whether its report is so cheap that closing within a test always keeps it.
     _reports_each_end = False
 
     def report(self) -> str:
         """List the last requests and journal entries, for debugging.
 
-        The last line is the call that makes the same twin again, with its seed.
+        The last line is the call that creates the same twin again, with its seed.
         """
         requests = [str(request) for request in self.requests()[-REPORTED:]]
         happened = [
@@ -279,15 +280,15 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         )
 
     async def astate(self) -> dict[str, Any]:
-        """Return the same as `state`, beside the event loop of the test."""
+        """Return the same as `state`, without blocking the event loop of the test."""
         return await asyncio.to_thread(lambda: self.state)
 
     # --- the world --------------------------------------------------------------------------------
 
     def sense(self, readings: Mapping[str, float | None] | None = None, **more: Any) -> None:
-        """Let the board sense values by label, all at one instant; None unplugs.
+        """Set the readings of the board by label, all at one instant; None unplugs.
 
-        `sense(DS1=21.5)`, or `sense({"PM2.5": 12})` for labels that are no names in Python.
+        Use `sense(DS1=21.5)`, or `sense({"PM2.5": 12})` for labels that are not names in Python.
         """
         from leverframe.testing.misuse import as_readings, check_labels
 
@@ -300,14 +301,14 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     asense = beside_loop(sense)
 
     def unplug(self, *labels: str) -> None:
-        """Take sensors away: their readings become absent."""
+        """Unplug sensors: their readings become absent."""
         from leverframe.testing.misuse import check_texts
 
         check_texts("unplug", labels, "DS1")
         self.sense(dict.fromkeys(labels))
 
     def sim(self, *items: str) -> None:
-        """Do to the board what `/sim.cgi` takes, at one instant: `sim("ping=router:none")`."""
+        """Change the board by items of `/sim.cgi`, at one instant: `sim("ping=router:none")`."""
         from leverframe.testing.misuse import check_texts
 
         check_texts("sim", items, "ping=router:none")
@@ -322,9 +323,9 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return datetime.fromtimestamp(self.state["time"], self.zone)
 
     def advance(self, duration: Duration) -> None:
-        """Let time pass; what is due in between happens before this returns.
+        """Let time pass; everything that becomes due happens before this returns.
 
-        `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
+        The duration is `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
         """
         self._operate(f"/sim.cgi?advance={seconds_of(duration)!r}")
         self.clock.was_moved()
@@ -334,7 +335,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     def advance_to(self, moment: WhenText) -> None:
         """Let time pass until a moment: `"2026-03-29T03:00"`, a `datetime`, or seconds since 1970.
 
-        A moment without an offset is local time. One that has passed is an error.
+        A moment without an offset is local time. A moment in the past is an error.
         """
         wall = self.state["time"]
         self.advance(seconds_of(wall_of(moment, self.zone) - wall))
@@ -342,12 +343,12 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     aadvance_to = beside_loop(advance_to)
 
     def until(self, condition: Awaited, limit: Duration = DAY) -> None:
-        """Let time pass until a condition holds; raise `TwinNotReached` after the limit.
+        """Let time pass until a condition is met; raise `TwinNotReached` after the limit.
 
-        `"DS1 >= 30"`, `"Pump = on or DS2 < -5"`: labels or names, compared by `>`, `<`, `>=`, `<=`,
-        `==`, `=` and `!=` with a number, `on`, `off` or `none`, joined with `and`, `or` and
-        parentheses. Or a function without arguments, which takes longer. It is judged now and
-        whenever something was due.
+        Conditions such as `"DS1 >= 30"` or `"Pump = on or DS2 < -5"` compare labels or names by
+        `>`, `<`, `>=`, `<=`, `==`, `=` and `!=` with a number, `on`, `off` or `none`, joined with
+        `and`, `or` and parentheses. A function without arguments is possible, too, but slower. The
+        condition is checked now and after every due event.
         """
         from leverframe.testing.misuse import check_condition
 
@@ -361,7 +362,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             raise TwinNotReached(f"{condition!r} was not met within {limit}.")
 
     def _wait_in_twin(self, condition: str, limit_s: float) -> bool:
-        """Let the twin itself judge a condition, beside its engine; return whether it held."""
+        """Let the twin check a condition next to its engine; return whether it was met."""
         from leverframe.testing.rule_words import BadRule
 
         awaited = quote(f"{condition}*within:{limit_s:.6f}", safe="")
@@ -385,7 +386,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return True
 
     def _step(self, limit_s: float) -> float:
-        """Let time pass to what is due next, at most so far; return the seconds that passed."""
+        """Let time pass until something is due, at most `limit_s`; return the passed seconds."""
         passed_s = self._transport.step(limit_s)
         self.clock.was_moved()
         return passed_s
@@ -404,11 +405,11 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         off_delay: Duration = 0,
         permanent: bool = False,
     ) -> int:
-        """Add a rule in the words of the pages, switch it on, and return its number from 1.
+        """Add a rule in the words of the pages, enable it, and return its number, counted from 1.
 
-        `rule(when="DS1 >= 30", then="eMail 1")`, `rule(when="INPD1 = 1 and DS1 < 5", then="OUT0")`.
-        What a message needs and is not set yet (server, recipient, text) is set, too; the text is
-        the condition.
+        Examples: `rule(when="DS1 >= 30", then="eMail 1")`, `rule(when="INPD1 = 1 and DS1 < 5",
+        then="OUT0")`. Settings that a message needs and that are not set yet (server, recipient,
+        text) are set, too; the text is the condition.
         """
         from leverframe.core.settings import free_place
         from leverframe.interface.table.rules import event_query

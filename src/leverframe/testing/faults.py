@@ -82,7 +82,7 @@ def drip(rate: float = 100) -> Fault:
 
 
 def refuse() -> Fault:
-    """Close the port: connections are refused, and reset where they were open."""
+    """Close the port: new connections are refused, and open ones are reset."""
     return _fault("refuse")
 
 
@@ -102,7 +102,7 @@ def cut(count: int | None = None) -> Fault:
 
 
 def wrong_length(by: int = 10) -> Fault:
-    """Announce more bytes than follow by this number, or fewer."""
+    """Announce a length that differs by this number of bytes from the body."""
     return _fault("wrong_length", by=by)
 
 
@@ -122,7 +122,7 @@ def content_type(type_: str = "text/html") -> Fault:
 
 
 def stale() -> Fault:
-    """Repeat the first answer of each address."""
+    """Repeat the first answer at each address."""
     return _fault("stale")
 
 
@@ -132,22 +132,22 @@ def half_open() -> Fault:
 
 
 def frozen() -> Fault:
-    """Take requests and never answer."""
+    """Accept requests and never answer."""
     return _fault("frozen")
 
 
 def raw(key: str, value: str) -> Fault:
-    """Let the status files say this under a key, whatever is measured."""
+    """Put this text under a key of the status files, whatever is measured."""
     return _fault("raw", key=key, value=value)
 
 
 def reboot(takes: Time = 5, loses: str = "nothing") -> Fault:
-    """Switch off for so long, then start; `loses="settings"` resets all but the accounts."""
+    """Switch off for a time, then start; `loses="settings"` resets all but the accounts."""
     return _fault("reboot", takes=takes, loses=loses)
 
 
 def brown_out(cycles: int = 3, off: Time = 1, on: Time = 2) -> Fault:
-    """Lose the power again and again."""
+    """Lose the power repeatedly."""
     return _fault("brown_out", cycles=cycles, off=off, on=on)
 
 
@@ -157,7 +157,7 @@ def clock_wrong(by: float = 3600) -> Fault:
 
 
 def clock_jumps(by: float = 600, every: Time = 60) -> Fault:
-    """Let the wall clock jump forth and back."""
+    """Make the wall clock jump forward and back."""
     return _fault("clock_jumps", by=by, every=every)
 
 
@@ -167,68 +167,68 @@ def stuck_output(label: str, at: str = "present") -> Fault:
 
 
 def reversed_output(label: str) -> Fault:
-    """Let a relay do the opposite of each command."""
+    """Make a relay do the opposite of each command."""
     return _fault("output_reversed", label=label)
 
 
 def bounce(label: str, edges: int = 6, apart: Time = 0.003) -> Fault:
-    """Let a relay bounce whenever it is switched."""
+    """Make a relay bounce whenever it is switched."""
     return _fault("relay_bounce", label=label, edges=edges, apart=apart)
 
 
 def stuck(label: str) -> Fault:
-    """Let a reading stay what it is."""
+    """Freeze a reading at its present value."""
     return _fault("sensor_stuck", label=label)
 
 
 def noisy(label: str, sigma: float = 0.5, every: Time = 1) -> Fault:
-    """Let a reading scatter, by this standard deviation."""
+    """Add noise with this standard deviation to a reading."""
     return _fault("sensor_noisy", label=label, sigma=sigma, every=every)
 
 
 def drifting(label: str, per_hour: float = 1.0, every: Time = 1) -> Fault:
-    """Let a reading drift away from what is measured."""
+    """Make a reading drift away from the measured value."""
     return _fault("sensor_drifting", label=label, per_hour=per_hour, every=every)
 
 
 def spikes(label: str, by: float = 50.0, share: float = 0.05, every: Time = 1) -> Fault:
-    """Let a share of the samples be far off."""
+    """Give a share of the samples large errors."""
     return _fault("sensor_spikes", label=label, by=by, share=share, every=every)
 
 
 def absent(label: str) -> Fault:
-    """Let a sensor not answer."""
+    """Make a sensor stop answering."""
     return _fault("sensor_absent", label=label)
 
 
 def reads_85(label: str) -> Fault:
-    """Let a thermometer show 85 degrees, as a DS18B20 does before its first conversion."""
+    """Make a thermometer show 85 degrees, like a DS18B20 before its first conversion."""
     return _fault("sensor_85", label=label)
 
 
 def reads_minus_127(label: str) -> Fault:
-    """Let a thermometer show -127 degrees, as drivers do for one that does not answer."""
+    """Make a thermometer show -127 degrees, as drivers do for a sensor that does not answer."""
     return _fault("sensor_minus_127", label=label)
 
 
 def chatter(label: str, edges: int = 6, apart: Time = 0.003) -> Fault:
-    """Let a digital input bounce whenever it changes."""
+    """Make a digital input bounce whenever it changes."""
     return _fault("input_chatter", label=label, edges=edges, apart=apart)
 
 
 def modbus(
     what: str = "exception", code: int = 4, delay: Time | None = None, count: int | None = None
 ) -> Fault:
-    """Let the Modbus TCP server give an `exception` with a code, be `silent`, send `garbage` or a
-    `wrong id`, `reset` the connection, `cut` answers after `count` bytes (half of them if not
-    given), `delay` them by real time, or `corrupt` this number of their bytes (default: one).
+    """Make the Modbus TCP server return an `exception` with a code, stay `silent`, send `garbage`
+    or a `wrong id`, `reset` the connection, `cut` answers after `count` bytes (default: half of
+    them), `delay` them in real time, or `corrupt` this number of their bytes (default: one).
     """
     return _fault("modbus", what=what, code=code, delay=delay, bytes=count)
 
 
 def mqtt(what: str = "reset", delay: Time | None = None, count: int | None = None) -> Fault:
-    """Let the connection to the MQTT broker `reset` instead of sending, `cut` what it sends after
-    `count` bytes and close, `delay` it by real time, or `corrupt` this number of its bytes.
+    """Make the connection to the MQTT broker `reset` instead of sending, `cut` its data after
+    `count` bytes and close, `delay` its data in real time, or `corrupt` this number of its bytes.
     """
     return _fault("mqtt", what=what, delay=delay, bytes=count)
 
@@ -242,9 +242,10 @@ def reply(
     headers: Mapping[str, str] | None = None,
     content_type: str | None = None,
 ) -> Fault:
-    """Answer a path like this, also one that exists: nothing else is done for it then.
+    """Answer a path with this reply; an existing path then has no other effect.
 
-    `json` is the body as a value. Without a content type it is text/plain, or application/json.
+    `json` is the body as a value. The default content type is text/plain, or application/json with
+    `json`.
     """
     if not isinstance(body, str | bytes):
         raise BadFault(
@@ -281,5 +282,5 @@ def _as_json(value: Any) -> str:
 
 
 def down(server: str) -> Fault:
-    """Let the `mail` server, the `broker`, the `modem` or the `http` servers be down."""
+    """Make the `mail` server, the `broker`, the `modem` or the `http` servers fail."""
     return _fault("down", server=server)

@@ -1,4 +1,4 @@
-"""Many twins that share one time, and the process of one node; or those of a node elsewhere."""
+"""Twins that share one time and are the controllers of one node in this process or elsewhere."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -26,16 +26,17 @@ from leverframe.testing.twin import Twin
 
 
 class BadFleet(ErrorForPeople, ValueError):
-    """A fleet that cannot be: one sentence."""
+    """The fleet is not possible; the message says why in one sentence."""
 
 
 class Fleet(AnyFleet[Twin], Sequence[Twin]):
-    """A number of twins, in turn of the versions given, whose time is moved together.
+    """Several twins whose time advances together; the given versions are assigned to them in turn.
 
-    `Fleet(10, versions=["3.0/1.58a", "3.5/1.49"])`; further parameters are those of `Twin` and hold
-    for all. With a `seed`, each twin has one of its own made from it. They are one node: `fleet[0]`
-    is `fleet["twin-1"]`, and what is added later begins as a node makes it. Twins that have ports
-    of their own (TLS, a name or a recording for all) can only be commanded and moved through time.
+    Example: `Fleet(10, versions=["3.0/1.58a", "3.5/1.49"])`; further parameters are those of `Twin`
+    and apply to all. With a `seed`, each twin gets its own seed derived from it. The twins are
+    controllers of one node: `fleet[0]` is `fleet["twin-1"]`, and a controller that is added later
+    starts like any new controller of a node. Twins with their own ports (if all have TLS, a name or
+    a recording) can only be sent commands and advanced in time.
     """
 
     def __init__(
@@ -74,15 +75,15 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     def connect(
         url: str, user: str | None = None, password: str = "", *, ca_file: str | None = None
     ) -> NodeFleet:
-        """Return the fleet of a node that runs: `connect("http://127.0.0.1:8080")`.
+        """Return the fleet of a running node: `connect("http://127.0.0.1:8080")`.
 
-        `user` and `password` are those of an account of the node, `ca_file` the certificate that is
-        trusted.
+        `user` and `password` are those of an account of the node; `ca_file` is the certificate to
+        trust.
         """
         return NodeFleet(url, user, password, ca_file)
 
     def start(self) -> Self:
-        """Switch all twins on; if one cannot be, the others are closed again."""
+        """Switch all twins on; if a twin fails to start, close the others again."""
         try:
             for twin in self._twins:
                 twin.start()
@@ -141,7 +142,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         try:
             return self._find_twin(report.name)
         except KeyError:
-            # Another client created it at the node.
+            # Another client has created this controller at the node.
             return self._join(report.name)
 
     # --- making -----------------------------------------------------------------------------------
@@ -152,7 +153,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         parameters: dict[str, Any],
         body: bytes | None = None,
     ) -> MadeReport:
-        """Make controllers that are twins of this fleet, each with an address of its own."""
+        """Create controllers that become twins of this fleet, each with its own address."""
         if parameters.get("address") is None:
             parameters = {
                 **parameters,
@@ -165,7 +166,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         return made
 
     def _join(self, name: str) -> MemberTwin:
-        """Take a controller that the node has to the twins."""
+        """Add a controller of the node to the twins."""
         member = self._node.member(name)
         profile = member.controller.profile
         twin = MemberTwin(self._node, hw=profile.hw, sw=profile.sw, **self._of_node)
@@ -206,7 +207,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     def snapshot(
         self, label: str | None = None, *names: str, tag: Tags = ()
     ) -> list[TwinSnapshot] | BulkReport:
-        """Return a snapshot of every twin; with a label the node keeps it, of those chosen."""
+        """Return a snapshot of every twin; with a label, the node keeps one of selected twins."""
         if label is not None:
             return super().snapshot(label, *names, tag=tag)
         return [twin.snapshot() for twin in self._twins]
@@ -218,7 +219,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     def restore(
         self, label: str | Sequence[TwinSnapshot], *names: str, tag: Tags = ()
     ) -> BulkReport | None:
-        """Restore every twin from its snapshot, or those chosen from one that the node keeps."""
+        """Restore every twin from its snapshot, or selected twins from a snapshot of the node."""
         if isinstance(label, str):
             return super().restore(label, *names, tag=tag)
         snapshots: Any = label
@@ -234,11 +235,11 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
 
     @property
     def journal_digest(self) -> str:
-        """One text for all that happened, by the journals: equal runs have equal texts."""
+        """A digest of all journals: equal runs have equal digests."""
         return journal_digest([twin.controller for twin in self._twins])
 
     def reset(self) -> None:
-        """Let every twin resume from its start."""
+        """Restore every twin to its start."""
         for twin in self._twins:
             twin.reset()
         self._were_moved()
@@ -256,7 +257,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     # --- time -------------------------------------------------------------------------------------
 
     def advance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
-        """Let time pass; due events of all twins happen in the order of time."""
+        """Let time pass; due events of all twins happen in chronological order."""
         if self._are_alone:
             LOOP_THREAD.run(advance_together(self._controllers(), seconds_of(duration)))
             self.clock.was_moved()
@@ -281,7 +282,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
 
     @property
     def _are_alone(self) -> bool:
-        """Whether the twins have ports of their own, and are no node."""
+        """Whether the twins have their own ports instead of a common node."""
         return all(twin.member is None for twin in self._twins)
 
     def _controllers(self) -> list[Controller]:
@@ -289,12 +290,12 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
 
 
 class TwinNodeClient(NodeAsking):
-    """Asks the node of a fleet of twins, past its port."""
+    """Sends requests to the node of a fleet of twins without using its port."""
 
     def __init__(self, node: TwinNode, check: Callable[[], object]) -> None:
         super().__init__("The node of the twins")
         self._node = node
-        #: Raises why it cannot be asked.
+        #: Raises an error that says why the node cannot be reached.
         self._check = check
 
     def _exchange(

@@ -1,7 +1,7 @@
-"""A controller in the process of the test, on real sockets and virtual time.
+"""A controller in the process of the test, on real sockets and in virtual time.
 
-All of them live on one event loop in a thread of its own (`LoopThread`). What one remembers is
-in memory, and nothing leaves it: messages are kept in its outbox.
+All such controllers run on one event loop in its own thread (`LoopThread`). Their stores are in
+memory, and no message leaves the process: messages stay in the outbox.
 """
 
 from contextlib import AsyncExitStack
@@ -45,14 +45,14 @@ from leverframe.testing.initial_state import Beginning, account_leaves, settings
 from leverframe.testing.transport import LOOP_THREAD, THIS_PROCESS, Transport, TwinSnapshot, on_loop
 from leverframe.testing.twin_client import check_reply
 
-#: Who is the cause of what a test does to a twin.
+#: The cause of what a test does to a twin.
 BY_TEST = "test"
-#: How long an end waits for answers that are being made.
+#: How long closing waits for answers in progress.
 GRACE_S = 0.2
 
 
 class InProcess(Transport):
-    """A controller with servers of its own, on the event loop of the twins."""
+    """A controller with its own servers, on the event loop of the twins."""
 
     keeper = THIS_PROCESS
 
@@ -67,7 +67,7 @@ class InProcess(Transport):
         self._host: ControllerHost | None = None
         self._parts = AsyncExitStack()
         self._memory = MemoryStore()
-        #: What `reset` restores.
+        #: The state that `reset` restores.
         self._first: LiveSnapshot | None = None
         self.uses_broker = beginning.given["mqtt"] is not None
         self.account = beginning.accounts[0] if beginning.accounts else None
@@ -134,19 +134,19 @@ class InProcess(Transport):
             await self.take_over(host, parts)
 
     async def take_over(self, host: ControllerHost, parts: AsyncExitStack) -> None:
-        """Use a controller that has been started, until the parts are closed."""
+        """Use a controller that was started elsewhere, until the parts are closed."""
         self._first = await take_snapshot(host.controller)
         self._host, self._parts = host, parts.pop_all()
 
     async def first_rows(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the settings that it begins with, and what makes it this one."""
+        """Return the initial settings, and the rows that identify the controller."""
         identity = make_identity(Random(self._seed).randbytes)
         if self.saved is not None:
             identity |= self.saved[1].identity
         return self._leaves | await account_leaves(self.beginning.accounts), identity
 
     def fork(self) -> Self:
-        """Return one that begins the same, elsewhere; it stays away from a broker."""
+        """Return another controller with the same start, on other ports and without the broker."""
         other = copy(self)
         other.config = replace(self.config, port=0)
         other._host, other.uses_broker = None, False
@@ -203,10 +203,10 @@ class InProcess(Transport):
         return self.controller.faults.add(fault).number
 
 
-# A twin on the running event loop, without a port, for asyncio tests that look inside.
+# A twin on the running event loop, without a port, for asyncio tests that use its internals.
 #
-# `LoopTwin.ask` sends one request through the same function that serves HTTP; the controller, its
-# engine and its board can be looked at directly, because nothing runs in another thread.
+# `LoopTwin.ask` sends a request through the same function as the HTTP server; the controller, its
+# engine and its board can be accessed directly, because everything runs in one thread.
 
 NEWEST = Profile()
 
@@ -230,7 +230,7 @@ class LoopTwin:
         reach: Reach = THIS_MACHINE,
         sending: Sending = NORMALLY,
     ) -> Self:
-        """Switch one on; what it remembers is in the store, if one is given."""
+        """Start a twin; its data is in `store`, if one is given."""
         built = await build(
             profile,
             store or MemoryStore(),
@@ -245,7 +245,7 @@ class LoopTwin:
         return twin
 
     async def close(self) -> None:
-        """Switch it off; a store that is durable has everything then."""
+        """Switch the twin off; then a durable store contains all its data."""
         await self._stop()
 
     async def __aenter__(self) -> Self:
@@ -261,21 +261,21 @@ class LoopTwin:
         body: bytes = b"",
         **headers: str,
     ) -> Reply:
-        """Return the reply to a request; `Content_Type="..."` is a header."""
+        """Return the reply to a request; `Content_Type="..."` sets a header."""
         path, mark, query = target.partition("?")
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, query if mark else None, named, body, "127.0.0.1")
-        # A long reply is a StreamReply, which only its tests look at.
+        # Only tests of long replies get a StreamReply.
         return cast(Reply, await complete_answer(self.web.handle(request)))
 
     async def ok(self, target: str, method: str = "GET", body: bytes = b"") -> Reply:
-        """Return the reply to a request that must succeed."""
+        """Send a request that must succeed, and return the reply."""
         reply = await self.ask(target, method, body)
         assert reply.status == 200, reply.body
         return reply
 
     async def refused(self, target: str, status: int, method: str = "GET") -> dict[str, Any]:
-        """Return the problem of a request that must be refused with this status."""
+        """Send a request that must be refused with this status, and return the problem."""
         reply = await self.ask(target, method)
         assert reply.status == status, reply.body
         assert reply.content_type == "application/problem+json"
@@ -283,7 +283,7 @@ class LoopTwin:
         return problem
 
     async def json(self, path: str) -> Any:
-        """Return the decoded reply to a request that must succeed."""
+        """Send a request that must succeed, and return the decoded reply."""
         return msgspec.json.decode((await self.ok(path)).body)
 
     async def settings(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What a twin begins with: the parameters of a test, or a saved snapshot.
+"""The start of a twin: the parameters of a test, or a saved snapshot.
 
-Settings are given by path, or are those of a backup, a unit file, a recording, or of a unit. A unit
-is read as `leverframe unit pull` reads it: politely, and never written to.
+Settings are given by path, or come from a backup, a unit file, a recording, or a unit. A unit is
+read as `leverframe unit pull` reads it: at a limited rate, and never written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,32 +36,32 @@ if TYPE_CHECKING:
     from leverframe.units.pulled_unit import PulledUnit
 
 
-#: Keys that backups have at their top, and unit files never.
+#: Top-level keys of backups, which unit files never have.
 BACKUP_KEYS = {"hw", "sw", "settings"}
 SCHEMES = ("http://", "https://")
-#: What a snapshot says itself, so it cannot be given to a twin that is loaded from one.
+#: Parameters that a snapshot defines, so that a twin loaded from it does not accept them.
 OF_SNAPSHOT = ("hw", "sw", "mac", "name", "start", "timezone", "settings")
 
 
 class Beginning(Struct, frozen=True):
-    """The parameters of a twin, read and checked."""
+    """The parameters of a twin, parsed and checked."""
 
     given: Mapping[str, Any]
     profile: Profile
     zone: tzinfo
-    #: Its first moment.
+    #: Its initial wall time.
     wall: float
-    #: What differs from the factory settings, by path.
+    #: The settings that differ from the factory settings, by path.
     leaves: dict[str, Any]
-    #: The administrator first.
+    #: Accounts, with the administrator first.
     accounts: Sequence[tuple[str, str]]
-    #: The recording whose answers it gives where it has none.
+    #: The recording that answers the requests that the version does not know.
     recorded: str | Path | None
-    #: What was read from a unit or a recording of one.
+    #: The result of reading a unit or its recording.
     pulled: "PulledUnit | None"
 
     def config(self) -> Config:
-        """Return the configuration of a controller that begins like this."""
+        """Return the configuration of a controller with this start."""
         names = ("timezone", "name", "mac", "tls", "lenient")
         config = Config(
             port=self.given["port"] or 0,
@@ -77,7 +77,7 @@ class Beginning(Struct, frozen=True):
 
 
 def read_beginning(arguments: Mapping[str, Any]) -> Beginning:
-    """Read the parameters of a twin; refuse what none can begin with."""
+    """Parse the parameters of a twin; raise an error if no twin can start with them."""
     check_parameters(arguments)
     hw, sw, start = arguments["hw"], arguments["sw"], arguments["start"]
     unit = read_settings(arguments["settings"], hw, sw)
@@ -99,7 +99,7 @@ def read_beginning(arguments: Mapping[str, Any]) -> Beginning:
 
 
 def settings_of_servers(beginning: Beginning) -> dict[str, Any]:
-    """Return the settings that switch on the servers that were asked for."""
+    """Return the settings that switch the requested servers on."""
     given, wanted = beginning.given, dict[str, Any]()
     if given["modbus"]:
         wanted["modbus_tcp.enabled"] = True
@@ -113,7 +113,7 @@ def settings_of_servers(beginning: Beginning) -> dict[str, Any]:
 
 
 async def account_leaves(accounts: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the settings that ask for these accounts."""
+    """Return the settings of these accounts."""
     if not accounts:
         return {}
     if len(accounts) > 2:
@@ -132,7 +132,7 @@ def _mqtt_leaves(broker: str) -> dict[str, Any]:
     except ValueError:
         port = None
     if not parts.hostname or port is None or parts.scheme not in ("mqtt", "mqtts"):
-        # Without what was given: a password may be in it.
+        # Without the value, which may contain a password.
         raise BadSettings(
             "mqtt: this is no broker; write it like 127.0.0.1:1883, or with an account like"
             " mqtt://NAME:PASSWORD@127.0.0.1:1883."
@@ -149,16 +149,16 @@ def _mqtt_leaves(broker: str) -> dict[str, Any]:
 
 class GivenUnit(NamedTuple):
     settings: GivenSettings | None
-    #: Whose answers the twin gives where it has none itself.
+    #: The recording that answers requests without an answer of the twin's own.
     recording: str | Path | None = None
-    #: What was read from a unit or a recording of one.
+    #: The result of reading a unit or its recording.
     pulled: "PulledUnit | None" = None
 
 
 def read_settings(
     source: "GivenSettings | PulledUnit | None", hw: str | None, sw: str | None
 ) -> GivenUnit:
-    """Read what is given as settings; `hw` and `sw` are for a unit file that names no version."""
+    """Parse `settings`; `hw` and `sw` apply to a unit file that names no version."""
     if isinstance(source, str) and source.startswith(SCHEMES):
         return _from_pulled(_read_unit(source))
     if isinstance(source, str | Path):
@@ -190,7 +190,7 @@ def _from_pulled(unit: "PulledUnit", recording: Path | None = None) -> GivenUnit
 
 
 def _read_unit(url: str) -> "PulledUnit":
-    """Read the unit at a URL, which may have a login: `http://NAME:PASSWORD@HOST`."""
+    """Read the unit at a URL, which may contain a login: `http://NAME:PASSWORD@HOST`."""
     from leverframe.units.client import address_and_login, open_paced_client
     from leverframe.units.unit_reader import pull_unit
 
@@ -222,7 +222,7 @@ def _read_unit_file(path: Path, hw: str | None, sw: str | None) -> Content:
 
 
 def read_snapshot(path: str | Path) -> tuple[bytes, SavedSnapshot]:
-    """Read a saved snapshot; raise `BadSnapshot` where there is none that this version reads."""
+    """Read a saved snapshot; raise `BadSnapshot` unless this version can read it."""
     try:
         data = Path(path).read_bytes()
         return data, decode_snapshot(data)
@@ -249,7 +249,7 @@ def parameters_of(saved: SavedSnapshot, arguments: dict[str, Any]) -> dict[str, 
 
 
 def state_of(snapshot: object, keeper: str) -> Any:
-    """Return what a twin restores; refuse what is no snapshot of the keeper."""
+    """Return the state to restore from a snapshot; reject a snapshot of another keeper."""
     if not isinstance(snapshot, TwinSnapshot):
         raise BadCall(
             "restore takes a TwinSnapshot, which the snapshot() of a twin returns, not a"

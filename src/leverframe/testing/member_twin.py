@@ -1,7 +1,8 @@
-"""A twin that is a controller of a node, behind the one door of all twins of a fleet.
+"""A twin that is a controller of the node of its fleet.
 
-It has an address of 127.0.0.0/8 of its own. Where that cannot be, and for what a node does not have
-for one controller alone (TLS, a recording, a name that all share), it is a twin like any other.
+It has its own address in 127.0.0.0/8. If that is not possible, or if it needs something that a
+controller of a node cannot have alone (TLS, a recording, a name that all share), it is an ordinary
+twin.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ FIRST_ADDRESS = ip_address("127.77.0.1")
 
 
 class TwinNode:
-    """The node of a fleet of twins; it is there while one of them is on."""
+    """The node of a fleet of twins; it exists while one of them is on."""
 
     def __init__(self) -> None:
         self._lane = MemoryLane()
@@ -38,7 +39,7 @@ class TwinNode:
         self._changing = asyncio.Lock()
 
     async def add(self, config: Config, wall: float, new: NewController) -> Member | None:
-        """Make a controller with an address of its own; None where there are no such addresses."""
+        """Create a controller with its own address; return None if there are no such addresses."""
         async with self._changing:
             if self._web is None:
                 self._lane = MemoryLane()
@@ -46,13 +47,13 @@ class TwinNode:
                     timezone=config.timezone,
                     lenient=config.lenient,
                     capture=True,
-                    # All of them belong to the test.
+                    # The test owns all of them.
                     allow_local_targets=True,
                     modbus_port=0,
                     snmp_port=0,
                 )
                 self._web = await node_of(node_config, self._lane, VirtualClock(wall))
-                # Strictly in order of time across all controllers.
+                # Process events in strict chronological order across all controllers.
                 self._web.time.window_s = 0.0
                 await self._web.node.door.listen(HOST, 0)
             node = self._web.node
@@ -70,12 +71,12 @@ class TwinNode:
             return member
 
     def reserve_addresses(self, count: int) -> str:
-        """Return the first of a row of free consecutive addresses."""
+        """Return the first of several consecutive free addresses."""
         numbers = [next(self._numbers) for _ in range(max(count, 1))]
         return _address(numbers[0])
 
     async def remove(self, member: Member) -> None:
-        """Remove a controller if it still exists; the node ends with the last one."""
+        """Remove a controller if it still exists; the node ends with its last controller."""
         async with self._changing:
             node = self._running.node
             if not member.has_left:
@@ -84,7 +85,7 @@ class TwinNode:
                 await self._end(self._running)
 
     async def close(self) -> None:
-        """End the node where it is still there, with whom others have made at it."""
+        """Shut the node down if it still runs, including controllers that other clients created."""
         async with self._changing:
             if self._web is not None:
                 await self._end(self._web)
@@ -98,12 +99,12 @@ class TwinNode:
         return self._running.node.members[name]
 
     async def set_time(self, wall: float) -> None:
-        """Let it be this time for controllers that are made from now on."""
+        """Set the time at which further controllers start."""
         if self._web is not None:
             self._web.node.clock.set_wall(wall)
 
     async def answer(self, request: Request) -> AnyReply:
-        """Answer a request to the node itself, past its port."""
+        """Answer a request to the node itself without using its port."""
         return await complete_answer(self._running.handle(request))
 
     async def _end(self, web: NodeWeb) -> None:
@@ -122,7 +123,7 @@ class TwinNode:
         return f"http://{HOST}:{self.port}"
 
     def url_of(self, name: str) -> str:
-        """Return where a controller answers by its name."""
+        """Return the URL at which a controller is reached by its name."""
         return self._running.node.door.url_of(name).rstrip("/")
 
 
@@ -133,7 +134,7 @@ def _address(number: int) -> str:
 class MemberTwin(Twin):
     """A twin of a fleet."""
 
-    # A fleet may have a thousand.
+    # Reports would be too expensive: a fleet may have a thousand twins.
     _reports_each_end = False
     _transport: "InNode"
 
@@ -146,22 +147,22 @@ class MemberTwin(Twin):
 
     @property
     def member(self) -> Member | None:
-        """Its controller at the node; None while it is off, and where it has a port of its own."""
+        """Its controller at the node; None while it is off, or if it has its own port."""
         return self._transport.member
 
     def take(self, member: Member) -> Self:
-        """Stand for a controller that the node has already."""
+        """Represent an existing controller of the node."""
         LOOP_THREAD.run(self._transport.stand_for(member))
         STARTED_TWINS.add(self)
         return self
 
     def find_place(self) -> None:
-        """Find where its controller answers now."""
+        """Look up the present address of its controller."""
         self._transport.find_place()
 
 
 class InNode(InProcess):
-    """A controller of the node of a fleet; one with servers of its own where that cannot be."""
+    """A controller of the node of a fleet, or, if that is not possible, with its own servers."""
 
     member: Member | None = None
 
@@ -187,7 +188,7 @@ class InNode(InProcess):
         return await self._node.add(self.config, self.beginning.wall, new)
 
     async def stand_for(self, member: Member) -> None:
-        """Use a controller that the node has, and remove it at the end."""
+        """Use an existing controller of the node, and remove it at the end."""
         async with AsyncExitStack() as parts:
             parts.push_async_callback(self._remove, member)
             if self.uses_broker:
@@ -199,7 +200,7 @@ class InNode(InProcess):
             await self.take_over(member.built, parts)
 
     def find_place(self) -> None:
-        """Find where its controller answers now: at its address, or by its name."""
+        """Look up the present address of its controller, or its URL by name."""
         assert self.member is not None
         record = self.member.record
         if record.address is None:

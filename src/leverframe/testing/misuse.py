@@ -1,6 +1,6 @@
-"""Calls that cannot be meant: each becomes an error that says what is allowed.
+"""Checks of calls that cannot be meant: each raises an error that says what is allowed.
 
-A test that asks for a misspelt path or label would otherwise pass, because nothing happens there.
+Otherwise a test with a misspelt path or label would pass, because nothing happens there.
 """
 
 import inspect
@@ -11,14 +11,14 @@ from typing import Any
 
 from leverframe.core.errors import ErrorForPeople
 
-#: Methods that a request may be looked for by, whether there was one or not.
+#: Methods for which requests can be searched.
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 _SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
-#: What can be sensed besides readings.
+#: What `sense` accepts in addition to readings.
 _OTHER_SENSED = ("onewire", "i2c", "barcode")
 _FLAGS = frozenset(("tls", "modbus", "snmp", "lenient"))
 _TEXTS = frozenset(("hw", "sw", "mac", "name", "timezone", "mqtt"))
-#: Beside a flag that was given as the number of a port.
+#: Advice for a flag to which the number of a port was passed.
 _ADDRESS_OF = {
     "tls": "the address is then twin.url",
     "modbus": "the port is then in twin.modbus",
@@ -27,12 +27,12 @@ _ADDRESS_OF = {
 
 
 class BadCall(ErrorForPeople, ValueError):
-    """A twin was asked for what cannot be: what is wrong, and what is allowed."""
+    """A call to a twin is invalid; the message says why, and what is allowed."""
 
 
 def unknown(what: str, mistaken: object, allowed: Collection[str]) -> BadCall:
-    """Make the error about a word that is none of the allowed ones, which follow nearest first."""
-    # Imported here: a test without mistakes needs no guesses.
+    """Return the error for a word that is not allowed, with the allowed ones, similar first."""
+    # Imported here: a test without mistakes needs no suggestions.
     from difflib import SequenceMatcher, get_close_matches
 
     word = str(mistaken)
@@ -45,7 +45,7 @@ def unknown(what: str, mistaken: object, allowed: Collection[str]) -> BadCall:
 def check_names(
     call: Callable[..., object], what: str, names: Iterable[str], also: Iterable[str] = ()
 ) -> None:
-    """Refuse parameters that a call does not have."""
+    """Reject parameters that a call does not have."""
     parameters = inspect.signature(call).parameters.values()
     known = [one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
     known += also
@@ -55,7 +55,7 @@ def check_names(
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Refuse what a twin cannot be made of because of its type, such as `modbus=5020`."""
+    """Reject parameters of the wrong type, such as `modbus=5020`."""
     for name, value in parameters.items():
         if name in _FLAGS and not isinstance(value, bool):
             where = f"; {_ADDRESS_OF[name]}" if name in _ADDRESS_OF else ""
@@ -73,7 +73,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 def _check_accounts(accounts: object) -> None:
-    # Without what was given: passwords may be in it.
+    # Without the value, which may contain passwords.
     if not isinstance(accounts, Mapping) or not all(
         isinstance(name, str) and isinstance(password, str) for name, password in accounts.items()
     ):
@@ -81,27 +81,27 @@ def _check_accounts(accounts: object) -> None:
 
 
 def check_texts(what: str, texts: Iterable[object], example: str) -> None:
-    """Refuse what is no text."""
+    """Reject values that are not texts."""
     for one in texts:
         if not isinstance(one, str) or not one:
             raise BadCall(f"{what} takes texts such as {example!r}, not {one!r}.")
 
 
 def check_auth(auth: object) -> None:
-    """Refuse what is no login; without what was given, which may be a password."""
+    """Reject a value that is not a login, without showing it: it may be a password."""
     is_pair = isinstance(auth, tuple) and len(auth) == 2
     if auth is not None and not (is_pair and all(isinstance(one, str) for one in auth)):  # type: ignore[attr-defined]
         raise BadCall('auth is a name and a password, such as ("keeper", "secret word").')
 
 
 def check_number(what: str, number: object) -> None:
-    """Refuse what is no number."""
+    """Reject a value that is not a number."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise BadCall(f"{what} is a number, not {number!r}.")
 
 
 def check_condition(condition: object) -> None:
-    """Refuse what is neither a condition in words nor a function."""
+    """Reject a condition that is neither a text nor a function."""
     if not isinstance(condition, str) and not callable(condition):
         raise BadCall(
             f"until takes a condition such as 'DS1 >= 30', or a function without arguments, not"
@@ -110,7 +110,7 @@ def check_condition(condition: object) -> None:
 
 
 def as_readings(readings: object) -> Mapping[str, Any]:
-    """Return readings by label; refuse what is no mapping."""
+    """Return readings by label; reject a value that is not a mapping."""
     if readings is None:
         return {}
     if not isinstance(readings, Mapping):
@@ -119,7 +119,7 @@ def as_readings(readings: object) -> Mapping[str, Any]:
 
 
 def check_labels(labels: Iterable[object]) -> None:
-    """Refuse labels that the simulated board does not sense."""
+    """Reject labels that the simulated board does not sense."""
     from leverframe.devices.simulated.simulated_board import SETTABLE
 
     for label in labels:
@@ -130,7 +130,7 @@ def check_labels(labels: Iterable[object]) -> None:
 
 
 def check_method(method: str) -> str:
-    """Return a method as requests have it."""
+    """Return the method in upper case; reject an unknown one."""
     if not isinstance(method, str) or method.upper() not in METHODS:
         raise unknown("Method", method, METHODS)
     return method.upper()
@@ -142,7 +142,7 @@ def check_query(query: object) -> None:
 
 
 def check_path(path: object) -> str:
-    """Return a path of requests; refuse what no request can have."""
+    """Return the path of requests; reject a path that no request can have."""
     if not isinstance(path, str) or not path.startswith("/") or "?" in path:
         raise BadCall(
             f"{path!r} is no path; write one like /json/all.json, or one that ends in / for all"
@@ -152,19 +152,19 @@ def check_path(path: object) -> str:
 
 
 def own_paths() -> frozenset[str]:
-    """Return all paths of commands, status files and the interface."""
+    """Return all paths of commands, status files and the API."""
     from leverframe.server.routes.router import OWN_PATHS
 
     return OWN_PATHS
 
 
 def is_below(path: str, wanted: str) -> bool:
-    """Return whether a path is the wanted one, or is below one that ends in a slash."""
+    """Return whether a path equals the wanted path, or is below one that ends in a slash."""
     return path.startswith(wanted) if wanted.endswith("/") and wanted != "/" else path == wanted
 
 
 def check_raw_key(key: str, profile: Any) -> None:
-    """Refuse keys that no status file of a version has."""
+    """Reject keys that no status file of a version has."""
     from leverframe.interface.status_files import names_of
 
     names = names_of(profile)
@@ -173,7 +173,7 @@ def check_raw_key(key: str, profile: Any) -> None:
 
 
 def check_fault(fault: object) -> None:
-    """Refuse what is no fault, such as the name of one."""
+    """Reject a value that is not a fault, such as a fault's name."""
     from leverframe.devices.simulated.fault_catalogue import Fault
     from leverframe.testing import faults
 

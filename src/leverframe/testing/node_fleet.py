@@ -1,4 +1,4 @@
-"""The controllers of a node that runs elsewhere, asked by the network."""
+"""The controllers of a node that runs elsewhere, reached over the network."""
 
 import warnings
 from collections.abc import Iterator
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from leverframe.fleet.operations.nodes import MemberReport
 
 
-# A controller of a node that runs elsewhere, as a twin: asked for by its name at the node's door.
+# A controller of a node that runs elsewhere, as a twin that is addressed by its name at the node.
 #
-# It is not the test's: it was there before, and stays. Its time can be moved, and faults and
-# snapshots be had, where the node runs in virtual time and its board is simulated.
+# The test does not own it: it existed before, and it stays. Its time can be advanced, and faults
+# and snapshots are available, if the node runs in virtual time and the board is simulated.
 
 
 class NodeTwin(AnyTwin):
-    """A controller of a running node, by its name; `Fleet.connect` gives them.
+    """A controller of a running node, by its name; `Fleet.connect` returns them.
 
-    With `with`, or `start` and `close`, `reset` goes back to that start, and the snapshots that
-    were taken are forgotten at the end. All else can be done without.
+    With `with`, or `start` and `close`, `reset` restores the state at that start, and the snapshots
+    of the test are removed at the end. Everything else works without a start.
     """
 
     ends_with_test = False
@@ -54,32 +54,32 @@ class NodeTwin(AnyTwin):
 
     @property
     def name(self) -> str:
-        """What it is called at the node."""
+        """Its name at the node."""
         return self._transport.report.name
 
     @property
     def recipe(self) -> str:
-        """The same controller, with the seed of its faults; what it was before is its node's."""
+        """A call for the same controller, with the seed of its faults, but not its past."""
         return f"twin = Fleet.connect({self.door!r})[{self.name!r}]; twin.seed = {self.seed}"
 
     def start(self) -> Self:
-        """Note where it is, for `reset`; it runs already."""
+        """Record its present state for `reset`; it is already running."""
         return super().start()
 
     def close(self) -> None:
-        """Forget the snapshots that were taken; it runs on."""
+        """Remove the snapshots of the test; the controller keeps running."""
         super().close()
 
     def reset(self) -> None:
-        """Resume from the start; what was requested and sent is forgotten.
+        """Restore the state at `start`; forget the requests and messages since then.
 
-        Uploads, sessions, the history and the audit trail stay.
+        Uploads, sessions, the history and the audit trail are kept.
         """
         super().reset()
 
 
 class AtNode(HttpTransport):
-    """A controller that a node has; requests go to the door of the node, and name it."""
+    """A controller of a node; requests go to the node and contain the controller's name."""
 
     closed = "{what} is off; it needs an address of its own, and {command!r} switches it on."
 
@@ -104,30 +104,30 @@ class AtNode(HttpTransport):
         return Profile(self.report.hw, self.report.sw)
 
     def start(self) -> None:
-        """Take the snapshot for `reset`; it runs already."""
+        """Take the snapshot for `reset`; the controller is already running."""
         if self.first is None:
             self.first = self.snapshot().state
 
     def close(self) -> None:
-        """Forget the snapshots that were taken; it runs on."""
+        """Remove the snapshots of the test; the controller keeps running."""
         taken, self._taken, self.first = self._taken, [], None
         if taken and self.is_on:
             self.operate("/api/sim/snapshots?" + "&".join(f"delete={one}" for one in taken), "POST")
 
     def new_label(self) -> str:
-        # Others may have snapshots there, too.
+        # Other clients may have snapshots there, so use a random label.
         label = f"kit-{SystemRandom().getrandbits(64):016x}"
         self._taken.append(label)
         return label
 
     def operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
-        # Also without a start: it runs already.
+        # The twin can be used even without a start, because it is already running.
         if (twin := self._twin()) is not None:
             STARTED_TWINS.add(twin)
         return super().operate(target, method, body)
 
     def may_repeat(self, target: str, method: str, error: Exception) -> bool:
-        # The node resets connections to one that is off; what only reads may be asked again.
+        # The node resets connections to a controller that is off; only reads may be repeated.
         is_reading = method == "GET" and target.startswith("/api/")
         was_reached = isinstance(error, ConnectionResetError) or not isinstance(error, OSError)
         return is_reading and was_reached
@@ -136,8 +136,8 @@ class AtNode(HttpTransport):
 class NodeFleet(AnyFleet[NodeTwin]):
     """The controllers of a running node: `with Fleet.connect("http://127.0.0.1:8080") as fleet`.
 
-    `fleet["gh-1"]` is one of them as a twin, `for twin in fleet` goes through all. They stay as
-    they are when the connection is closed.
+    `fleet["gh-1"]` is a controller as a twin, and `for twin in fleet` visits all of them. They stay
+    as they are when the connection is closed.
     """
 
     def __init__(
@@ -153,13 +153,13 @@ class NodeFleet(AnyFleet[NodeTwin]):
         )
         super().__init__(self._client)
         self._ca_file = ca_file
-        #: Twins that were given out, and are still in use.
+        #: Twins that were returned and are still in use.
         self._given_out: WeakSet[NodeTwin] = WeakSet()
-        #: Name and password at the controllers themselves, for those that ask who is there.
+        #: Name and password at the controllers themselves, for controllers that require a login.
         self.account: tuple[str, str] | None = None
 
     def close(self) -> None:
-        """Close the connections; the node and its controllers run on."""
+        """Close the connections; the node and its controllers keep running."""
         for twin in self._given_out:
             twin._keep_report()
         self._client.close()

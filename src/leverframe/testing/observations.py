@@ -1,4 +1,4 @@
-"""What tests look at in a twin: why a value is what it is, its messages, its requests."""
+"""What tests can observe of a twin: why a value is what it is, its messages, its requests."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
@@ -20,7 +20,7 @@ SWITCHED = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
 
 
 class UnknownLabel(ErrorForPeople, ValueError):
-    """There is no such value: one sentence with those that are there."""
+    """There is no such value; the message lists the existing ones."""
 
 
 def explain(
@@ -30,7 +30,7 @@ def explain(
     journal: Sequence[Mapping[str, Any]],
     zone: tzinfo,
 ) -> str:
-    """Return what a value is, who set it, and what each rule about it waits for."""
+    """Return a value, its cause, and the unmet conditions of each rule about it."""
     if label not in LABELS:
         raise UnknownLabel(f"There is no {label!r}; there are {', '.join(LABELS)}.")
     return "\n".join(_sentences(label, state, rules, journal, zone))
@@ -57,7 +57,7 @@ def _sentences(
         yield "Nothing has switched it since the start."
     for rule in rules:
         settings = rule["settings"]
-        # Of `PULSE OUT0`, `AutoSwitch OUT0` or `RESET ENERGY1`, too.
+        # Also matches `PULSE OUT0`, `AutoSwitch OUT0` and `RESET ENERGY1`.
         acts_on = settings["action"].split()
         if label in (*acts_on, settings["source"], settings["source2"]):
             yield _rule(rule)
@@ -83,7 +83,7 @@ def _time(wall: float, zone: tzinfo) -> str:
     return f"{datetime.fromtimestamp(wall, zone):%Y-%m-%d %H:%M:%S}"
 
 
-# The messages that a twin would have sent, whole, as tests look at them.
+# The messages that a twin would have sent, complete, as tests see them.
 
 _Sent = TypeVar("_Sent")
 
@@ -98,9 +98,9 @@ class SentEmail(Struct, frozen=True):
     text: str
     headers: Mapping[str, str]
     server: str
-    #: Who asked for it, like `rule 3`.
+    #: The cause of the message, like `rule 3`.
     reason: str
-    #: Why it could not have been sent, if so.
+    #: Why it could not have been sent, if that is so.
     problem: str | None = None
 
 
@@ -154,7 +154,7 @@ class SentTrap(Struct, frozen=True):
 
 
 class TwinOutbox:
-    """What the twin would have sent since its start or the last `clear`, oldest first."""
+    """The messages that the twin would have sent since its start or `clear`, oldest first."""
 
     def __init__(self, report: Callable[[], dict[str, Any]], clear: Callable[[], object]) -> None:
         self._report = report
@@ -187,11 +187,11 @@ class TwinOutbox:
 
     @property
     def problems(self) -> list[str]:
-        """Why messages could not even be written: a missing server, recipient or address."""
+        """Why messages could not even be composed: a missing server, recipient or address."""
         return [one["problem"] for one in self._report()["failed"]]
 
     def clear(self) -> None:
-        """Forget what was sent so far."""
+        """Forget the messages so far."""
         self._clear()
 
     def _of(self, channel: str, kind: type[_Sent]) -> list[_Sent]:
@@ -204,7 +204,7 @@ class TwinOutbox:
 
 
 def _fields(message: dict[str, Any]) -> dict[str, Any]:
-    """Return what a message says under all the names that the channels have for it."""
+    """Return the fields of a message under the names that any channel uses for them."""
     content, target = message["content"], message["target"]
     return {
         **dict.fromkeys(("subject", "sender", "server", "method", "body"), ""),
@@ -219,45 +219,45 @@ def _fields(message: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# The requests that clients made to a twin, as tests look at them.
+# The requests that clients sent to a twin, as tests see them.
 
 Query = str | Mapping[str, object] | None
-#: How many requests a failure lists.
+#: The number of requests that a failure lists.
 LISTED = 20
 
 
 class NotRequested(ErrorForPeople, AssertionError):
-    """Clients did not request what was asserted: the failure lists what they did request."""
+    """No request matches an assertion; the failure lists the actual requests."""
 
 
 class TwinRequest(Struct, frozen=True):
     """A request that the twin got from a client, and how it answered."""
 
-    #: By the twin's clock.
+    #: The time by the twin's clock.
     time: datetime
     method: str
     path: str
-    #: As it came, percent-encoded; without the values of what may hold a secret.
+    #: As received, percent-encoded; without values that may be secrets.
     query: str | None
-    #: None as long as there is no answer, or where a fault kept it back.
+    #: None as long as there is no answer, or if a fault withheld it.
     status: int | None
-    #: Why it was refused, as the client saw it.
+    #: The reason of a refusal, as the client saw it.
     problem: str | None
     #: The address of the client.
     source: str
-    #: By lower-case names; what may be a secret reads `***`.
+    #: By lower-case names; possible secrets read `***`.
     headers: Mapping[str, str] = {}
-    #: As text, secrets masked; None where there was none, or it was left out.
+    #: As text with secrets masked; None if there was no body, or if it was left out.
     body: str | None = None
-    #: Why a body was left out: `secret`, `file` (no text) or `large` (more than 16 KiB).
+    #: Why a body was left out: `secret`, `file` (not text) or `large` (more than 16 KiB).
     body_left_out: str = ""
-    #: Seconds of real time until the answer was there; None as long as there is none.
+    #: Seconds of real time until the answer; None as long as there is no answer.
     duration: float | None = None
-    #: The faults that acted on it, as `/sim.cgi?fault=` has them; None without one.
+    #: The faults that affected it, in the syntax of `/sim.cgi?fault=`; None without faults.
     fault: str | None = None
 
     def json(self) -> Any:
-        """Return the body as the value that its JSON text stands for."""
+        """Return the value of a JSON body."""
         if self.body is None:
             why = f", it was left out: {self.body_left_out}" if self.body_left_out else ""
             raise BadCall(f"{self.target} has no body{why}.")
@@ -268,7 +268,7 @@ class TwinRequest(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """Method, path and query, as people write them."""
+        """Method, path and query, as users write them."""
         return f"{self.method} {self.path}" + ("" if self.query is None else f"?{self.query}")
 
     def __str__(self) -> str:
@@ -278,7 +278,7 @@ class TwinRequest(Struct, frozen=True):
 
 
 def requests_from(noted: bytes, zone: tzinfo) -> list[TwinRequest]:
-    """Return noted requests as tests look at them: with times of day, without the number."""
+    """Convert recorded requests for tests: with wall times, and without their numbers."""
     from leverframe.server.http.request_journal import JournalRequest
 
     found = []
@@ -293,7 +293,7 @@ def requests_from(noted: bytes, zone: tzinfo) -> list[TwinRequest]:
 def matching(
     requests: Iterable[TwinRequest], path: str | None, method: str | None, query: Query
 ) -> list[TwinRequest]:
-    """Return those to a path, by a method, with a query; None stands for any."""
+    """Return the requests with a path, a method and a query; None matches any."""
     return [
         one
         for one in requests
@@ -320,7 +320,7 @@ def unmet(
     query: Query,
     times: int | None,
 ) -> str:
-    """Explain why an assertion about requests fails, with what was requested, nearest first."""
+    """Explain why an assertion about requests fails; list the actual ones, similar first."""
     wanted = path if query is None else f"{path} with the query {query!r}"
     expected = "at least once" if times is None else _times(times)
     lines = [f"{method or 'Any method'} {wanted}: expected {expected}, was {_times(len(found))}."]
@@ -337,7 +337,7 @@ def unmet(
 
 
 def _distance(request: TwinRequest, path: str, method: str | None) -> float:
-    # Imported here: assertions that hold compare nothing.
+    # Imported here: an assertion that holds compares nothing.
     from difflib import SequenceMatcher
 
     likeness = SequenceMatcher(None, path, request.path).ratio()

@@ -1,4 +1,4 @@
-"""A twin as a process of its own, for tests that kill it and look at what it remembers.
+"""A twin as a process of its own, for tests that kill it and examine its stored data.
 
 It costs about half a second of processor time; `Twin` costs a few milliseconds.
 """
@@ -36,25 +36,25 @@ from leverframe.testing.twin_client import ANSWER_S, HttpTransport
 if TYPE_CHECKING:
     from leverframe.units.pulled_unit import PulledUnit
 
-#: What a fork has from its original beside the snapshot.
+#: The parameters that a fork inherits in addition to the snapshot.
 KEPT_BY_FORKS = ("accounts", "tls", "lenient", "recorded")
-#: How long a start and an end may take, in real seconds.
+#: Time limits of the start and of the end, in real seconds.
 START_S, END_S = 30.0, 10.0
-#: How long a process that is to be killed may take to report its time.
+#: How long to wait for the time of a process before killing it.
 TIME_S = 2.0
-#: The snapshot that `reset` goes back to.
+#: The snapshot that `reset` restores.
 FIRST = "start"
 
 
 class TwinDidNotStart(ErrorForPeople):
-    """The process ended instead of serving: its output."""
+    """The process ended instead of serving; the message contains its output."""
 
 
 class ProcessTwin(AnyTwin):
-    """A controller in a process of its own, in virtual time, with a data folder.
+    """A controller in its own process, in virtual time, with a data folder.
 
-    Takes what `Twin` takes, but no broker, and `data`: the folder in which it remembers, if none is
-    named a temporary one. After `kill`, `start` continues with that folder and time.
+    It accepts the parameters of `Twin` except a broker, and `data`, the folder for its data
+    (default: a temporary folder). After `kill`, `start` resumes with that folder and time.
     """
 
     _made_by = "Twin.process"
@@ -90,32 +90,32 @@ class ProcessTwin(AnyTwin):
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """The ID of its process."""
         return self._transport.running.pid
 
     def kill(self) -> None:
-        """End the process as a power cut would (SIGKILL)."""
+        """End the process like a power failure (SIGKILL)."""
         self._transport.kill()
 
     def reset(self) -> None:
-        """Resume from the start; what was requested and sent is forgotten.
+        """Restore the state at the start; forget the requests and messages since then.
 
-        Uploads, sessions, the history and the audit trail stay.
+        Uploads, sessions, the history and the audit trail are kept.
         """
         super().reset()
 
     @classmethod
     def load(cls, path: str | Path, **parameters: Any) -> Self:
-        """Return a twin that begins with a saved snapshot, as `Twin.load` does.
+        """Return a twin that starts from a saved snapshot, like `Twin.load`.
 
-        `data` must be a new folder, if one is given.
+        `data`, if given, must be a new folder.
         """
         return cls._load("ProcessTwin.load", path, parameters)
 
     def fork(self) -> Self:
-        """Return another one, with a data folder of its own, that resumes from here.
+        """Return another twin with its own data folder that resumes from here.
 
-        It is started, and closed with this one.
+        The new twin is already started; it is closed together with this one.
         """
         data = self._transport.encode_snapshot()
         snapshot = decode_snapshot(data)
@@ -144,7 +144,7 @@ class OwnProcess(HttpTransport):
         self._seed = seed
         self._data = data
         self._temporary = temporary
-        #: When it begins at its next start.
+        #: The wall time of its next start.
         self._begin = beginning.wall
         options: dict[str, object] = {
             "hw": beginning.profile.hw,
@@ -202,7 +202,7 @@ class OwnProcess(HttpTransport):
         self.operate(f"/api/sim/snapshots?take={FIRST}", "POST")
 
     async def _write_identity(self) -> None:
-        """Make the twin of a fresh folder the one of its seed; it would take one by chance."""
+        """Give the twin of a new folder the identity of its seed, instead of a random one."""
         store = SqliteStore(self._data / STORE_NAME)
         try:
             identity = make_identity(Random(self._seed).randbytes)
@@ -211,7 +211,7 @@ class OwnProcess(HttpTransport):
             await store.close()
 
     def _read_addresses(self) -> None:
-        """Read from the process where it listens."""
+        """Read the addresses from the process."""
         process, deadline = self.running, time.monotonic() + START_S
         assert process.stdout is not None
         for line in process.stdout:
@@ -232,7 +232,7 @@ class OwnProcess(HttpTransport):
         self._end()
 
     def _present_time(self) -> float | None:
-        """Return what time it is there, if it can be reached."""
+        """Return the time of the process, if it can be reached."""
         if self.client is None:
             return None
         try:
@@ -261,7 +261,7 @@ class OwnProcess(HttpTransport):
 
     def _set_up(self) -> None:
         accounts, beginning = self._beginning.accounts, self._beginning
-        # A folder that was used before may have accounts already.
+        # A folder that was used before may already have accounts.
         account = accounts[0] if accounts else self.account
         self.account = account if self._asks_for_login() else None
         if beginning.leaves:
@@ -277,7 +277,7 @@ class OwnProcess(HttpTransport):
         self.account = account
 
     def _resume(self, saved: bytes) -> None:
-        """Begin with a saved snapshot, which has the accounts that are asked for from then on."""
+        """Start from a saved snapshot, whose accounts apply from then on."""
         account, self.account = self.account, None
         self.operate(f"/api/sim/snapshots?load={FIRST}&restore={FIRST}", "POST", saved)
         accounts = self._beginning.accounts

@@ -1,15 +1,16 @@
-"""The pytest plugin: fixtures `twin`, `twin_factory` and `fleet`, there without a conftest.
+"""The pytest plugin: fixtures `twin`, `twin_factory` and `fleet`, which need no conftest.
 
-`@pytest.mark.leverframe(hw="3.0", sw="1.58a", ...)` says what the fixture `twin` starts; several
-marks on one test, or `versions=[...]` in one, run it once for each. Marks of a class or module hold
-for all its tests. `--leverframe-versions` names the versions for tests that name none themselves.
-`module_twin` and `session_twin` are one twin for a module or a run, which tests share as it is.
+`@pytest.mark.leverframe(hw="3.0", sw="1.58a", ...)` sets the parameters of the fixture `twin`; with
+several marks on a test, or with `versions=[...]`, the test runs once for each. Marks of a class or
+module apply to all its tests. `--leverframe-versions` sets the versions of tests that do not name
+any. `module_twin` and `session_twin` are one twin for a module or a run, which tests share without
+resetting it.
 
-A test that fails shows what happened in all twins that it started or could use. Seeds come from the
-names of tests and fixtures, so that the same test does the same again.
+A failing test shows what happened in all twins that it started or could use. Seeds are derived from
+the names of tests and fixtures, so that a test behaves the same in every run.
 
-Importing this loads nothing of the kit: every run of pytest imports it, also those without a twin.
-It has no assertions for pytest to rewrite: PYTEST_DONT_REWRITE.
+Importing this module loads nothing of the kit, because every run of pytest imports it, even without
+a twin. It has no assertions for pytest to rewrite: PYTEST_DONT_REWRITE.
 """
 
 import sys
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
 
 MARK = "leverframe"
 OPTION = "--leverframe-versions"
-#: The fixture whose parameter says what the `twin` of a test is.
+#: The fixture whose parameter describes the `twin` of a test.
 VARIANT = "leverframe_variant"
 #: The twin that the tests of a module share.
 MODULE_TWIN = "module_twin"
-#: Keywords of a mark beside the parameters of twins.
+#: Keywords of a mark that are not parameters of twins.
 MARK_ONLY = ("versions", "process")
-#: A failure reports no more twins than these: a fleet may have a thousand.
+#: The maximum number of twins in the report of a failure: a fleet may have a thousand.
 MAX_REPORTED = 10
-#: Keywords that say which version it is, beside `versions`.
+#: Keywords other than `versions` that determine the version.
 NAMES_VERSION = frozenset(("hw", "sw", "settings"))
 
 Variant = dict[str, Any]
@@ -47,11 +48,11 @@ class LeakedTwin(UserWarning):
     """A test started a twin and did not close it."""
 
 
-#: Twins that fixtures started, and close.
+#: Twins that were started, and will be closed, by fixtures.
 _MANAGED: "WeakSet[AnyTwin]" = WeakSet()
 #: Twins that were started before a test and its fixtures.
 _BEFORE = pytest.StashKey["WeakSet[AnyTwin]"]()
-#: Twins that a test itself started.
+#: Twins that the test started itself.
 _LEFT = pytest.StashKey["list[AnyTwin]"]()
 
 
@@ -110,14 +111,14 @@ def _variants(test: pytest.Item | pytest.Module) -> list[Variant]:
         if mark not in own:
             outer = _within(_keywords(mark), outer)
     variants: list[Variant] = []
-    # The marks of a function are listed from the bottom up.
+    # Marks of a function are listed from bottom to top.
     for keywords in [_keywords(mark) for mark in reversed(own)] or [{}]:
         variants += _by_version(_within(outer, keywords), test.config)
     return variants
 
 
 def _within(outer: Variant, inner: Variant) -> Variant:
-    """Return what an outer mark says, and whatever an inner one says itself."""
+    """Combine the keywords of an outer and an inner mark; the inner mark takes precedence."""
     if inner.keys() & NAMES_VERSION:
         outer = {key: value for key, value in outer.items() if key != "versions"}
     return {**outer, **inner}
@@ -155,7 +156,7 @@ def _keywords(mark: pytest.Mark) -> Variant:
 
 
 def _names(variants: list[Variant]) -> list[str]:
-    """Name each variant by its version, or by what else differs."""
+    """Name each variant by its version, or by another parameter that differs."""
     names = [
         f"{one['hw']}/{one['sw']}" if {"hw", "sw"} <= one.keys() else f"twin{number}"
         for number, one in enumerate(variants)
@@ -165,7 +166,7 @@ def _names(variants: list[Variant]) -> list[str]:
 
 @pytest.fixture
 def leverframe_variant(request: pytest.FixtureRequest) -> Variant:
-    """Return what the twin of this test is."""
+    """Return the parameters of the twin of this test."""
     if hasattr(request, "param"):
         variant: Variant = request.param
         return variant
@@ -216,7 +217,7 @@ def session_twin_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..
 
 @pytest.fixture
 def twin(leverframe_variant: Variant, twin_factory: Callable[..., "AnyTwin"]) -> "AnyTwin":
-    """Provide a controller in virtual time, of the newest version or as the mark says."""
+    """Provide a controller in virtual time, of the newest version or of the mark's version."""
     return twin_factory(**leverframe_variant)
 
 
@@ -224,7 +225,7 @@ def twin(leverframe_variant: Variant, twin_factory: Callable[..., "AnyTwin"]) ->
 def module_twin(
     request: pytest.FixtureRequest, module_twin_factory: Callable[..., "AnyTwin"]
 ) -> "AnyTwin":
-    """Provide one controller to all tests of a module, as the mark of the module says."""
+    """Provide one controller to all tests of a module, with the parameters of the module's mark."""
     variant = request.param if hasattr(request, "param") else _variants(request.node)[0]
     return module_twin_factory(**variant)
 
@@ -255,8 +256,8 @@ def fleet(request: pytest.FixtureRequest) -> Iterator[Callable[..., "Fleet"]]:
 
 
 def _place_files(parameters: dict[str, Any], request: pytest.FixtureRequest) -> None:
-    """Take the name of a settings file or recording as one beside the test, if it is there."""
-    # A fixture of the whole run stands beside no test.
+    """Resolve a settings file or recording relative to the test, if it exists there."""
+    # A session fixture belongs to no test file.
     folder = request.config.rootpath if request.scope == "session" else request.path.parent
     for key in ("settings", "recorded"):
         name = parameters.get(key)
@@ -271,7 +272,7 @@ def _place_files(parameters: dict[str, Any], request: pytest.FixtureRequest) -> 
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Iterator[None]:
-    # By its own place: which test needs a shared fixture first depends on which tests run.
+    # By the fixture's own name: which test uses a shared fixture first depends on the selection.
     variant = getattr(request, "param_index", 0)
     with seeds_from(f"{request.node.nodeid} {fixturedef.argname} {variant}"):
         return (yield)
@@ -333,7 +334,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
             is_shared = twin in before
             if (text := _report_of(twin, is_shared)) is not None:
                 (shared if is_shared else own).append(text)
-        # What a test made last is nearest to its failure.
+        # The twin that a test created last is most likely related to the failure.
         texts = [*own[-MAX_REPORTED:], *shared][:MAX_REPORTED]
         for number, text in enumerate(texts, start=1):
             again = f"The same test again: pytest {item.nodeid!r}"
@@ -345,10 +346,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def _report_of(twin: "AnyTwin", is_shared: bool) -> str | None:
-    """Return what happened in a twin; None for one that was closed before the test."""
+    """Return the report of a twin; None if it was closed before the test."""
     try:
         return twin.report() if twin.is_on else None if is_shared else twin.last_report
     except Exception as error:
-        # A twin that was killed, or is frozen by a fault, must not hide the failure itself.
+        # A twin that was killed, or that a fault has frozen, must not hide the original failure.
         again = f"The same twin again: {twin.recipe}"
         return f"{twin!r} could not say what happened: {error}\n{again}"

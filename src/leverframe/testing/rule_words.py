@@ -1,9 +1,9 @@
 """Rules in the words of the pages: `DS1 >= 30 and OUT0 = 1`, then `eMail 1`.
 
-A condition has a source, a comparison (`>=`, `<`, or `=` for what is 0 or 1) and a number; two of
-them are joined by `and`, `or`, `nand`, `nor` or `xor`. An action is what the Rules page offers:
-`OUT0`, `PWM1`, `EVENT2`, `AutoSwitch OUT0`, `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT` and so
-on; behind what is switched may stand `on`, `off` or `reverse`.
+A condition has a source, a comparison (`>=`, `<`, or `=` for states of 0 or 1) and a number; two
+conditions are joined by `and`, `or`, `nand`, `nor` or `xor`. An action is what the Rules page
+offers: `OUT0`, `PWM1`, `EVENT2`, `AutoSwitch OUT0`, `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT`
+and so on; a switching action may end with `on`, `off` or `reverse`.
 """
 
 import re
@@ -22,9 +22,9 @@ from leverframe.interface.table.rules import EVENT_ROW, actions_of, sources_of
 _CONDITION = re.compile(r"\s*([A-Za-z][\w.]*)\s*(>=|<|=)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 _OPERATORS = tuple(code.word for code in codes.RULE_OPERATORS.of(Profile()))[1:]
 _JOINED = re.compile(rf"\s({'|'.join(_OPERATORS)})\s", re.IGNORECASE)
-#: The number of parts per unit in which rules count values.
+#: The rules count values in hundredths of a unit.
 PARTS = 100
-#: Nothing is sent: whatever these are set to only makes a message complete.
+#: Nothing is sent: these values only make a message complete.
 MAIL_SERVER = "mail.example"
 RECIPIENT, SENDER = "keeper@example.org", "twin@example.org"
 NUMBER = "+48600000000"
@@ -39,7 +39,7 @@ class BadRule(ErrorForPeople, ValueError):
 def rule_from_words(
     when: str, then: str, profile: Profile, hysteresis: float, on_delay: float, off_delay: float
 ) -> Rule:
-    """Make the rule that the words say; refuse what this version does not have."""
+    """Parse a rule from words; reject anything that this version does not have."""
     first, operator, second = _parts(when)
     action, value = _action(then, profile)
     fields: dict[str, Any] = dict(zip(("source", "compare", "reference"), first, strict=True))
@@ -117,7 +117,7 @@ def _one_of(word: str, allowed: Iterable[str], what: str, profile: Profile) -> s
 
 
 def missing_setup(action: str, text: str, settings: Mapping[str, Any]) -> list[str]:
-    """Return the commands that set what is missing for a message with that text."""
+    """Return the commands that set the missing settings of a message with this text."""
     kind = action.rstrip("1234 ").lower()
     slot = int(action[-1]) if action[-1].isdecimal() else 1
     match kind:

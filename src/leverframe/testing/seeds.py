@@ -11,17 +11,17 @@ from random import SystemRandom
 from typing import Any
 from zlib import crc32
 
-#: Parameters in which passwords stand.
+#: Parameters that contain passwords.
 SECRET = ("accounts", "mqtt")
-#: A longer value is left out: it is in the test.
+#: A longer value is omitted, because the test contains it.
 MAX_LETTERS = 80
 LEFT_OUT = "..."
-#: The names that seeds are made from, with the count of those made; the last one counts.
+#: The names from which seeds are derived, each with a counter; the last name is in use.
 _sources: list[tuple[str, Iterator[int]]] = []
 
 
 def new_seed() -> int:
-    """Return a seed for a twin that names none."""
+    """Return a seed for a twin that has none."""
     if not _sources:
         return SystemRandom().getrandbits(32)
     name, numbers = _sources[-1]
@@ -29,13 +29,13 @@ def new_seed() -> int:
 
 
 def is_within_test() -> bool:
-    """Return whether a test runs that names its seeds, or one of its fixtures begins."""
+    """Return whether a test or one of its fixtures is running."""
     return bool(_sources)
 
 
 @contextmanager
 def seeds_from(name: str) -> Iterator[None]:
-    """Make the seeds of twins that are made within this from a name."""
+    """Derive the seeds of the twins that are created within this context from a name."""
     source = name, count()
     _sources.append(source)
     try:
@@ -45,7 +45,7 @@ def seeds_from(name: str) -> Iterator[None]:
 
 
 def write_call(call: str, parameters: Mapping[str, Any]) -> str:
-    """Write a call with the parameters that are not what they are without being given."""
+    """Write a call with the parameters that differ from their defaults."""
     written = (
         f"{name}={_write_parameter(name, value)}"
         for name, value in parameters.items()

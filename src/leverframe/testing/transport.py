@@ -1,6 +1,6 @@
-"""Where the controller of a twin is, and how a test reaches it: what differs from twin to twin.
+"""How a test reaches the controller of a twin: the part that differs between kinds of twins.
 
-Everything that a test can do is in `any_twin.py`, and needs no more of a controller than this.
+The methods of a twin are in `any_twin.py` and use only this interface.
 """
 
 import asyncio
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from leverframe.devices.simulated.fault_catalogue import Fault
     from leverframe.host.controller.snapshot import SavedSnapshot
 
-#: Where twins listen.
+#: The address on which twins listen.
 HOST = "127.0.0.1"
-#: Communities of a twin whose SNMP agent is switched on.
+#: The communities of a twin whose SNMP agent is on.
 READ_COMMUNITY, WRITE_COMMUNITY = "public", "private"
-#: The keeper of snapshots of twins in this process.
+#: The keeper of the snapshots of twins in this process.
 THIS_PROCESS = "this process"
 
 
 class TwinAddress(NamedTuple):
-    """Where something listens; behind a star these are host and port."""
+    """The address of a server; unpacking it yields host and port."""
 
     host: str
     port: int
@@ -42,34 +42,34 @@ class TwinAddress(NamedTuple):
 
 
 class TwinRefused(ErrorForPeople):
-    """The twin refused a request: which one, with which status, and why."""
+    """The twin refused a request: the request, the status and the reason."""
 
     def __init__(self, status: int, sentence: str, command: str, title: str = "") -> None:
         super().__init__(f"{command} was refused with {status}: {sentence}")
         #: The status of the answer.
         self.status = status
-        #: Why, in a sentence of the twin.
+        #: The reason, as the twin's sentence.
         self.sentence = sentence
-        #: What was refused, such as `/outs.cgi?out9=1`; what may be a secret reads `***`.
+        #: The refused request, such as `/outs.cgi?out9=1`; possible secrets read `***`.
         self.command = command
         #: The title of the problem, which is the same for all refusals of one kind.
         self.title = title
 
 
 class TwinSnapshot:
-    """Everything that a twin resumes from, at one moment."""
+    """The complete state of a twin at one moment, from which it can resume."""
 
     def __init__(self, state: Any, encode: Callable[[Any], bytes], keeper: str) -> None:
-        #: What the kind of twin that took it goes back to.
+        #: The state in the form of the kind of twin that took it.
         self.state = state
-        #: Where the state is kept, and so the twins that can restore it.
+        #: The place that keeps the state; only its twins can restore it.
         self.keeper = keeper
         self._encode = encode
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file for its owner alone, since it holds all secrets of the twin.
+        """Write the snapshot to a file that only its owner can read: it contains all secrets.
 
-        `Twin.load(path)` makes a twin of it. It cannot be saved if faults were set when it was
+        `Twin.load(path)` creates a twin from it. It cannot be saved if faults were set when it was
         taken.
         """
         from leverframe.host.controller.snapshot import BadSnapshot
@@ -82,18 +82,18 @@ class TwinSnapshot:
 
 
 class Transport(ABC):
-    """The way to one controller, and what its start and its end are."""
+    """The connection to one controller, including how to start and stop it."""
 
-    #: Where clients find it, without a slash at the end.
+    #: The URL for clients, without a slash at the end.
     url: str
     door: str | None = None
     ca_file: str | None = None
     account: tuple[str, str] | None = None
-    #: What is wrong where a port is closed: `what` it is, its `key`, and the `command` for it.
+    #: The message for a port that is closed: `what` it is, its `key`, and the `command` to open it.
     closed = "{what} is off; switch it on with Twin({key}=True)."
-    #: Where its ports beside HTTP are; None where others share them.
+    #: The host of its ports other than HTTP; None if other controllers use the same ports.
     host: str | None = HOST
-    #: The file that it begins with and what that says, if it was loaded.
+    #: The snapshot file from which it was loaded, and its decoded content.
     saved: "tuple[bytes, SavedSnapshot] | None" = None
 
     @property
@@ -106,20 +106,20 @@ class Transport(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Start it, unless it runs."""
+        """Start it unless it is running."""
 
     @abstractmethod
     def close(self) -> None:
-        """End it, unless it has ended."""
+        """Stop it unless it has stopped."""
 
     @abstractmethod
     def operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
-        """Carry out a request past its port; raise `TwinRefused`."""
+        """Carry out a request without using its port; raise `TwinRefused`."""
 
     @property
     @abstractmethod
     def keeper(self) -> str:
-        """What keeps its snapshots."""
+        """The place that keeps its snapshots."""
 
     @abstractmethod
     def snapshot(self) -> TwinSnapshot: ...
@@ -130,14 +130,14 @@ class Transport(ABC):
 
     @abstractmethod
     def reset(self) -> None:
-        """Restore the start; forget what was requested and sent."""
+        """Restore the start; forget requests and messages."""
 
     @abstractmethod
     def set_fault(self, fault: "Fault") -> int:
         """Set a fault and return its number."""
 
     def step(self, limit_s: float) -> float:
-        """Let time pass to what is due next, at most so far; return the seconds that passed."""
+        """Let time pass until something is due, at most `limit_s`; return the passed seconds."""
         due_in_s = self.json("/api/sim")["due_in"]
         passed_s = limit_s if due_in_s is None else min(max(due_in_s, 0.0), limit_s)
         self.operate(f"/sim.cgi?advance={passed_s!r}")
@@ -148,18 +148,18 @@ class Transport(ABC):
 
 
 class TwinAccess:
-    """A controller that a test reaches past its port."""
+    """A controller that a test accesses without its port."""
 
     #: The time zone of its schedule, and of `now`.
     zone: tzinfo
-    #: Makes what is random in it the same in every run.
+    #: The random seed, with which random behaviour is the same in every run.
     seed: int
 
     _transport: Transport
 
     @property
     def is_on(self) -> bool:
-        """Whether it was started, and not closed since."""
+        """Whether it was started and has not been closed since."""
         return self._transport.is_on
 
     @property
@@ -169,12 +169,12 @@ class TwinAccess:
 
     @property
     def url(self) -> str:
-        """Where clients find it, without a slash at the end."""
+        """The URL for clients, without a slash at the end."""
         return self._transport.url
 
     @property
     def door(self) -> str | None:
-        """Where it is found by its name, if its own address is no place in the network."""
+        """The address at which it is found by its name, if its own is local to the machine."""
         return self._transport.door
 
     @property
@@ -184,7 +184,7 @@ class TwinAccess:
 
     @property
     def account(self) -> tuple[str, str] | None:
-        """Name and password that `get` signs in with, if it does."""
+        """The name and password with which `get` signs in, if it does."""
         return self._transport.account
 
     @account.setter
@@ -192,14 +192,14 @@ class TwinAccess:
         self._transport.account = account
 
     def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
-        """Carry out a request past its port; raise `TwinRefused`."""
+        """Carry out a request without using its port; raise `TwinRefused`."""
         return self._transport.operate(target, method, body)
 
     def _json(self, path: str) -> Any:
         return msgspec.json.decode(self._operate(path))
 
     def _knows_path(self, path: str) -> bool:
-        """Return whether something answers at a path, or below it: not only now, or by chance."""
+        """Return whether a path, or one below it, is an endpoint, status file or own answer."""
         from leverframe.testing.misuse import is_below, own_paths
 
         if any(is_below(one, path) for one in own_paths()):
@@ -213,7 +213,7 @@ class TwinAccess:
         return True
 
     def _own_answers(self) -> list[str]:
-        """Return the paths that were given answers by `reply`."""
+        """Return the paths with answers that were set by `reply`."""
         fields = (text.split("*") for _, text in self._present_faults())
         return [
             field.removeprefix("path:")
@@ -230,18 +230,18 @@ class TwinAccess:
 
 # The event loop that all twins of a process share, in a thread of its own.
 #
-# It is started with the first twin and ends with the process. The code under test, which may
-# block or run a loop of its own, does not hold the twins up.
+# It is started with the first twin and ends with the process. The code under test, which may block
+# or run its own loop, does not block the twins.
 
 _Result = TypeVar("_Result")
 _Given = ParamSpec("_Given")
 Awaiting = Coroutine[Any, Any, _Result]
-#: How long the end of the process waits for the loop.
+#: How long the end of the process waits for the event loop.
 END_S = 5.0
 
 
 class LoopThread:
-    """The thread with the loop, started when it is first asked to run something."""
+    """The thread with the loop; it starts when it is first used."""
 
     def __init__(self) -> None:
         self._starting = threading.Lock()
@@ -249,12 +249,12 @@ class LoopThread:
         self._process = 0
 
     def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
-        """Run work on the loop; wait for its result, or raise what it raises."""
+        """Run work on the loop; return its result, or raise its exception."""
         return asyncio.run_coroutine_threadsafe(work, self._running()).result()
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._starting:
-            # A process that was forked has the loop of its parent, but not the thread.
+            # After a fork, the process has a copy of its parent's loop, but not the thread.
             if self._loop is None or self._process != os.getpid():
                 self._loop, self._process = _new_loop(), os.getpid()
                 thread = threading.Thread(
@@ -269,7 +269,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
     except ImportError:
-        # Not the usual one of Windows, which watches no sockets: the HTTP server does.
+        # The default loop of Windows cannot watch sockets, which the HTTP server needs.
         return asyncio.SelectorEventLoop()
     return uvloop.new_event_loop()
 
@@ -284,13 +284,13 @@ LOOP_THREAD = LoopThread()
 
 
 def beside_loop(method: Callable[_Given, _Result]) -> Callable[_Given, Awaiting[_Result]]:
-    """Return the form of a method that waits beside the event loop of a test."""
+    """Return a variant of a method that does not block the event loop of a test."""
     name = method.__name__
 
     @wraps(method)
     async def beside(*args: _Given.args, **given: _Given.kwargs) -> _Result:
         twin, *others = args
-        # By its name: another kind of twin may do it otherwise.
+        # Look the method up by name, because subclasses may override it.
         result: _Result = await asyncio.to_thread(getattr(twin, name), *others, **given)
         return result
 
@@ -300,7 +300,7 @@ def beside_loop(method: Callable[_Given, _Result]) -> Callable[_Given, Awaiting[
 
 
 def on_loop(work: Callable[_Given, Awaiting[_Result]]) -> Callable[_Given, _Result]:
-    """Return the form of work that runs on the loop of the twins, and is waited for."""
+    """Return a blocking function that runs the work on the loop of the twins."""
 
     @wraps(work)
     def run(*args: _Given.args, **given: _Given.kwargs) -> _Result:

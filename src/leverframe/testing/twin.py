@@ -1,7 +1,7 @@
 """A twin in the process of the test.
 
-The controller is loaded with the first twin, not with this module: a project imports `Twin` also in
-runs that start none.
+The controller's code is loaded with the first twin, not with this module, because a project may
+import `Twin` even in runs that start none.
 """
 
 from collections.abc import Mapping
@@ -75,7 +75,7 @@ class Twin(AnyTwin):
 
     @classmethod
     def process(cls, **parameters: Any) -> "ProcessTwin":
-        """Return a twin as a process of its own, which can be killed; see `ProcessTwin`."""
+        """Return a twin in its own process, which can be killed; see `ProcessTwin`."""
         from leverframe.testing.misuse import check_names
         from leverframe.testing.process_twin import ProcessTwin
 
@@ -84,7 +84,7 @@ class Twin(AnyTwin):
 
     @classmethod
     def load(cls, path: str | Path, **parameters: Any) -> Self:
-        """Return a twin that begins with a saved snapshot: `with Twin.load("warm.snapshot"): ...`.
+        """Return a twin that starts from a saved snapshot: `with Twin.load("warm.snapshot"): ...`.
 
         It has the version, identity, settings and time of the snapshot. Parameters such as
         `accounts` (for `get`), `tls` or `port` are those of `Twin`.
@@ -92,9 +92,10 @@ class Twin(AnyTwin):
         return cls._load("Twin.load", path, parameters)
 
     def fork(self) -> "Twin":
-        """Return another twin, on ports of its own, that continues from here; closed with this.
+        """Return another twin on its own ports that continues from here, closed with this one.
 
-        It stays away from a broker: there it would be taken for this one, and push it out.
+        The fork does not connect to the broker, where it would have the same name and disconnect
+        this twin.
         """
         other = copy(self)
         other._transport = self._transport.fork()
@@ -114,10 +115,10 @@ class Twin(AnyTwin):
 
     @property
     def name(self) -> str:
-        """What it is called at present."""
+        """Its present name."""
         return self._transport.running.present_name
 
     @property
     def controller(self) -> "Controller":
-        """The controller itself, for use on the loop of the twins alone."""
+        """The controller object, which may only be used on the loop of the twins."""
         return self._transport.controller

@@ -1,6 +1,4 @@
-"""A client of a twin: requests by the network, what a refusal is to a test, and the transport of
-twins that are reached by HTTP alone, also for their snapshots and faults.
-"""
+"""A client of a twin: requests, refusals as errors, and the transport of twins behind HTTP."""
 
 import string
 import time
@@ -16,11 +14,11 @@ from leverframe.host.controller.snapshot import BadSnapshot
 from leverframe.server.http.request_journal import BENCH_HEADER
 from leverframe.testing.transport import Transport, TwinRefused, TwinSnapshot
 
-#: How long a client waits for an answer of a twin, in real seconds.
+#: Time limit of an answer of a twin, in real seconds.
 ANSWER_S = 30.0
-#: How long to wait before the next attempt to reach one that is off.
+#: The pause before another attempt to reach a twin that is off.
 TRY_AGAIN_S = 0.05
-#: What a command may have as it is; the rest is percent-encoded on its way.
+#: Characters that a command may contain unencoded; the others are percent-encoded.
 _SAFE = "".join(set(string.punctuation) - set('"<>#'))
 
 
@@ -31,9 +29,9 @@ def fetch_text(
     ca_file: str | None,
     door: str | None = None,
 ) -> str:
-    """Return the text at a path; raise `TwinRefused` where it is refused.
+    """Return the text at a path; raise `TwinRefused` if the request is refused.
 
-    With a `door` that is where the connection goes, and the host of `url` is asked for there.
+    With a `door`, connect there and request the host of `url`.
     """
     headers = {"Host": urlsplit(url).netloc, **sign_in_headers(account)}
     client = ApiClient(door or url, ca_file, ANSWER_S)
@@ -42,7 +40,7 @@ def fetch_text(
 
 
 def check_reply(status: int, body: bytes, command: str) -> bytes:
-    """Return the body of a reply; raise `TwinRefused` where it is a refusal."""
+    """Return the body of a reply; raise `TwinRefused` if it is a refusal."""
     if status < 400:
         return body
     try:
@@ -54,7 +52,7 @@ def check_reply(status: int, body: bytes, command: str) -> bytes:
 
 
 def _without_secrets(command: str) -> str:
-    # Imported here: what is accepted names nothing.
+    # Imported here: only a refusal needs it.
     from leverframe.interface.table.command_text import mask_query
 
     path, mark, query = command.partition("?")
@@ -62,7 +60,7 @@ def _without_secrets(command: str) -> str:
 
 
 class HttpTransport(Transport):
-    """A controller at a URL, whose test bench is asked for whatever a test does to it."""
+    """A controller at a URL; what a test does to it are requests to its test bench."""
 
     #: None while it is off.
     client: ApiClient | None = None
@@ -75,11 +73,11 @@ class HttpTransport(Transport):
 
     @abstractmethod
     def new_label(self) -> str:
-        """Return a name for a snapshot that none has yet."""
+        """Return a label for a new snapshot."""
 
     @abstractmethod
     def may_repeat(self, target: str, method: str, error: Exception) -> bool:
-        """Return whether to repeat a request that failed because a fault keeps it off."""
+        """Return whether to repeat a request that failed because a fault keeps the twin off."""
 
     @property
     def is_on(self) -> bool:
@@ -92,7 +90,7 @@ class HttpTransport(Transport):
                 reply = self.ask(target, method, body)
                 break
             except NO_ANSWER as error:
-                # While it is off by a fault; here that takes real time.
+                # A fault has switched it off, which ends in real time here.
                 if not self.may_repeat(target, method, error) or time.monotonic() > deadline:
                     raise
                 time.sleep(TRY_AGAIN_S)
@@ -117,7 +115,7 @@ class HttpTransport(Transport):
         return TwinSnapshot(label, self.encode_snapshot, self.keeper)
 
     def encode_snapshot(self, label: str | None = None) -> bytes:
-        """Return the file of a snapshot, without a label of the present moment."""
+        """Return the file of the snapshot with a label, or of the present state."""
         try:
             return self.operate("/api/sim/snapshot" + (f"?name={label}" if label else ""))
         except TwinRefused as refused:
@@ -133,13 +131,13 @@ class HttpTransport(Transport):
         self.operate("/sim.cgi?requests=clear")
 
     def set_fault(self, fault: Fault) -> int:
-        # Afterwards it may be off, and could not be asked.
+        # Afterwards it may be off and unable to answer.
         number: int = self.json("/api/sim")["faults"]["next"]
         try:
-            # As a body: an own answer may be longer than a query.
+            # In the body, because an own answer may be longer than a query permits.
             self.operate("/sim.cgi", "POST", f"fault={quote(fault.text, safe='')}".encode())
         except NO_ANSWER:
-            # One that is off from now on answers no request, not even the one that switched it off.
+            # A fault that switches it off prevents even the answer to this request.
             if time_unreachable_s(fault) is None:
                 raise
         return number

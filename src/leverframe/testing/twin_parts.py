@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from leverframe.testing.observations import TwinRequest
 
 
-# The time of twins for the code under test: its clock follows, and its event loop can use it.
+# The time of twins for the code under test: its clock can follow, and its event loop can use it.
 
 
 class TwinClock:
@@ -31,10 +31,10 @@ class TwinClock:
 
     @contextmanager
     def moving_with(self, mover: Any) -> Iterator[None]:
-        """Let the time of the code under test stand where the twins' stands, and follow it.
+        """Keep the time of the code under test equal to the twins' time.
 
-        `mover` is the module `time_machine` or `freezegun`, or what they give to move the time by:
-        the fixture `time_machine`, a traveller, a frozen time, the fixture `freezer`.
+        `mover` is the module `time_machine` or `freezegun`, or an object of theirs that sets the
+        time: the fixture `time_machine`, a traveller, a frozen time, the fixture `freezer`.
         """
         with ExitStack() as stack:
             if hasattr(mover, "travel"):
@@ -56,10 +56,10 @@ class TwinClock:
             yield
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        """Return an event loop whose timers are due by this clock, for asyncio code under test.
+        """Return an event loop whose timers follow this clock, for asyncio code under test.
 
-        `asyncio.Runner(loop_factory=twin.clock.new_event_loop)`: `asyncio.sleep(3600)` is over when
-        the twins have come an hour further.
+        With `asyncio.Runner(loop_factory=twin.clock.new_event_loop)`, `asyncio.sleep(3600)` ends
+        when the twins have advanced by an hour.
         """
         loop = _TwinTimeLoop(lambda: self.now.timestamp())
         self._followers.append(loop.wake)
@@ -67,7 +67,7 @@ class TwinClock:
         return loop
 
     def was_moved(self) -> None:
-        """Let everything follow that goes by this clock."""
+        """Notify everything that follows this clock."""
         for follow in tuple(self._followers):
             follow()
 
@@ -84,7 +84,7 @@ class _TwinTimeLoop(asyncio.SelectorEventLoop):
         return self._elapsed_s
 
     def wake(self) -> None:
-        """Look at the clock, and at what is due."""
+        """Update the time, and run timers that are due."""
         # A restore sets the twins back; this clock continues from where it is.
         seen, self._seen = self._seen, self._read()
         self._elapsed_s += max(self._seen - seen, 0.0)
@@ -97,19 +97,19 @@ class _TwinTimeLoop(asyncio.SelectorEventLoop):
         super().close()
 
 
-# What goes wrong at a twin on purpose, and what it answers instead of its own.
+# Faults that are set on a twin, and answers that replace its own.
 
 
 class TwinFault:
     """A fault that has been set; it ends with its `with`, by `end`, or when it expires."""
 
     def __init__(self, text: str, end: Callable[[], None]) -> None:
-        #: What it is, as `/sim.cgi?fault=` takes it.
+        #: The fault in the syntax of `/sim.cgi?fault=`.
         self.text = text
         self._end = end
 
     def end(self) -> None:
-        """End it; a fault that has already ended is not an error."""
+        """End the fault; ending it again is not an error."""
         self._end()
 
     def __enter__(self) -> Self:
@@ -140,8 +140,8 @@ class FaultyTwin(TwinAccess):
     ) -> TwinFault:
         """Set a fault: `with twin.fault(faults.slow("5s"), times=2): ...`.
 
-        `path` chooses requests; `times`, `after`, `for_` and `chance` say how often and when it
-        acts, as far as the kind takes them. Chance is the same in every run with the same seed.
+        `path` selects requests; `times`, `after`, `for_` and `chance` define how often and when the
+        fault acts, if its kind supports them. With the same seed, chance is the same in every run.
         """
         from leverframe.devices.simulated.fault_catalogue import FAULTS
         from leverframe.testing.misuse import check_fault
@@ -163,9 +163,9 @@ class FaultyTwin(TwinAccess):
         return TwinFault(whole.text, lambda: self._end_fault(number, whole.text))
 
     def raw(self, **values: str | None) -> None:
-        """Let the status files say these texts under their keys, whatever is measured.
+        """Put these texts under their keys in the status files, whatever is measured.
 
-        `raw(ds1="-1270")`, also an empty text; None lets them say what is measured again.
+        For example `raw(ds1="-1270")`, or an empty text; None restores the measured value.
         """
         from leverframe.testing.faults import raw
         from leverframe.testing.misuse import check_raw_key
@@ -192,11 +192,12 @@ class FaultyTwin(TwinAccess):
         after: Duration | None = None,
         for_: Duration | None = None,
     ) -> TwinFault:
-        """Answer a path like this from now on: `with twin.reply("/own.json", json={"a": 1}): ...`.
+        """Answer a path with a reply: `with twin.reply("/own.json", json={"a": 1}): ...`.
 
-        Also a path that exists, for which nothing else is done then; the newest answer counts, and
-        one that ends in `/` is for all below it. Other faults act on it, and no account is needed.
-        Without a content type it is text/plain, or application/json.
+        It also replaces the answer of an existing path, which then has no other effect. The newest
+        reply takes precedence; a path that ends in `/` includes all paths below it. Other faults
+        affect the reply, and it needs no account. The default content type is text/plain, or
+        application/json with `json`.
         """
         from leverframe.testing.faults import reply
 
@@ -206,23 +207,23 @@ class FaultyTwin(TwinAccess):
         return self.fault(answer, times=times, after=after, for_=for_)
 
     def reboot(self, takes: Duration = 5) -> None:
-        """Restart it: it is off, and cannot be reached, until that much time has passed."""
+        """Restart it: until this time has passed, it is off and cannot be reached."""
         from leverframe.testing.faults import reboot
 
         self.fault(reboot(seconds_of(takes)))
 
     @property
     def pins(self) -> dict[str, float]:
-        """What the pins of the simulated board show: outputs 0 or 1, PWM outputs in percent.
+        """The pins of the simulated board: outputs as 0 or 1, PWM outputs in percent.
 
-        After active low, faults of relays and the rest, so not always what `state` says; then the
-        frequencies and pull-ups that were set.
+        The values include the effects of active-low settings and faults of relays, so they may
+        differ from `state`; the frequencies and pull-ups follow them.
         """
         pins: dict[str, float] = self._json("/api/sim")["pins"]
         return pins
 
     def _check_that_it_meets_something(self, fault: "Fault") -> None:
-        """Refuse a path at which nothing answers, and a key that no status file has."""
+        """Reject a path at which nothing answers, and a key that no status file has."""
         from leverframe.testing.misuse import check_raw_key, own_paths, unknown
 
         path = fault.fields.get("path")
@@ -232,19 +233,19 @@ class FaultyTwin(TwinAccess):
             check_raw_key(fault.fields["key"], self.profile)
 
     def _end_fault(self, number: int, text: str) -> None:
-        """End a fault; do nothing where it has ended.
+        """End a fault; do nothing if it has already ended.
 
-        After a restore its number can be that of another one, which was set since.
+        After a restore, its number may belong to another fault that was set since.
         """
         if self.is_on and (number, text) in self._present_faults():
             self._operate(f"/sim.cgi?fault=end:{number}")
 
 
-# The requests that clients made to a twin: listed, and asserted.
+# The requests that clients sent to a twin, with lists and assertions.
 
 
 class RequestedTwin(TwinAccess):
-    """A twin that shows what clients requested."""
+    """A twin that shows the requests of clients."""
 
     def requests(
         self,
@@ -253,11 +254,11 @@ class RequestedTwin(TwinAccess):
         method: str | None = None,
         query: str | Mapping[str, object] | None = None,
     ) -> "list[TwinRequest]":
-        """List the newest 2000 requests of clients, oldest first; those that match, if given.
+        """List the newest 2000 requests of clients, oldest first, or only those that match.
 
-        A path is whole, or ends in `/` for all below it. A query is the whole one as a text, or
-        some of its items, `{"out0": 1}`. A path at which nothing ever answers is an error. What
-        may be a secret reads `***`, and at most 4 MiB are kept.
+        A path is complete, or ends in `/` to include all paths below it. A query is the complete
+        text, or some of its items, `{"out0": 1}`. A path at which nothing ever answers is an error.
+        Possible secrets read `***`, and at most 4 MiB are kept.
         """
         from leverframe.testing.misuse import (
             check_method,
@@ -286,10 +287,10 @@ class RequestedTwin(TwinAccess):
         method: str | None = None,
         query: str | Mapping[str, object] | None = None,
     ) -> "list[TwinRequest]":
-        """Return the requests that match; fail without any, or unless there are `times` of them.
+        """Return the requests that match; fail if there are none, or not exactly `times`.
 
-        `assert_requested("/outs.cgi", times=1, query={"out0": 1})`. The failure lists what was
-        requested instead, the nearest first.
+        Example: `assert_requested("/outs.cgi", times=1, query={"out0": 1})`. The failure lists the
+        actual requests, most similar first.
         """
         from leverframe.testing.misuse import BadCall
         from leverframe.testing.observations import NotRequested, unmet

@@ -267,7 +267,7 @@ def _print_results(
 def _agrees(question: str) -> bool:
     if not sys.stdin.isatty():
         raise BadPlan("There is no terminal to confirm at; use --yes to send the plan.")
-    # By asyncio's own handler Ctrl-C would only take effect after the answer.
+    # With asyncio's own handler, Ctrl-C would take effect only after the answer.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")

@@ -61,7 +61,7 @@ class PacedClient:
         self.paced = paced
         self._client = client
         self._login = login
-        #: The login is sent only to a unit that requires it.
+        #: The login is sent only if the unit requires it.
         self._is_asked_for_login = False
         self._retry_waits_s = retry_waits_s
         #: Requests without an answer: the unit may have restarted since.
@@ -130,7 +130,7 @@ class PacedClient:
         await self._wait_for_turn()
         headers = {"User-Agent": "leverframe", "Accept": "*/*", "Accept-Encoding": "identity"}
         if body is not None:
-            # In the form of the maker's own client.
+            # The same form as in the maker's own client.
             headers["Content-Type"] = "application/x-www-form-urlencoded; charset=UTF-8"
         if self._login is not None and self._is_asked_for_login:
             headers["Authorization"] = self._login.header()

@@ -1,8 +1,8 @@
 """Compare two units by meaning, also across versions.
 
-Settings of one version are converted to the other as for a restore, in the direction that loses
-less; losses are reported. Parts of rules without effect and the places of schedule entries do not
-count. Settings that a side does not know or mention are not differences.
+Settings of one version are converted to the other as in a restore, in the direction that loses
+less; losses are reported. Parts of rules without effect and the places of schedule entries are
+ignored. Settings that a side does not have or mention are not differences.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -168,7 +168,7 @@ def _with_unknown_alike(
 ) -> tuple[Settings, Settings]:
     """Copy unknown parts of rules and schedule entries from the other side.
 
-    These are compared as a whole, so an unknown part would make all of it differ.
+    Each of them is compared as a whole, so an unknown part would make the whole entry differ.
     """
     for path in (path for path in first.unread if path.startswith(ENTRIES)):
         left = with_part_of(right, left, path)
@@ -277,7 +277,7 @@ def _rule_differences(left: RulePlaces, right: RulePlaces) -> Iterator[SettingDi
 def _meaning(rule: Rule) -> Rule:
     """Return the rule without parts that have no effect."""
     rule = replace(rule, **{name: getattr(Rule(), name) for name in idle_parts(rule)})
-    # A digital source has only two states, whatever the comparison.
+    # A digital source has only two states, whatever the comparison; use its normal form.
     if rule.source in DIGITAL:
         level = digital_level(rule.compare, rule.reference)
         rule = replace(rule, compare=Rule().compare, reference=level)

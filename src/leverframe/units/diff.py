@@ -73,7 +73,7 @@ def _read_stored_side(named: str) -> ComparedUnit:
 def side_of_file(
     path: Path, profile: Profile | None = None, only: Collection[str] = ()
 ) -> ComparedUnit:
-    """Return the settings of a unit file; without its own version it gets the given version."""
+    """Return the settings of a unit file; a file without a version gets the given one."""
     file = load_unit_file(path, profile=profile, need_secrets=False, only=only)
     return side_of_unit_file(str(path), file)
 

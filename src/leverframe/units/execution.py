@@ -43,9 +43,9 @@ class ApplyStopped(UnitError):
 
     def __init__(self, sentence: str, *, can_resume: bool = True, can_revert: bool = True) -> None:
         super().__init__(sentence)
-        #: The same plan may be continued.
+        #: Whether the same plan can be resumed.
         self.can_resume = can_resume
-        #: A rollback can restore what was before.
+        #: Whether a rollback can restore the previous settings.
         self.can_revert = can_revert
         #: The incomplete settings, and the commands that continue or revert the work.
         self.report = ""
@@ -77,11 +77,11 @@ class Applier:
         self._advance = advance
         #: Options for the command that continues or reverts the work.
         self._options = options
-        #: The client's count at the last comparison of all settings.
+        #: The client's count of unanswered requests at the last comparison of all settings.
         self._checked_at = client.unanswered
 
     async def run(self) -> None:
-        """Carry out the steps not known to be done; raise `ApplyStopped` if that is unsafe."""
+        """Carry out the steps that are not known to be done; raise `ApplyStopped` if unsafe."""
         plan, journal = self._plan, self._journal
         first = journal.confirmed
         uncertain = journal.is_uncertain
@@ -132,9 +132,7 @@ class Applier:
         )
 
     def _follow_accounts_of(self, steps: Sequence[UnitStep]) -> None:
-        """Sign in with the account as changed by the completed steps, unless the operator already
-        does.
-        """
+        """Sign in with the account as the completed steps have changed it."""
         for step in steps:
             follow_accounts(self._client, step, self._plan)
 
@@ -202,7 +200,7 @@ class Applier:
                 )
         answer = await self._send(number, step)
         if answer is None and await self._look_with_any(step) == "old" and step.is_repeatable:
-            # The step is needed and harmless to repeat.
+            # The step has no effect yet, and repeating it is harmless.
             answer = await self._send(number, step)
         if answer is not None and not answer.is_ok:
             raise ApplyStopped(
@@ -252,7 +250,7 @@ class Applier:
         nearest = nearest_profile(identity.hardware, identity.software)
         self._refuse_another_version(nearest.profile, is_own=self._plan.is_leverframe)
         if self._client.unanswered != self._checked_at:
-            # It may have restarted and lost earlier changes.
+            # The unit may have restarted and lost earlier changes.
             await self._check_unchanged(number - 1, uncertain=False)
 
     def _refuse_another_version(self, found: Profile, *, is_own: bool) -> None:
@@ -275,7 +273,7 @@ class Applier:
         return f"{request.method} {request.target}"
 
     async def _look(self, step: UnitStep) -> Seen:
-        """Read the settings that a step changes, as far as they can be read."""
+        """Compare the readable settings that a step changes with their old and new values."""
         compared = await self._read_changes(step)
         if not compared:
             return "nothing"
@@ -362,7 +360,7 @@ def choose_canaries(
 def waves(
     canaries: Sequence[UnitPlan], rest: Sequence[UnitPlan], batch: int
 ) -> Iterator[tuple[Sequence[UnitPlan], bool]]:
-    """Yield the waves, and whether a wave is the last of the first units."""
+    """Yield the waves, and whether a wave is the last one of the canaries."""
     for number, plan in enumerate(canaries, start=1):
         yield [plan], number == len(canaries)
     for start in range(0, len(rest), batch):

@@ -1,4 +1,4 @@
-"""What a unit measures, how its outputs stand, and what it reports as wrong."""
+"""The measured values, output states and reported problems of a unit."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -238,7 +238,7 @@ class LiveReader:
 
     def __init__(self, client: PacedClient) -> None:
         self._client = client
-        #: Whether it has the state of controllers of this program; None if unknown.
+        #: Whether it has `/api/state` like a controller of this program; None if unknown.
         self._shows_state: bool | None = None
 
     async def look(self) -> LiveReading:

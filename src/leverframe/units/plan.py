@@ -133,7 +133,7 @@ def plan_as_json(plan: UnitPlan) -> dict[str, object]:
 
 
 def _futures(plan: UnitPlan, scenario: Path | None, readings: Path | None, for_s: float) -> WhatIf:
-    """Compare the future with and without the plan, on plants or recorded readings."""
+    """Compare the future with and without the plan, on simulated plants or recorded readings."""
     engine = Engine(plan.profile, plan.settings_before(), Config().zone(), {})
     change = TriedChange(plan.settings_after())
     if readings is None:

@@ -35,7 +35,7 @@ class DescribedChange(Struct, frozen=True):
 
 
 class DescribedStep(Struct, frozen=True):
-    """A step as users read it; a client words it in its own language."""
+    """A step in the form that users read; each client words it in its own language."""
 
     #: The description of the command from the reference.
     doc: str
@@ -83,7 +83,7 @@ def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[Desc
 
 
 def _with_unread(change: DescribedChange, plan: UnitPlan) -> DescribedChange:
-    """Describe the off delay that a rule gets although the unit hides the present value."""
+    """Add the off delay that a rule gets although the unit hides the present value."""
     path = f"{change.path}.off_delay"
     is_set = any(one.path == path and one.fate == "set" for one in plan.unreadable)
     if not is_set or change.new == NOTHING or "off delay" in change.new:

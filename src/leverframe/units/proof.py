@@ -1,4 +1,4 @@
-"""Make plans for units, and verify them on an in-memory twin without a port."""
+"""Create plans for units, and verify them on an in-memory twin without a port."""
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -92,13 +92,13 @@ def in_process(web: Web) -> httpx.MockTransport:
     return httpx.MockTransport(answer)
 
 
-# Make a plan for a unit from its settings, and verify it on a twin.
+# Create a plan for a unit from its settings, and verify it on a twin.
 
 _ACCESS = "access."
 
 
 async def plan_for_file(unit: str, pulled: PulledUnit, file: UnitFile) -> UnitPlan:
-    """Plan the way to a unit file; settings that its version does not support are reported."""
+    """Plan the changes to a unit file; report settings that the unit's version does not support."""
     for_unit, lost = file.for_version(pulled.profile)
     wanted = for_unit.over(pulled.settings)
     named = [path for path, _ in leaves(wanted) if _is_wanted(path, for_unit, pulled)]
@@ -123,7 +123,7 @@ async def plan_for_settings(
     named: Collection[str],
     left_out: Collection[LeftOutSetting] = (),
 ) -> UnitPlan:
-    """Plan the way to settings of the unit's version, and verify it.
+    """Plan the changes to settings of the unit's version, and verify the plan.
 
     `named` are wanted settings that could not be read.
     """
@@ -231,7 +231,7 @@ def _before(pulled: PulledUnit) -> dict[str, object]:
 
 
 async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> PulledUnit:
-    """Carry out a plan on a twin and read it; raise `BadPlan` if it does not reach its settings."""
+    """Carry out a plan on a twin and read the twin; raise `BadPlan` if settings are not reached."""
     touches_accounts = any(
         change.path.startswith(_ACCESS) for step in made.steps for change in step.changes
     )

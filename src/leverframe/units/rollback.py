@@ -45,7 +45,7 @@ class JournalledChange(NamedTuple):
 
     @property
     def lost(self) -> list[str]:
-        """Return the settings that the sent steps have overwritten unseen."""
+        """Return the settings that the sent steps have overwritten although they were unread."""
         return [path for path, step in self.begun.lost.items() if step <= self.sent]
 
 
@@ -124,7 +124,7 @@ async def plan_back(changes: Sequence[JournalledChange], pulled: PulledUnit) -> 
     blocked = tuple(_find_blocked_entries(plan, changes, old))
     if not blocked:
         return plan
-    # Restoring a rewritten entry matters more than the hidden part of it.
+    # Restoring an entry matters more than its hidden part.
     hidden = [path for path in blocked if pulled.why_unread(path) is not None]
     lost = dict.fromkeys((*old.lost, *(LeftOutSetting(path, _LOST) for path in hidden)))
     return await plan_for_settings(unit, pulled, old.settings, (*old.named, *blocked), list(lost))
@@ -270,7 +270,7 @@ def _refuse_another_version(begun: JournalLine, pulled: PulledUnit) -> None:
 
 
 def _settings_before(begun: JournalLine, present: Settings) -> Settings:
-    """Return the settings in a journal, and the present ones where it has none."""
+    """Return the settings in a journal, completed by present settings that the journal lacks."""
     profile = Profile(begun.hw, begun.sw)
     before, _ = settings_from_leaves(profile, dict(begun.before))
     wanted = with_value(before, "profile", present.profile)

@@ -39,7 +39,7 @@ ASKED_TIMES = 2
 _MAX_ANSWER_BYTES = 512
 _MAX_UNITS = 1024
 _MAX_LETTERS = 64
-#: A name without an answer uses its whole time limit, and a stranger may announce many.
+#: A name without an answer uses the whole time limit, and any device can announce many names.
 _RESOLVE_MS, _RESOLVED_AT_A_TIME = 1000, 64
 #: Only controllers of this program; `_http._tcp` would include every printer.
 _SERVICE = TYPES[1]
@@ -67,7 +67,7 @@ async def broadcast_request(
             async with asyncio.timeout(listen_s):
                 for _ in range(ASKED_TIMES):
                     for target in targets:
-                        # A machine without a network has no one to ask.
+                        # A machine without a network cannot send the request.
                         with suppress(OSError):
                             await loop.sock_sendto(asking, QUESTION, (target, port))
                 while len(heard) < _MAX_UNITS:
@@ -252,7 +252,7 @@ async def _look(
                 return replace(found, is_login_withheld=logins.withholds)
             return await _query_unit(found, login, ca_file, wants_digest=wants_digest)
     except UnitSilent as silence:
-        # Most addresses of a range are unused; a unit that was just heard is there.
+        # Most addresses of a range are unused, but a unit that was just heard exists.
         return replace(found, answers=unit is not None, trouble=str(silence))
     except ErrorForPeople as refusal:
         return replace(found, trouble=str(refusal))
@@ -268,7 +268,7 @@ async def _query_unit(
             try:
                 pulled = await pull_unit(client, within_s=DIGEST_S)
             except UnitError as problem:
-                # It showed its identity, and then became too slow or disappeared.
+                # The unit answered at first, and then became too slow or disappeared.
                 return replace(found, trouble=str(problem))
             found = replace(found, digest=pulled.digest)
     return found

@@ -1,6 +1,4 @@
-"""`leverframe unit take-over` and `give-back`: a controller in software takes the place of a unit,
-and back.
-"""
+"""`leverframe unit take-over` and `give-back`: replace a unit by a controller, and back."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -368,7 +366,7 @@ def _leaf(settings: Settings, path: str) -> Any:
 
 
 def _merge(old: Settings, new: Settings, present: Settings) -> Settings:
-    """Merge: changed parts from the new settings, the remaining parts from the present ones."""
+    """Merge: take changed parts from the new settings, and the rest from the present ones."""
     parts = {
         name: _part(getattr(old, name), getattr(new, name), getattr(present, name))
         for name in present.__struct_fields__

@@ -148,7 +148,7 @@ class FileEntry(NamedTuple):
 
     value: Any
     line: FileLine
-    #: False if it only follows from another key.
+    #: False if the value only follows from another key.
     is_said: bool = True
 
 
@@ -169,7 +169,7 @@ class UnitFile(Struct, frozen=True):
     unread: tuple[str, ...] = ()
     #: Missing secrets that it refers to, ignored as if it did not mention them.
     unresolved: tuple[str, ...] = ()
-    #: The branches and settings of it that count; empty for all.
+    #: The branches and settings of the file that apply; empty for all.
     only: tuple[str, ...] = ()
 
     def restrict(self, branches: Collection[str]) -> "UnitFile":
@@ -193,7 +193,7 @@ class UnitFile(Struct, frozen=True):
         return self.complete and not is_confidential(path) and not path.startswith(_ACCESS)
 
     def _says_unread(self, path: str) -> bool:
-        """Return whether a value was added for a setting that was not read."""
+        """Return whether the file contains a value for a setting that was not read."""
         return path in self.unread and path in self.settings_named
 
     def over(self, present: Settings) -> Settings:
@@ -209,7 +209,7 @@ class UnitFile(Struct, frozen=True):
         return wanted
 
     def for_version(self, profile: Profile) -> tuple["UnitFile", tuple[NotCarriedOver, ...]]:
-        """Return the same for another version, and the settings that it does not support."""
+        """Return the file for another version, and the settings that this version does not have."""
         if profile == self.profile:
             return self, ()
         content = Content(self.profile, dict(leaves(self.settings)), with_secrets=True)

@@ -28,9 +28,9 @@ _STALE_S = 3.0
 #: Reasons why nothing is known of a unit.
 REACH, SIGN_IN, ANSWER, MAC, STALE = CONTACT = ("reach", "sign-in", "answer", "mac", "stale")
 VALUES = "values"
-#: Problems that a poll does not cover.
+#: Kinds of problems that polls do not detect.
 DOUBLE, DRIFT, PULL = _BESIDE = ("double", "drift", "pull")
-#: Followed by a label, or by the identifier of a finding.
+#: Prefixes of kinds; a label or the identifier of a finding follows.
 LOST, FINDING = "lost ", "finding "
 #: Fields that clients do not see, or get from `/api/state`.
 _NOT_SHOWN = ("by_look", "beside", "compared", "reported", "was_there", "looked_at", "values")
@@ -261,7 +261,7 @@ class UnitHealth(Struct):
             self.beside.pop(kind, None)
             return self._notices({}, self.reported.keys() & {kind})
         self.beside[kind] = problem = UnitProblem(severity, sentence)
-        # One such check is as thorough as two polls.
+        # Such a check counts like two polls, so its problem is reported immediately.
         self.reported.setdefault(kind, ReportedProblem(sentence, WORTH_A_MESSAGE - 1))
         return self._notices({kind: problem}, ())
 

@@ -86,7 +86,7 @@ def unit_held(plan: UnitPlan, folder: Path | None = None) -> Iterator[None]:
         os.pwrite(descriptor, msgspec.json.encode(holder), 0)
         yield
     finally:
-        # A file of another user stays: the next process locks it again.
+        # The file may belong to another user; then it stays and can be locked again.
         with suppress(OSError):
             path.unlink()
         os.close(descriptor)

@@ -160,9 +160,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def cannot_be_undone(self) -> tuple[UnreadableSetting, ...]:
-        """Return the settings that the plan overwrites or removes unseen; no rollback restores
-        them.
-        """
+        """Return the settings that the plan overwrites or removes unread, beyond any rollback."""
         return tuple(one for one in self.unreadable if one.was_there and one.fate != "kept")
 
     @property
@@ -194,7 +192,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
         """Yield every step with the settings before and after it."""
         settings = self.settings_before()
         if not settings.access.admin.password:
-            # The password may exist: it is never read.
+            # A password may exist even though it is never read.
             settings = with_value(settings, "access.admin.password", MASK)
         for step in self.steps:
             after = try_request(step.request, settings, self.profile).settings
@@ -248,7 +246,7 @@ def read_plans(path: Path) -> tuple[UnitPlan, ...]:
 
 
 def as_stored(value: Any) -> Any:
-    """Convert a value as a plan file stores it, to compare it with a value of a unit."""
+    """Convert a value to its form in a plan file, to compare it with a value of a unit."""
     return [as_stored(one) for one in value] if isinstance(value, tuple | list) else value
 
 

@@ -80,7 +80,7 @@ async def _pull(client: PacedClient, *, by_files: bool) -> PulledUnit:
         answer = await client.read(SETTINGS_PATH)
         document = own_document(answer)
         if document is not None:
-            # It has no small network stack that would need pacing.
+            # Leverframe needs no pacing: it does not have the small network stack of a real unit.
             client.paced = False
             files = await _files(client, IDENTITY_PATHS[1:2])
             return pull_from_own(document, identity_in(client.address, files.values()))

@@ -84,7 +84,7 @@ class UnitChanges:
         return drift_from(self._file(name, pulled.profile), pulled)
 
     async def plan(self, name: str) -> ShownPlan:
-        """Plan the way of a unit to its file; only read requests are sent."""
+        """Plan the changes of a unit to match its file; only read requests are sent."""
         self._refuse_running(name)
         async with self._watcher.turn(name) as client:
             mac = self._watcher.units[name].mac

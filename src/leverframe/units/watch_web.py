@@ -218,7 +218,7 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
             value = _refusing_errors(value)
         return self.answer(request, endpoint, value)
 
-    # --- what is answered -------------------------------------------------------------------------
+    # --- endpoints --------------------------------------------------------------------------------
 
     def health(self, _: Request) -> dict[str, Any]:
         return {"status": "ok"}

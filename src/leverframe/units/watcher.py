@@ -1,4 +1,4 @@
-"""Polls many units regularly at a limited rate, and keeps their states.
+"""Poll many units regularly at a limited rate, and keep their states.
 
 Each unit has its own task, so that a slow unit does not delay another, and one client, so that it
 never gets two requests in parallel. No answer of a unit can end its task.
@@ -135,9 +135,7 @@ class UnitWatcher:
             await asyncio.sleep(self.seconds_to_next_look(name))
 
     def seconds_to_next_look(self, name: str) -> float:
-        """Return the time of the next poll; a rejected login is not repeated often, to avoid a
-        lock.
-        """
+        """Return the time of the next poll; rare polls after a rejected login avoid a lockout."""
         if SIGN_IN in self.health[name].by_look and self.units[name].login is not None:
             return max(self._look_every_s, self._pull_every_s)
         return self._look_every_s
@@ -167,7 +165,7 @@ class UnitWatcher:
         except ErrorForPeople as nonsense:
             notices = health.fail(ANSWER, str(nonsense))
         except Exception:
-            # A fault of the program must not end the watch over this unit.
+            # A bug must not end the watch over this unit.
             log.exception("%s: a poll of the unit failed", name)
             notices = health.fail(ANSWER, "Its answer could not be processed; see the log.")
         self._record(name)
@@ -237,7 +235,7 @@ class UnitWatcher:
 
 
 def _why_no_sign_in(unit: WatchedUnit) -> str:
-    """Word a rejected login for the inventory, from which the watch reads logins."""
+    """Describe a rejected login in terms of the inventory, from which the watch reads logins."""
     if unit.login is None:
         return "It requires a login; set its `user` and `password` in the inventory."
     return (

@@ -199,6 +199,17 @@ def test_change_during_the_rest_is_judged_afterwards() -> None:
     assert bench.due_in() is None
 
 
+@pytest.mark.parametrize("level", [0, 1])
+def test_reading_that_turns_nothing_itself_is_judged_with_what_rests(level: int) -> None:
+    both = rule("DS1", 20.0, "OUT1", operator="AND", source2="OUT0", reference2=level)
+    bench = Bench({**rules(LOOP, both), "rules.0.enabled": False})
+    bench.sense(DS1=21.0)
+    bench.set(rules__0__enabled=True)
+    assert bench.engine.machine.resting
+    bench.sense(DS1=22.0)
+    assert bench.values["OUT1"] == (bench.values["OUT0"] == level)
+
+
 def test_changed_rules_are_judged_immediately() -> None:
     bench = Bench(rules(LOOP, rule("OUT0", 1, "OUT1")))
     assert bench.engine.machine.resting

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from leverframe.core.engine.calls import DrivePwm, FollowDuty
 from leverframe.core.engine.journal import Cause
 from leverframe.core.engine.machine import Samples
+from leverframe.core.engine.portable_state import ENCODER, portable
 from leverframe.core.settings import Rule
 
 from .bench import BY_TEST, Bench
@@ -319,6 +320,62 @@ def test_duty_is_a_percentage_for_any_coefficients_and_readings(
         bench.wait(1)
         assert 0 <= duty(bench) <= 100
         assert bench.due_in() == 1
+
+
+def wait_with_skips(bench: Bench, seconds: float) -> None:
+    """Let time pass as on a virtual clock: what changes nothing is passed without a call."""
+    until = bench.now + seconds
+    while True:
+        last = bench.engine.skip_quiet(until)
+        if last is not None:
+            bench.now = last
+            bench.engine.machine.at = bench.at
+        due = bench.engine.next_deadline()
+        if due is None or due > until:
+            break
+        bench.wait(due - bench.now)
+    bench.wait(until - bench.now)
+
+
+def state(bench: Bench) -> tuple[bytes, list[object]]:
+    return ENCODER.encode(portable(bench.engine)), bench.effects()
+
+
+steps = st.one_of(
+    st.tuples(st.just("DS1"), st.sampled_from([None, 15.0, 20.9, 21.0, 30.0])),
+    st.tuples(st.just("pid__target"), st.sampled_from([10.0, 20.0, 21.0])),
+    st.tuples(st.just("pid__enabled"), st.booleans()),
+    st.tuples(st.just("pwm__1__duty"), st.sampled_from([0, 7, 100])),
+    st.tuples(st.just("outputs__0__periodic"), st.booleans()),
+    st.tuples(st.just("wait"), st.sampled_from([0.0, 0.5, 1.0, 2.5, 60.0])),
+)
+
+
+@given(st.sampled_from([0, 500, -500]), st.sampled_from([0, 3000]), st.lists(steps, max_size=20))
+def test_regulator_whose_quiet_samples_are_skipped_lives_the_same(
+    kp: int, ki: int, script: list[tuple[str, object]]
+) -> None:
+    others = {"pwm__1__change_time": 3, "outputs__0__on_time": 2, "outputs__0__off_time": 3}
+    whole, skipping = heater(kp, ki, 100, **others), heater(kp, ki, 100, **others)
+    for what, value in script:
+        for bench in (whole, skipping):
+            if what == "DS1":
+                bench.sense(DS1=value)
+            elif what != "wait":
+                bench.set(**{what: value})
+        if what == "wait":
+            assert isinstance(value, float)
+            whole.wait(value)
+            wait_with_skips(skipping, value)
+        assert state(skipping) == state(whole)
+
+
+def test_settled_regulator_has_its_samples_skipped_until_its_target_changes() -> None:
+    bench = heater(kp=1000)
+    bench.wait(1)
+    assert bench.engine.skip_quiet(bench.now + 60) == bench.now + 60
+    bench.set(pid__target=22.0)
+    assert bench.engine.skip_quiet(bench.now + 60) is None
 
 
 def mover(bench: Bench) -> str:

@@ -75,7 +75,7 @@ PARTS: dict[type, tuple[type, set[str]]] = {
     ),
     Outputs: (portable_state.OutputsState, {"_machine"}),
     _Channel: (portable_state.ChannelState, set()),
-    PidRegulator: (portable_state.PidState, {"_machine", "_pwm"}),
+    PidRegulator: (portable_state.PidState, {"_is_settled", "_machine", "_pwm"}),
     Display: (portable_state.DisplayState, {"_machine"}),
     Inputs: (portable_state.InputsState, {"_digital", "_machine", "_onewire"}),
     DigitalInputs: (
@@ -98,7 +98,8 @@ PARTS: dict[type, tuple[type, set[str]]] = {
     ),
     LiveRule: (
         portable_state.LiveRuleState,
-        {"dependents", "first", "needed", "number", "rule", "second", "switches"},
+        {"combine", "dependents", "first", "needed", "number", "rule", "second", "switches"}
+        | {"target"},
     ),
     _Plan: (portable_state.PlanState, {"cause", "entry"}),
     _Guard: (portable_state.GuardState, {"entry", "index", "key"}),

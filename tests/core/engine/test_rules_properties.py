@@ -481,3 +481,28 @@ def test_comparison_of_a_condition_explains_its_result(
         assert outcome.is_met is (
             reading >= outcome.threshold if compare == ">=" else reading < outcome.threshold
         )
+
+
+@given(
+    st.sampled_from(["TEMP", "OUT0"]),
+    st.sampled_from([">=", "<"]),
+    st.sampled_from([0.0, 1.0, 20.0]),
+    st.floats(0, 5),
+    st.lists(st.none() | st.sampled_from([0.0, 1.0]) | st.floats(10, 30), max_size=10),
+    st.floats(0, 30),
+)
+def test_value_in_the_steady_range_of_a_condition_leaves_its_result(
+    label: str,
+    compare: str,
+    reference: float,
+    hysteresis: float,
+    readings: list[float | None],
+    following: float,
+) -> None:
+    condition = Condition(label, compare, reference, hysteresis)
+    known = None
+    for reading in readings:
+        known = condition.judge(reading)
+    if condition.steady_from <= following < condition.steady_below:
+        assert condition.judge(following) is known
+        assert known is not None

@@ -164,10 +164,12 @@ class DigitalInputs:
             return
         before = self._level(index)
         self._pins[index] = pin
-        after = self._level(index)
-        if after < before and self._started:
+        if not self._started:
+            self._show(index)
+            return
+        if self._level(index) < before:
             self._fall(index)
-        if self._show(index) and self._started and not self._is_counted(label):
+        if self._show(index) and not self._is_counted(label):
             self._journal.record_change(index)
 
     def on_timer(self, key: Key) -> None:
@@ -233,7 +235,10 @@ class DigitalInputs:
 
     def _is_counted(self, label: str) -> bool:
         """Return True if a meter counts the pulses of an input: its counter reports them."""
-        return any(power.current == label for power in self._machine.settings.power)
+        for power in self._machine.settings.power:  # noqa: SIM110 - half as long as `any`
+            if power.current == label:
+                return True
+        return False
 
     def _show(self, index: int) -> bool:
         bistable = self._machine.settings.digital_inputs[index].bistable

@@ -61,7 +61,8 @@ class Counter:
         self._pulses_per_unit = 1
 
     def value(self, now: float) -> float:
-        by_time = self.rate_per_h * max(now - self._since, 0.0) / HOUR_S
+        lasted_s = now - self._since
+        by_time = self.rate_per_h * lasted_s / HOUR_S if lasted_s > 0.0 else 0.0
         return self._base + self._pulses / self._pulses_per_unit + by_time
 
     def set(self, value: float, now: float) -> None:
@@ -69,12 +70,18 @@ class Counter:
         self._since = now
         self._pulses = 0
 
-    def set_rate(self, rate_per_h: float, now: float) -> None:
-        """Count this many units per hour from now on; a negative rate counts nothing."""
-        rate_per_h = max(rate_per_h, 0.0)
+    def set_rate(self, rate_per_h: float, now: float) -> float:
+        """Count this many units per hour from now on, and return the value.
+
+        A negative rate counts nothing.
+        """
+        value = self.value(now)
+        if rate_per_h < 0.0:
+            rate_per_h = 0.0
         if rate_per_h != self.rate_per_h:
-            self.set(self.value(now), now)
+            self.set(value, now)
             self.rate_per_h = rate_per_h
+        return value
 
     def add_pulse(self, pulses_per_unit: int, now: float) -> None:
         if pulses_per_unit != self._pulses_per_unit:
@@ -308,7 +315,7 @@ class Energy:
         label = ENERGIES[index]
         old = self._machine.values[label]
         self._meters[index].counter.set(value, self._machine.at.now)
-        self._show(index)
+        self._show_now(index)
         self._machine.log(cause, Fact("energy_set", label, old, value, {"value": value}))
         if self._machine.settings.energy_remember:
             self._keep_changed()
@@ -341,7 +348,7 @@ class Energy:
     def save(self) -> None:
         """Store what has not been stored yet, before a clean stop."""
         for index in range(len(self._meters)):
-            self._show(index)
+            self._show_now(index)
         if self._machine.settings.energy_remember:
             self._keep_changed()
 
@@ -384,8 +391,7 @@ class Energy:
         if self._machine.put(POWERS[index], shown) and shown != meter.kept_power:
             self._time_keep()
         ran = meter.counter.rate_per_h > 0.0
-        meter.counter.set_rate(rate, now)
-        self._show(index)
+        self._show(index, meter.counter.set_rate(rate, now))
         if ran != (rate > 0.0):
             self._time_show()
         if meter.by_pulses and number:
@@ -414,13 +420,16 @@ class Energy:
     def _show_growing(self) -> None:
         for index, meter in enumerate(self._meters):
             if meter.counter.rate_per_h > 0.0:
-                self._show(index)
+                self._show_now(index)
         self._machine.timers.set(_SHOW, self._machine.at.now + SHOW_EVERY_S)
 
-    def _show(self, index: int) -> None:
+    def _show_now(self, index: int) -> None:
+        self._show(index, self._meters[index].counter.value(self._machine.at.now))
+
+    def _show(self, index: int, value: float) -> None:
         machine = self._machine
         meter = self._meters[index]
-        meter.energy = round(meter.counter.value(machine.at.now), DECIMALS)
+        meter.energy = round(value, DECIMALS)
         if machine.put(ENERGIES[index], meter.energy) and meter.energy != meter.kept:
             self._time_keep()
 

@@ -23,7 +23,8 @@ Deadlines before the moment of a call are served first, each at its own moment, 
 drifts because calls come a little late. After a longer absence (`MAX_LATE_S`) they are served late:
 what was missed in between is not made up for in a burst, or relays would chatter and pings would
 time out that were never sent. A simulated clock that jumps has to jump from `next_deadline` to
-`next_deadline`. A deadline that a feature sets in the past is due immediately.
+`next_deadline`, except for those that `skip_quiet` passes. A deadline that a feature sets in the
+past is due immediately.
 """
 
 from collections.abc import Iterable, Mapping
@@ -131,6 +132,7 @@ class Engine:
 
     __slots__ = (
         "actuator",
+        "_derived_from",
         "_features",
         "_listened_to",
         "differentials",
@@ -190,8 +192,10 @@ class Engine:
             "watchdog": self.watchdog,
             "http period": HttpPeriod(machine),
         }
-        #: Labels that something is derived from or that a rule looks at.
-        self._listened_to: frozenset[str] = frozenset()
+        #: Labels that something is derived from.
+        self._derived_from: frozenset[str] = frozenset()
+        #: The same and those that a rule looks at.
+        self._listened_to = self._derived_from
 
     @property
     def settings(self) -> Settings:
@@ -258,6 +262,13 @@ class Engine:
         """Serve all deadlines that are due."""
         self._live_until(at)
         return self._finish()
+
+    def skip_quiet(self, until: float) -> float | None:
+        """Pass the next deadlines up to a moment, as far as serving them would change nothing.
+
+        Return the last of them, which the caller makes the present one; None if there is none.
+        """
+        return self.pid.skip_samples(until)
 
     def ping_answered(self, entry: int, milliseconds: float | None, at: Moment) -> list[Effect]:
         """Take the outcome of a `PingHost` effect; None is no answer in time."""
@@ -330,20 +341,17 @@ class Engine:
     def _settle(self) -> None:
         machine = self.machine
         for _ in range(MAX_STEPS):
-            if not machine.changed:
-                return
             changed = machine.changed
+            if not changed:
+                return
             machine.changed = set()
             if machine.resting:
                 self._leave_to_rest(changed)
             if self._listened_to.isdisjoint(changed):
                 # As nearly always when an output is switched: 6 us less.
                 return
-            self.inputs.derive(changed)
-            self.energy.derive(changed)
-            self._add_changed(changed)
-            self.differentials.derive(changed)
-            self._add_changed(changed)
+            if not self._derived_from.isdisjoint(changed):
+                self._derive(changed)
             self.rules.evaluate(changed)
         unsettled = machine.changed & self._listened_to
         machine.changed = set()
@@ -352,6 +360,14 @@ class Engine:
             labels = ", ".join(sorted(unsettled))
             figures = {"steps": MAX_STEPS, "labels": labels}
             machine.log(_BY_RULE_LOOP, Fact("rules_stopped", figures=figures))
+
+    def _derive(self, changed: set[str]) -> None:
+        """Compute the readings that follow from others, and add what changed."""
+        self.inputs.derive(changed)
+        self.energy.derive(changed)
+        self._add_changed(changed)
+        self.differentials.derive(changed)
+        self._add_changed(changed)
 
     def _leave_to_rest(self, changed: set[str]) -> None:
         """Take out what rests, and add what has rested."""
@@ -389,8 +405,9 @@ class Engine:
 
     def _note_listeners(self) -> None:
         """Note which labels are derived from or looked at by rules."""
-        listeners = (self.inputs, self.energy, self.differentials, self.rules)
-        self._listened_to = frozenset().union(*(part.listens_to() for part in listeners))
+        deriving = (self.inputs, self.energy, self.differentials)
+        self._derived_from = frozenset().union(*(part.listens_to() for part in deriving))
+        self._listened_to = self._derived_from.union(self.rules.listens_to())
 
     def _act(self, action: Action, cause: Cause) -> None:
         machine = self.machine

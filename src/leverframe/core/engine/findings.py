@@ -76,11 +76,14 @@ class Finding(Struct, frozen=True):
 
 def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
     """Find all that the state shows, in the order of the engine's features."""
-    yield from _silent_sensors(engine)
+    if engine.machine.absent_since or engine.inputs.bound_onewire:
+        yield from _silent_sensors(engine)
     yield from _silent_slots(engine)
     yield from _rules(engine)
-    yield from _endless_rules(engine)
-    yield from _pid(engine)
+    if engine.machine.resting:
+        yield from _endless_rules(engine)
+    if engine.pid.is_enabled:
+        yield from _pid(engine)
     yield from _watchdog(engine)
     schedule = engine.settings.schedule
     if at.wall < SET_CLOCK and any(entry is not None and entry.active for entry in schedule):
@@ -131,6 +134,8 @@ def _silent_slots(engine: Engine) -> Iterator[Finding]:
 def _rules(engine: Engine) -> Iterator[Finding]:
     waiting = engine.rules.absent_sources()
     held = rules_overridden_by_hand(engine)
+    if not waiting and not held:
+        return
     for number in sorted({*waiting, *held}):
         page = f"rules?edit={number}"
         figures: dict[str, int | float | str] = {"rule": number}
@@ -145,8 +150,8 @@ def _rules(engine: Engine) -> Iterator[Finding]:
 
 
 def _endless_rules(engine: Engine) -> Iterator[Finding]:
-    if unsettled := engine.machine.resting:
-        yield Finding("rules_endless", "rules", None, {"labels": ", ".join(sorted(unsettled))})
+    labels = ", ".join(sorted(engine.machine.resting))
+    yield Finding("rules_endless", "rules", None, {"labels": labels})
 
 
 def rules_overridden_by_hand(engine: Engine) -> dict[int, float]:
@@ -163,8 +168,6 @@ def rules_overridden_by_hand(engine: Engine) -> dict[int, float]:
 
 
 def _pid(engine: Engine) -> Iterator[Finding]:
-    if not engine.pid.is_enabled:
-        return
     pid = engine.settings.pid
     if not engine.machine.values[PWMS[pid.pwm]]:
         yield Finding("pid_output_off", "pid", PWMS[pid.pwm])

@@ -14,7 +14,7 @@ from operator import add, mul, sub, truediv
 from typing import Any
 
 from leverframe.core.engine.digital_inputs import DigitalInputs
-from leverframe.core.engine.machine import Machine
+from leverframe.core.engine.machine import Machine, Value
 from leverframe.core.engine.sources import analog_value
 from leverframe.core.engine.timers import Key
 from leverframe.core.labels import (
@@ -25,11 +25,11 @@ from leverframe.core.labels import (
     LIGHTING_LIMITS,
     LIMITS,
     ONEWIRE,
+    THERMOMETER_C,
     round_result,
-    valid_reading,
     within,
 )
-from leverframe.core.settings import NO_ONEWIRE_ID, Settings
+from leverframe.core.settings import NO_ONEWIRE_ID, Differential, Settings
 
 # DS1-DS8: thermometers on the 1-Wire bus.
 #
@@ -65,18 +65,21 @@ class OneWire:
             if before is not after:
                 self._show(index)
 
-    def take_label(self, label: str, value: Any) -> None:
-        raw = valid_reading(label, value)
-        if raw != self._by_label[label]:
-            self._by_label[label] = raw
-            self._show(_INDEX[label])
+    def take(self, name: str, value: Any) -> None:
+        """Take a reading by label or ID; ignore anything else."""
+        index = _INDEX.get(name)
+        if index is None:
+            self._take_id(name.upper(), value)
+            return
+        raw = within(THERMOMETER_C, value)
+        if raw != self._by_label[name]:
+            self._by_label[name] = raw
+            self._show(index)
 
-    def take_id(self, text: str, value: Any) -> None:
-        """Take a reading by ID; ignore anything that is no ID."""
-        sensor_id = text.upper()
+    def _take_id(self, sensor_id: str, value: Any) -> None:
         if not _ID.fullmatch(sensor_id):
             return
-        raw = valid_reading(ONEWIRE[0], value)
+        raw = within(THERMOMETER_C, value)
         if raw == self._by_id.get(sensor_id):
             return
         if raw is None:
@@ -127,10 +130,11 @@ class OneWire:
             self._show(index)
 
     def _show(self, index: int) -> None:
-        label = ONEWIRE[index]
-        raw = self.raw(label)
-        offset = self._machine.settings.onewire[index].offset
-        self._machine.put(label, None if raw is None else round_result(raw + offset))
+        label, setting = ONEWIRE[index], self._machine.settings.onewire[index]
+        raw = self._by_label[label]
+        if raw is None:
+            raw = self._by_id.get(setting.id)
+        self._machine.put(label, None if raw is None else round_result(raw + setting.offset))
 
 
 # DIFF1-DIFF6: two readings joined by an operator.
@@ -208,16 +212,18 @@ class Differentials:
         }
 
     def _compute(self, indices: Iterable[int]) -> None:
+        machine = self._machine
+        settings, values = machine.settings.differentials, machine.values
         for index in indices:
-            self._machine.put(DIFFERENTIALS[index], self._value(index))
+            setting = settings[index]
+            machine.put(DIFFERENTIALS[index], _difference(setting, values))
 
-    def _value(self, index: int) -> float | None:
-        setting = self._machine.settings.differentials[index]
-        values = self._machine.values
-        first, second = values.get(setting.first), values.get(setting.second)
-        if first is None or second is None or (second == 0 and setting.operator == "/"):
-            return None
-        return round_result(OPERATORS[setting.operator](first, second))
+
+def _difference(setting: Differential, values: Mapping[str, Value]) -> float | None:
+    first, second = values.get(setting.first), values.get(setting.second)
+    if first is None or second is None or (second == 0 and setting.operator == "/"):
+        return None
+    return round_result(OPERATORS[setting.operator](first, second))
 
 
 # --- formulas of the weather readings -------------------------------------------------------------
@@ -308,7 +314,7 @@ class Inputs:
         for label, value in readings.items():
             take = _TAKERS.get(label)
             if take is None:
-                self._onewire.take_id(label, value)
+                self._onewire.take(label, value)
             else:
                 take(self, label, value)
 
@@ -344,13 +350,10 @@ class Inputs:
         return self._onewire.next_id()
 
     def _take_number(self, label: str, value: Any) -> None:
-        raw = valid_reading(label, value)
+        raw = within(LIMITS[label], value)
         if raw != self._raw.get(label):
             self._raw[label] = raw
             self._show(label)
-
-    def _take_onewire(self, label: str, value: Any) -> None:
-        self._onewire.take_label(label, value)
 
     def _take_onewire_bus(self, _: str, ids: Any) -> None:
         self._onewire.take_bus(ids)
@@ -382,10 +385,6 @@ class Inputs:
             value = convert(self, value)
         self._machine.put(label, value)
 
-    def analog(self, index: int, volts: float) -> float | None:
-        """Convert the voltage of an analog input by its setting."""
-        return analog_value(self._machine.settings.analog_inputs[index], volts)
-
     def _humidity(self, humidity_pct: float) -> float:
         return min(max(humidity_pct, 0.0), 100.0)
 
@@ -395,7 +394,8 @@ class Inputs:
 
 
 def _analog(index: int) -> Callable[[Inputs, float], float | None]:
-    return lambda inputs, volts: inputs.analog(index, volts)
+    """Return the conversion of the voltage at an analog input by its setting."""
+    return lambda inputs, volts: analog_value(inputs._machine.settings.analog_inputs[index], volts)
 
 
 #: One table for all controllers: labels whose reading differs from what was sensed.
@@ -406,10 +406,9 @@ _CONVERTERS: dict[str, Callable[[Inputs, float], float | None]] = {
 }
 _TEXTS = {"i2c": "i2c_found", "barcode": "barcode"}
 _SLOTS = {f"slot{slot}": slot for slot in (1, 2, 3)}
-#: What takes which reading; another label may be the ID of a sensor.
+#: What takes which reading; all others are of the 1-Wire bus, by label or ID.
 _TAKERS: dict[str, Callable[[Inputs, str, Any], None]] = {
     **dict.fromkeys(NUMBERS, Inputs._take_number),
-    **dict.fromkeys(ONEWIRE, Inputs._take_onewire),
     **dict.fromkeys(DIGITAL_INPUTS, Inputs._take_digital),
     **dict.fromkeys(LIGHTING, Inputs._take_lighting),
     "onewire": Inputs._take_onewire_bus,

@@ -13,7 +13,7 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.core.engine.calls import OVERRIDING, REVERSE, Persist
+from leverframe.core.engine.calls import OVERRIDING, REVERSE, Persist, target_of
 from leverframe.core.engine.journal import Cause, Decided
 from leverframe.core.engine.machine import Machine, Value
 from leverframe.core.engine.timers import Key
@@ -33,6 +33,8 @@ from leverframe.core.settings import MAX_RULES, Rule, RulePlaces, rule_numbered
 
 #: Thresholds are sums of decimal numbers: without rounding, 20.1 - 0.2 is more than 19.9.
 _DIGITS = 6
+#: No value is in it.
+_NO_RANGE = (inf, -inf)
 
 
 def digital_level(compare: str, reference: float) -> float:
@@ -50,28 +52,48 @@ class Condition:
         "_at_least",
         "_below",
         "_digital",
+        "_ranges",
+        "_result",
+        "compare",
         "hysteresis",
         "label",
         "reference",
-        "result",
+        "steady_below",
+        "steady_from",
     )
 
     def __init__(self, label: str, compare: str, reference: float, hysteresis: float) -> None:
         self.label = label
         self._digital = label in DIGITAL
         self.reference = digital_level(compare, reference) if self._digital else reference
-        #: The last result; None until the source was seen for the first time.
-        self.result: bool | None = None
         self._at_least = compare == ">="
+        self.compare = "=" if self._digital else compare if self._at_least else "<"
         self.hysteresis = 0.0 if self._digital else hysteresis
         self._below = round(reference - hysteresis, _DIGITS)
         self._above = round(reference + hysteresis, _DIGITS)
+        #: The values that leave the result as it is, for a result that is false and one that is
+        #: true: from the first number on, and below the second.
+        self._ranges = (_NO_RANGE, _NO_RANGE)
+        if not self._digital:
+            self._ranges = (
+                ((-inf, reference), (self._below, inf))
+                if self._at_least
+                else ((reference, inf), (-inf, self._above))
+            )
+        #: The range of the last judgement. A value within it need not be judged: most readings
+        #: cross no threshold, and analog changes with twenty rules take 9.4 us instead of 13.6 us.
+        self.steady_from, self.steady_below = _NO_RANGE
+        self.result = None
 
     @property
-    def compare(self) -> str:
-        if self._digital:
-            return "="
-        return ">=" if self._at_least else "<"
+    def result(self) -> bool | None:
+        """The last result; None until the source was seen for the first time."""
+        return self._result
+
+    @result.setter
+    def result(self, result: bool | None) -> None:
+        self._result = result
+        self.steady_from, self.steady_below = _NO_RANGE
 
     @property
     def threshold(self) -> float:
@@ -82,27 +104,29 @@ class Condition:
 
     def describe_outcome(self, value: Value, after: int) -> Decided:
         """Return the last judgement in numbers; `after` is the entry that gave the value."""
-        threshold = self.reference
+        threshold, result = self.reference, self._result
         if value is not None and not self._digital:
             # With hysteresis there are two thresholds: the one that explains the result.
             moved = self._below if self._at_least else self._above
-            explained_by = (self.reference, moved) if self.result else (moved, self.reference)
-            is_above = [value >= one for one in explained_by]
-            wanted = self._at_least is bool(self.result)
-            threshold = explained_by[0 if is_above[0] is wanted else 1]
-        return Decided(self.label, value, self.compare, threshold, self.result, after)
+            first, other = (threshold, moved) if result else (moved, threshold)
+            wanted = self._at_least is bool(result)
+            threshold = first if (value >= first) is wanted else other
+        return Decided(self.label, value, self.compare, threshold, result, after)
 
     def judge(self, value: Value) -> bool | None:
         """Judge a new value and return the result; None if the value is absent."""
         if value is None:
+            self.steady_from, self.steady_below = _NO_RANGE
             return None
         if self._digital:
-            self.result = value == self.reference
+            result = value == self.reference
         elif self._at_least:
-            self.result = value >= (self._below if self.result else self.reference)
+            result = value >= (self._below if self._result else self.reference)
         else:
-            self.result = value < (self._above if self.result else self.reference)
-        return self.result
+            result = value < (self._above if self._result else self.reference)
+        self._result = result
+        self.steady_from, self.steady_below = self._ranges[result]
+        return result
 
 
 def _and(first: bool | None, second: bool | None) -> bool | None:
@@ -125,12 +149,20 @@ def _xor(first: bool | None, second: bool | None) -> bool | None:
     return None if first is None or second is None else first is not second
 
 
+def _nand(first: bool | None, second: bool | None) -> bool | None:
+    return _not(_and(first, second))
+
+
+def _nor(first: bool | None, second: bool | None) -> bool | None:
+    return _not(_or(first, second))
+
+
 #: The operators between two conditions; None is unknown. "-" has no second condition.
 COMBINE: dict[str, Callable[[bool | None, bool | None], bool | None]] = {
     "AND": _and,
     "OR": _or,
-    "NAND": lambda first, second: _not(_and(first, second)),
-    "NOR": lambda first, second: _not(_or(first, second)),
+    "NAND": _nand,
+    "NOR": _nor,
     "XOR": _xor,
 }
 
@@ -152,7 +184,7 @@ def dependence(rule: Rule) -> tuple[int, bool]:
     return rule.depends, False
 
 
-class Firing(Struct, frozen=True):
+class Firing(Struct, frozen=True, gc=False):
     """One time that a rule acted."""
 
     #: Wall time.
@@ -165,6 +197,7 @@ class LiveRule:
     __slots__ = (
         "acted",
         "cause",
+        "combine",
         "combined",
         "dependents",
         "firings",
@@ -178,6 +211,7 @@ class LiveRule:
         "rule",
         "second",
         "switches",
+        "target",
         "unconfirmed",
     )
 
@@ -189,12 +223,15 @@ class LiveRule:
         self.number = number
         self.cause = Cause("rule")
         self.first = Condition(rule.source, rule.compare, rule.reference, rule.hysteresis)
+        self.combine = COMBINE.get(rule.operator)
         self.second = (
             Condition(rule.source2, rule.compare2, rule.reference2, rule.hysteresis2)
-            if rule.operator in COMBINE
+            if self.combine is not None
             else None
         )
         self.switches = rule.action in SWITCHED
+        #: What its action is about.
+        self.target = target_of(rule.action)
         #: The result of the conditions; stays false while the rule is disabled.
         self.combined = False
         #: The combined result holds, and the dependence agrees.
@@ -218,26 +255,26 @@ class LiveRule:
 
     def deciding(self, values: dict[str, Value]) -> tuple[Condition, ...]:
         """Return the conditions that gave the result: each that does so alone, or else both."""
-        if self.second is None:
+        combine = self.combine
+        if self.second is None or combine is None:
             return (self.first,)
-        combine = COMBINE[self.rule.operator]
         both = (self.first, self.second)
-        alone = tuple(
+        alone = [
             one
             for one in both
             if values.get(one.label) is not None and combine(one.result, None) is not None
-        )
-        return alone or both
+        ]
+        return tuple(alone) or both
 
     def judge(self, values: dict[str, Value]) -> bool:
         """Judge the conditions and return True if the combined result changed.
 
         Settings come from files, too: an unknown source counts as absent.
         """
-        first, second = self.first, self.second
+        first, second, combine = self.first, self.second, self.combine
         result = first.judge(values.get(first.label))
-        if second is not None:
-            result = COMBINE[self.rule.operator](result, second.judge(values.get(second.label)))
+        if second is not None and combine is not None:
+            result = combine(result, second.judge(values.get(second.label)))
         if result is None:
             return False
         self.unconfirmed = False
@@ -254,7 +291,7 @@ class LiveRule:
 
     def turn(self) -> bool:
         """Decide whether the rule is met and return True if that changed."""
-        met = self.combined and self.dependence_agrees()
+        met = self.combined and (not self.rule.depends or self.dependence_agrees())
         if met is self.met:
             return False
         self.met = met
@@ -270,9 +307,11 @@ class LiveRule:
         One that acts both ways will undo what it keeps the other from undoing; one that acts at a
         single moment would not. Reversing says nothing about the state that is wanted.
         """
+        if not self.met:
+            return False
         if self.holds():
             return True
-        if not self.met or self.rule.mode != BOTH_WAYS:
+        if self.rule.mode != BOTH_WAYS:
             return False
         if not self.switches:
             return True
@@ -388,6 +427,7 @@ def _is_edit(old: Rule, new: Rule) -> bool:
 # undone that.
 
 _NAMES = tuple(f"rule.{place}" for place in range(MAX_RULES))
+_OUTPUT_INDEX = {label: index for index, label in enumerate(OUTPUTS)}
 
 
 class RuleMemory:
@@ -410,14 +450,18 @@ class RuleMemory:
     def keep(self, lives: list[LiveRule]) -> None:
         """Store what rules have set now, where that differs from what is stored."""
         for live in lives:
-            self._store(live.number - 1, self._state_to_restore(live))
+            held = self._state_to_restore(live)
+            if held != self._stored[live.number - 1]:
+                self._store(live.number - 1, held)
 
     def keep_all(self, lives: list[LiveRule]) -> None:
         held: list[int | None] = [None] * MAX_RULES
         for live in lives:
             held[live.number - 1] = self._state_to_restore(live)
-        if held != self._stored:
-            for place, state in enumerate(held):
+        if held == self._stored:
+            return
+        for place, state in enumerate(held):
+            if state != self._stored[place]:
                 self._store(place, state)
 
     def _state_to_restore(self, live: LiveRule) -> int | None:
@@ -425,12 +469,9 @@ class RuleMemory:
         return live.held if (live.met or live.pending) and self._remembers(live) else None
 
     def _store(self, place: int, held: int | None) -> None:
-        if held != self._stored[place]:
-            self._stored[place] = held
-            self._machine.emit(Persist(_NAMES[place], held))
+        self._stored[place] = held
+        self._machine.emit(Persist(_NAMES[place], held))
 
     def _remembers(self, live: LiveRule) -> bool:
-        action = live.rule.action
-        if action not in OUTPUTS:
-            return False
-        return self._machine.settings.outputs[OUTPUTS.index(action)].remember
+        index = _OUTPUT_INDEX.get(live.rule.action)
+        return index is not None and self._machine.settings.outputs[index].remember

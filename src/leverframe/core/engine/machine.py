@@ -311,7 +311,7 @@ class Machine:
     def put(self, label: str, value: Value) -> bool:
         """Set the value of a label and return True if it changed."""
         old = self.values[label]
-        if value == old and (value is None) == (old is None):
+        if value == old:
             return False
         if value is None:
             self.absent_since[label] = self.at.wall

@@ -54,7 +54,15 @@ class Explanation(TypedDict):
 
 
 class PidRegulator:
-    __slots__ = ("_fresh", "_holding", "_last_input", "_machine", "_pwm", "_terms")
+    __slots__ = (
+        "_fresh",
+        "_holding",
+        "_is_settled",
+        "_last_input",
+        "_machine",
+        "_pwm",
+        "_terms",
+    )
 
     def __init__(self, machine: Machine, pwm: PwmOutputs) -> None:
         self._machine = machine
@@ -64,6 +72,8 @@ class PidRegulator:
         self._last_input: Value = None
         self._holding: str | None = None
         self._terms = Terms(p=0.0, i=0.0, d=0.0)
+        #: The last sample changed nothing: neither will another one of the same input.
+        self._is_settled = False
 
     def start(self) -> None:
         if self._machine.settings.pid.enabled:
@@ -73,6 +83,7 @@ class PidRegulator:
         before, after = old.pid, self._machine.settings.pid
         if after is before:
             return
+        self._is_settled = False
         enabled = after.enabled if after.enabled != before.enabled else self.is_enabled
         is_other = _circuit(after) != _circuit(before)
         if self.is_enabled and (is_other or not enabled):
@@ -113,9 +124,23 @@ class PidRegulator:
         """Whether the duty stays as it is because there is nothing to regulate by."""
         return self._holding is not None
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether samples change nothing until the input does, or a setting."""
+        measured = self._machine.values.get(self._machine.settings.pid.source)
+        return self._is_settled and measured == self._last_input
+
+    def skip_samples(self, until: float) -> float | None:
+        """Pass the samples up to a moment that are due before anything else and change nothing.
+
+        Return when the last one was due; None if there is none.
+        """
+        return self._machine.timers.repeat(_SAMPLE, SAMPLE_S, until) if self.is_at_rest else None
+
     def _begin(self) -> None:
         self._machine.run(ENABLE_PID, True)
         self._fresh = True
+        self._is_settled = False
         self._last_input = None
         self._sample()
 
@@ -130,7 +155,10 @@ class PidRegulator:
         machine = self._machine
         pid = machine.settings.pid
         machine.timers.set(_SAMPLE, machine.at.now + SAMPLE_S)
-        measured = machine.values.get(pid.source)
+        if self.is_at_rest:
+            # As most of the time: at a limit, or at the target.
+            return
+        measured, former_i = machine.values.get(pid.source), self._terms["i"]
         if measured is None or self._holding is not None:
             self._note_holding(pid, measured)
         if measured is None:
@@ -138,6 +166,7 @@ class PidRegulator:
             self._pwm.set_target(pid.pwm, self._pwm.duty(pid.pwm))
         else:
             self._pwm.set_target(pid.pwm, self._regulate(pid, measured))
+            self._is_settled = measured == self._last_input and self._terms["i"] == former_i
         self._last_input = measured
 
     def _regulate(self, pid: Pid, measured: float) -> float:

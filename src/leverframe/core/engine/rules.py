@@ -22,6 +22,8 @@ met.
 
 from collections import deque
 from collections.abc import Collection, Iterable
+from math import nan
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,15 +37,15 @@ from leverframe.core.engine.calls import (
     REVERSE,
     after_switching,
     pulse_seconds,
-    target_of,
 )
-from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.journal import Cause, Decided, Fact
 from leverframe.core.engine.live_rule import (
     ACTIVATE,
     DEACTIVATE,
     LASTING,
     ONLY_WHEN_IT_STARTS,
     ONLY_WHEN_IT_STOPS,
+    Condition,
     Firing,
     LiveRule,
     RuleMemory,
@@ -118,8 +120,8 @@ class Rules:
         self._machine = machine
         self._actuator = actuator
         self._live: list[LiveRule] = []
-        #: Enabled rules by the labels they look at.
-        self._by_source: dict[str, list[LiveRule]] = {}
+        #: Enabled rules by the labels they look at, with the condition that does.
+        self._by_source: dict[str, list[tuple[Condition, LiveRule]]] = {}
         #: Enabled permanent rules by their action, where its result lasts.
         self._holders: dict[str, list[LiveRule]] = {}
         #: Rules whose delay is running, by the key of their deadline.
@@ -183,12 +185,24 @@ class Rules:
 
     def evaluate(self, changed: set[str]) -> None:
         """Judge the rules that look at changed labels, and restore what permanent rules keep."""
-        touched: list[LiveRule] = []
+        machine = self._machine
+        values, by_source = machine.values, self._by_source
+        moved: list[LiveRule] = []
         for label in changed:
-            if label in self._by_source:
-                touched += self._by_source[label]
-        if touched:
-            self._judge(touched)
+            if label not in by_source:
+                continue
+            value = values[label]
+            if value is None or machine.resting:
+                # In no range, so all are judged: what rests has changed without being judged.
+                value = nan
+            for condition, live in by_source[label]:
+                if condition.steady_from <= value < condition.steady_below:
+                    continue
+                if live.judge(values):
+                    moved.append(live)
+                    moved += live.dependents
+        if moved:
+            self._turn(_in_order(moved))
         for action in self._holders:
             if action in changed:
                 self._hold(action)
@@ -286,29 +300,21 @@ class Rules:
             )
 
     def _index(self, live: LiveRule) -> None:
-        for label in {condition.label for condition in live.conditions()}:
-            self._by_source.setdefault(label, []).append(live)
+        for condition in live.conditions():
+            self._by_source.setdefault(condition.label, []).append((condition, live))
         if live.rule.action not in LASTING:
             return
-        self._by_target.setdefault(target_of(live.rule.action), []).append(live)
+        self._by_target.setdefault(live.target, []).append(live)
         if live.rule.permanent:
             self._holders.setdefault(live.rule.action, []).append(live)
 
-    def _judge(self, touched: list[LiveRule]) -> None:
-        values = self._machine.values
-        moved: list[LiveRule] = []
-        for live in touched:
-            if live.judge(values):
-                moved.append(live)
-                moved += live.dependents
-        if moved:
-            self._turn(_in_order(moved))
-
     def _turn(self, lives: list[LiveRule]) -> None:
         """Decide first which rules turned, then act: no action affects a decision of this call."""
-        turned = [live for live in lives if live.turn()]
-        for live in turned:
-            live.cause = self._cause_of(live)
+        turned: list[LiveRule] = []
+        for live in lives:
+            if live.turn():
+                live.cause = self._cause_of(live)
+                turned.append(live)
         for live in turned:
             if live.met:
                 self._became_met(live)
@@ -320,10 +326,9 @@ class Rules:
     def _trace(self, lives: Iterable[LiveRule]) -> None:
         machine = self._machine
         if machine.samples is not None:
-            wall = machine.at.wall
-            machine.samples += [
-                (wall, RULE_TRACES[live.number - 1], int(live.met)) for live in lives
-            ]
+            for live in lives:
+                trace = RULE_TRACES[live.number - 1]
+                machine.samples.append((machine.at.wall, trace, int(live.met)))
 
     def _trace_moved(self, former: RulePlaces) -> None:
         """Record at which places other rules stand now, because rules were moved or deleted."""
@@ -337,15 +342,19 @@ class Rules:
 
     def _cause_of(self, live: LiveRule) -> Cause:
         """Return the rule as a cause, with the numbers that decided."""
-        machine = self._machine
-        values, entry_of = machine.values, machine.entry_of
-        # A list each: generators take longer than what they go through.
-        conditions = [
-            condition.describe_outcome(values.get(condition.label), entry_of(condition.label))
-            for condition in live.deciding(values)
-        ]
-        after = max([one.after for one in conditions])
-        return replace(live.cause, conditions=tuple(conditions), after=after)
+        values, entry_of = self._machine.values, self._machine.entry_of
+        decided: tuple[Decided, ...] = ()
+        after = 0
+        for condition in live.deciding(values):
+            entry = entry_of(condition.label)
+            decided += (condition.describe_outcome(values.get(condition.label), entry),)
+            if entry > after:
+                after = entry
+        rule = live.cause
+        # By position: `replace` takes 0.2 us more, of 9 us for a reading that turns a rule.
+        return Cause(
+            rule.kind, rule.detail, "", "", rule.number, rule.name, decided, rule.seconds, after
+        )
 
     def _became_met(self, live: LiveRule) -> None:
         if live.pending:
@@ -406,19 +415,20 @@ class Rules:
         if left_in is not None:
             self._carry_out(live, left_in, False)
         elif decider is not None:
-            target = target_of(live.rule.action)
-            fact = Fact("rule_leaves", target, figures={"rule": decider.cause.detail})
+            fact = Fact("rule_leaves", live.target, figures={"rule": decider.cause.detail})
             self._machine.log(live.cause, fact)
 
     def _decider(self, ended: LiveRule) -> LiveRule | None:
         """Find the rule that decides about the target of a rule that has ended."""
-        others = self._by_target.get(target_of(ended.rule.action), ())
-        deciding = [live for live in others if live is not ended and live.decides()]
-        return max(deciding, key=LiveRule.rank, default=None)
+        decider: LiveRule | None = None
+        for live in self._by_target.get(ended.target, ()):
+            if live.met and live is not ended and live.decides():
+                decider = live if decider is None else max(decider, live, key=LiveRule.rank)
+        return decider
 
     def _end_value(self, live: LiveRule, decider: LiveRule | None) -> int | None:
         """Return the value with which a rule ends; None if it has to leave its target alone."""
-        if live.rule.action in OVERRIDING:
+        if not live.switches and live.rule.action in OVERRIDING:
             if decider is None:
                 return OFF
             return decider.wanted if decider.switches else None
@@ -429,9 +439,12 @@ class Rules:
         return value if decider.switches and decider.wanted == after else None
 
     def _carry_out(self, live: LiveRule, value: int, activate: bool) -> None:
+        action = live.rule.action
+        if live.switches:
+            self._actuator.switch(action, value, live.cause)
+            return
         source = live.first.label
         measured = self._machine.values.get(source)
-        action = live.rule.action
         if action in PULSES:
             value = pulse_seconds(live.rule.off_delay)
         # "Only when it stops" is the one moment at which such an action can be done.
@@ -453,6 +466,9 @@ class Rules:
             self._carry_out(live, live.held, True)
 
 
+_NUMBER = attrgetter("number")
+
+
 def _in_order(lives: list[LiveRule]) -> list[LiveRule]:
     """List each rule once, in entry order."""
-    return lives if len(lives) == 1 else sorted(set(lives), key=lambda live: live.number)
+    return lives if len(lives) == 1 else sorted(set(lives), key=_NUMBER)

@@ -1,7 +1,7 @@
 """Moments, and the engine's deadlines: a heap of (when, key), at most one deadline per key."""
 
 from collections.abc import Collection
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Annotated
 
 import msgspec
@@ -95,6 +95,22 @@ class Timers:
         else:
             self._drop_stale()
         return key
+
+    def repeat(self, key: Key, every_s: float, until: float) -> float | None:
+        """Set a deadline again each time that it comes, as long as no other one comes before.
+
+        Return when it came last, at most at the moment given; None if it does not come first.
+        """
+        heap, entry, last = self._heap, self._deadlines.get(key), None
+        while entry is not None and heap[0] is entry and entry[0] <= until:
+            last = entry[0]
+            self.serial += 1
+            entry = (last + every_s, self.serial, key)
+            heapreplace(heap, entry)
+        if entry is not None and last is not None:
+            self._deadlines[key] = entry
+            self._drop_stale()
+        return last
 
     def _drop_stale(self) -> None:
         """Take off entries that were replaced or cancelled: at the top, all where they are many."""

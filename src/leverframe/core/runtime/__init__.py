@@ -1,1 +1,1 @@
-"""What touches the machine but knows no controller: clock, event loop, log lines, bounded work."""
+"""Access to the machine, independent of controllers: clock, event loop, log lines, bounded work."""

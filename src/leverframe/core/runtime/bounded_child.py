@@ -1,8 +1,8 @@
-"""The child's side of bounded work: limits itself, runs one function, writes its result, ends.
+"""The child's side of bounded work: limits itself, runs one function, writes its result and exits.
 
-`bounded_work.py` starts it as a fresh interpreter. A fork would copy the locks of threads that it
-does not have, and multiprocessing would run the `__main__` of a user's program again. What it
-imports is what the function needs and little more: each import delays every answer.
+`bounded_work.py` starts it as a new interpreter. A fork would copy the locks of threads that do not
+exist in the child, and multiprocessing would run the `__main__` of a user's program again. The
+child imports little more than the function needs, because each import delays every answer.
 """
 
 import ctypes
@@ -17,24 +17,24 @@ from typing import Any, BinaryIO
 
 from leverframe.core.errors import ErrorForPeople
 
-#: The first byte of what the child writes; the rest is the result, the sentence or the traceback.
+#: The first byte of the child's output; the rest is the result, the sentence or the traceback.
 RESULT = b"R"
 REFUSED = b"N"
 OUT_OF_MEMORY = b"M"
 FAULT = b"F"
-#: The length of a piece that the parent sends; nothing follows a piece of no length.
+#: The length of a piece from the parent; a piece of length 0 is the last.
 PIECE_LENGTH = struct.Struct("!Q")
 
-#: What the interpreter runs: the process, its limits and the search path are arguments.
-#: Without typing_extensions, which takes a third of the start, msgspec uses `typing`.
+#: The code that the interpreter runs; the parent, the limits and the search path are arguments.
+#: Without typing_extensions, which takes a third of the startup time, msgspec uses `typing`.
 BOOTSTRAP = (
     "import sys; sys.path[:] = sys.argv[4:]; sys.modules['typing_extensions'] = None; "
     "from leverframe.core.runtime.bounded_child import main; main(*map(int, sys.argv[1:4]))"
 )
 
-#: Others go first: the node itself, and whatever else the machine does.
+#: Give priority to the node itself and to all other processes of the machine.
 _NICENESS = 5
-#: Where memory runs out, the kernel ends this process before any other.
+#: If memory runs out, the kernel ends this process first.
 _FIRST_TO_END = b"1000"
 _PR_SET_PDEATHSIG = 1
 
@@ -42,7 +42,7 @@ _PR_SET_PDEATHSIG = 1
 def main(parent: int, cpu_s: int, memory_bytes: int) -> None:
     """Run the function that the parent sends, within limits, and end the process."""
     result = os.dup(sys.stdout.fileno())
-    # Whatever is printed on the way must not be taken for the result.
+    # Output of the function must not be mistaken for its result.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _end_with(parent)
     _limit(cpu_s, memory_bytes)
@@ -55,17 +55,17 @@ def main(parent: int, cpu_s: int, memory_bytes: int) -> None:
     except MemoryError:
         answer = OUT_OF_MEMORY
     except Exception:
-        from traceback import format_exc  # takes 10 ms that only a fault is worth
+        from traceback import format_exc  # this import takes 10 ms, so only a failure does it
 
         answer = FAULT + format_exc().encode()
     with open(result, "wb") as out:
         out.write(answer)
-    # Without taking apart what the function has built, which ends with the process.
+    # Skip the cleanup of the function's objects, which end with the process anyway.
     os._exit(0)
 
 
 def _end_with(parent: int) -> None:
-    """End when the parent does, also when it is killed; not by the keys that interrupt it."""
+    """End when the parent ends, even if it is killed; ignore the keys that interrupt the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -74,10 +74,10 @@ def _end_with(parent: int) -> None:
 
 
 def _limit(cpu_s: int, memory_bytes: int) -> None:
-    import resource  # not on Windows, where no child is started
+    import resource  # not on Windows, which starts no child
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # The processor ends the process at the first limit, whatever it does.
+    # At the first limit, the kernel ends the process, whatever it does.
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     if sys.platform != "darwin":  # macOS refuses this limit
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
@@ -86,11 +86,11 @@ def _limit(cpu_s: int, memory_bytes: int) -> None:
         with open("/proc/self/oom_score_adj", "wb", buffering=0) as score:
             score.write(_FIRST_TO_END)
     except OSError:
-        pass  # a machine without it, or one that does not allow it
+        pass  # the machine does not support or permit this
 
 
 def _receive(source: BinaryIO) -> Iterator[Any]:
-    """Yield the pieces that the parent sends, up to the last one."""
+    """Yield the pieces from the parent, up to the last one."""
     while length := PIECE_LENGTH.unpack(_read(source, PIECE_LENGTH.size))[0]:
         yield pickle.loads(_read(source, length))  # noqa: S301 - the parent's own bytes
 
@@ -98,10 +98,10 @@ def _receive(source: BinaryIO) -> Iterator[Any]:
 def _read(source: BinaryIO, length: int) -> bytes:
     data = source.read(length)
     if len(data) < length:
-        os._exit(1)  # the parent is gone, or has given the work up
+        os._exit(1)  # the parent has ended, or has cancelled the work
     return data
 
 
 def read_only_mapping(mapping: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
-    """Make a read-only mapping of one that was sent in its place."""
+    """Create the read-only mapping that the parent replaced by a plain one."""
     return MappingProxyType(mapping)

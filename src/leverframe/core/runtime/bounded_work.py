@@ -1,4 +1,4 @@
-"""Long work in processes of its own, within a budget of time and memory, ended with its client."""
+"""Long work in separate processes, with limits of time and memory, ended with its client."""
 
 import asyncio
 import logging
@@ -32,9 +32,9 @@ from leverframe.core.runtime.bounded_child import (
 
 # The parent's side of bounded work: one function in a process of its own, with a budget.
 #
-# The function is one of this program's modules, and gives bytes: what comes back from the child
-# is never unpickled. The process ends with the task that waits for it, when its time is over, and
-# when this process dies.
+# The function is in a module of this program and returns bytes: nothing that the child sends is
+# ever unpickled. The process ends when the task that waits for it ends, when its time is over, or
+# when this process ends.
 
 log = logging.getLogger(__name__)
 
@@ -43,31 +43,31 @@ _NO_MORE = PIECE_LENGTH.pack(0)
 
 
 class WorkBudget(Struct, frozen=True):
-    """The limits of one piece of work."""
+    """The limits of a piece of work."""
 
-    #: Seconds from the start to the result, also where the machine is busy with other things.
+    #: Seconds from start to result, even if the machine is busy otherwise.
     wall_s: float = 60.0
-    #: Seconds of the processor.
+    #: Seconds of processor time.
     cpu_s: int = 20
-    #: Address space, of which an interpreter with its modules takes some 40 MiB.
+    #: Address space; an interpreter with its modules uses about 40 MiB.
     memory_bytes: int = 256 * MIB
     result_bytes: int = 16 * MIB
 
 
 class OverBudget(ErrorForPeople):
-    """The work needs more than its budget: one sentence."""
+    """The work exceeds its budget; the message is one sentence."""
 
 
 class WorkRefused(ErrorForPeople):
-    """The function refuses what it was given: its sentence."""
+    """The function refuses its input; the message is its sentence."""
 
 
 class NoProcess(ErrorForPeople):
-    """No process can be started now: one sentence."""
+    """No process can be started at present; the message is one sentence."""
 
 
 class WorkFailed(Exception):
-    """The function failed by a fault of this program; the log has its traceback."""
+    """The function failed because of a bug in this program; the log has its traceback."""
 
 
 async def run_bounded(
@@ -76,12 +76,12 @@ async def run_bounded(
     budget: WorkBudget,
     fed: AsyncIterator[Any] | None = None,
 ) -> bytes:
-    """Return what a function makes of values, in a process of its own.
+    """Return the result of a function, which runs in a process of its own.
 
-    What is `fed` goes to the process piece by piece while the function runs, whose last argument is
-    an iterator of the pieces. So a large input is never in the memory of this process as a whole.
+    The pieces of `fed` are sent to the process while the function runs; its last argument is an
+    iterator over them. So a large input is never completely in the memory of this process.
 
-    Raises OverBudget, WorkRefused, NoProcess, and WorkFailed for a fault.
+    Raise OverBudget, WorkRefused or NoProcess, and WorkFailed for a bug.
     """
     if sys.platform == "win32":
         return await _run_in_thread(function, values, fed)
@@ -104,7 +104,7 @@ async def run_bounded(
 async def _run_in_thread(
     function: Callable[..., bytes], values: tuple[Any, ...], fed: AsyncIterator[Any] | None
 ) -> bytes:
-    """Run the function without limits, on copies: Windows limits no process, and serves twins."""
+    """Run the function in a thread, without limits: for Windows, where only twins run."""
     function, values = pickle.loads(pickle_value((function, values)))  # noqa: S301 - our own bytes
     pieces = () if fed is None else (_iterate(fed, asyncio.get_running_loop()),)
     try:
@@ -114,7 +114,7 @@ async def _run_in_thread(
 
 
 def _iterate(fed: AsyncIterator[Any], loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
-    """Yield in a thread what the loop feeds."""
+    """Yield in a thread the pieces that the event loop provides."""
 
     async def take_one() -> tuple[Any, ...]:
         async for piece in fed:
@@ -127,7 +127,7 @@ def _iterate(fed: AsyncIterator[Any], loop: asyncio.AbstractEventLoop) -> Iterat
 
 async def _start(budget: WorkBudget) -> Process:
     limits = (os.getpid(), budget.cpu_s, budget.memory_bytes)
-    # `site` is left out, which takes time: the search path is that of this process.
+    # Skip `site`, which takes time: the child uses the search path of this process.
     command = (sys.executable, "-S", "-P", "-c", BOOTSTRAP, *map(str, limits), *_search_path())
     try:
         return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
@@ -140,13 +140,13 @@ async def _start(budget: WorkBudget) -> Process:
 
 
 def _search_path() -> list[str]:
-    """Return where this process finds its modules, without the folder it happens to run in."""
+    """Return the search path of this process without its working directory."""
     home = str(Path(leverframe.__file__).parent.parent)
     return [*(path for path in sys.path if path not in ("", home)), home]
 
 
 async def _send(process: Process, task: Any, fed: AsyncIterator[Any] | None) -> None:
-    """Send the task and what is fed; the child ends where this fails on the way."""
+    """Send the task and its pieces; the child ends if this fails halfway."""
     stdin = process.stdin
     assert stdin is not None
     try:
@@ -158,7 +158,7 @@ async def _send(process: Process, task: Any, fed: AsyncIterator[Any] | None) -> 
         stdin.write(_NO_MORE)
         await stdin.drain()
     except (BrokenPipeError, ConnectionResetError):
-        pass  # the child has ended, and says why by its answer or its status
+        pass  # the child has ended; its answer or its status says why
     finally:
         stdin.close()
 
@@ -169,7 +169,7 @@ def _write(stdin: asyncio.StreamWriter, piece: Any) -> None:
 
 
 class _Pickler(pickle.Pickler):
-    #: Read-only mappings go as well, which pickle refuses.
+    #: Also pickles read-only mappings, which pickle refuses.
     dispatch_table = dispatch_table | {
         MappingProxyType: lambda mapping: (read_only_mapping, (dict(mapping),))
     }
@@ -182,7 +182,7 @@ def pickle_value(value: Any) -> bytes:
 
 
 async def _read(process: Process, most: int) -> bytes:
-    """Read the answer to its end, or as much of it as shows that it is too long."""
+    """Read the answer to its end, or until it is too long."""
     assert process.stdout is not None
     parts: list[bytes] = []
     length = 0
@@ -195,7 +195,7 @@ async def _read(process: Process, most: int) -> bytes:
 
 
 async def _end(process: Process, sending: asyncio.Task[None]) -> None:
-    """Kill the process unless it has ended, and wait until nothing of it is left."""
+    """Kill the process unless it has ended, and wait for its end."""
     with suppress(ProcessLookupError):
         process.kill()
     sending.cancel()
@@ -212,7 +212,7 @@ def _result(
     kind, content = answer[:1], answer[1:]
     if status == -signal.SIGXCPU:
         raise OverBudget(f"This takes more than {budget.cpu_s} s of computing time.")
-    # Where not even the error can be built, the interpreter aborts; the kernel kills.
+    # If there is no memory even for the error, the interpreter aborts, or the kernel kills it.
     if kind == OUT_OF_MEMORY or status in (-signal.SIGABRT, -signal.SIGKILL):
         raise OverBudget(f"This takes more than {budget.memory_bytes // MIB} MiB of memory.")
     if kind == REFUSED:
@@ -224,23 +224,24 @@ def _result(
     raise WorkFailed(function.__qualname__)
 
 
-# Places for bounded work: a limit for all processes, one per controller, fair between tenants.
+# Places for bounded work: a limit for all processes, at most one per controller, fair between
+# tenants.
 #
-# Work that finds no place waits for a while in line. The next free place goes to the tenant that
-# has the fewest, then to the work that came first. No tenant gets the last place, so that another
-# one's work never waits for the end of long work.
+# If no place is free, work waits for a while in a queue. The next free place goes to the tenant
+# that has the fewest places, then to the work that came first. No tenant gets the last place, so
+# that another tenant's work never waits for the end of long work.
 
-#: Real seconds that work waits for a place.
+#: Real seconds for which work waits for a place.
 WAIT_S = 15.0
-#: What may wait of one controller and of one tenant.
+#: How much work of one controller, and of one tenant, may wait.
 MAX_WAITING_OF_OWNER = 4
 MAX_WAITING_OF_TENANT = 16
-#: Processes at a time, on however many processors.
+#: The maximum number of processes at a time, however many processors there are.
 MAX_PLACES = 4
 
 
 class NoPlace(ErrorForPeople):
-    """The work found no place: one sentence."""
+    """No place became free for the work; the message is one sentence."""
 
     retry_after_s = 10
 
@@ -252,24 +253,24 @@ class _Waiting(Struct, frozen=True, eq=False):
 
 
 def usual_places() -> int:
-    """Return how many processes may run: one more than there are processors, 2 to 4."""
+    """Return the maximum number of processes: one more than processors, between 2 and 4."""
     return max(2, min(MAX_PLACES, (os.cpu_count() or 1) + 1))
 
 
 class WorkPlaces:
-    """The places of one program; all of its controllers share them."""
+    """The places of one process; all of its controllers share them."""
 
     def __init__(self, most: int | None = None, wait_s: float = WAIT_S) -> None:
         self._most = usual_places() if most is None else most
         self.wait_s = wait_s
-        #: The owners that have a place, with their tenants.
+        #: The owners of the used places, with their tenants.
         self.running: dict[Hashable, Hashable] = {}
-        #: In the order in which it came.
+        #: In the order of arrival.
         self._waiting: list[_Waiting] = []
 
     @asynccontextmanager
     async def place(self, owner: Hashable, tenant: Hashable = None) -> AsyncIterator[None]:
-        """Hold a place for the work of an owner, such as a controller. Raises NoPlace."""
+        """Hold a place for the work of an owner, such as a controller; raise NoPlace."""
         await self.take(owner, tenant)
         try:
             yield
@@ -282,7 +283,7 @@ class WorkPlaces:
         self._admit()
 
     async def take(self, owner: Hashable, tenant: Hashable = None) -> None:
-        """Take a place, which has to be given back. Raises NoPlace."""
+        """Take a place that must be given back; raise NoPlace if none becomes free."""
         self._require_room_in_line(owner, tenant)
         waiting = _Waiting(owner, tenant, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
@@ -309,14 +310,14 @@ class WorkPlaces:
             )
 
     def _leave_line(self, waiting: _Waiting) -> None:
-        """Leave the line; a place that was given in the same moment goes to the next one."""
+        """Leave the queue; if a place was assigned at the same moment, pass it to the next."""
         if waiting in self._waiting:
             self._waiting.remove(waiting)
         elif waiting.admitted.done() and not waiting.admitted.cancelled():
             self.give_back(waiting.owner)
 
     def _admit(self) -> None:
-        """Give free places to what waits."""
+        """Assign free places to waiting work."""
         while len(self.running) < self._most and (chosen := self._next()) is not None:
             self._waiting.remove(chosen)
             self.running[chosen.owner] = chosen.tenant

@@ -1,7 +1,7 @@
-"""The sources of moments: the machine's clock, or one that a test moves.
+"""The clocks: the machine's clock, or one that a test advances.
 
-A clock gives `Moment`s and can be set; it is the only place that reads the time. The virtual one
-stands still until it is moved, so that a year passes as fast as the engine can live it.
+A clock returns `Moment`s and can be set; no other code reads the time. The virtual clock stands
+still until it is advanced, so that a year passes as fast as the engine can simulate it.
 """
 
 import time
@@ -10,16 +10,16 @@ from typing import Protocol
 
 from leverframe.core.engine.timers import Moment
 
-#: What the two clocks of a machine may drift apart, between two looks, without being set.
+#: The largest difference between two checks that counts as drift, not as a change of the clock.
 NO_STEP_S = 0.5
 
 
 class Clock(Protocol):
     """A source of moments."""
 
-    #: Time stands still until `move_to` moves it; otherwise it runs in real time.
+    #: Whether time stands still until `move_to` advances it; otherwise it runs in real time.
     is_virtual: bool
-    #: How far its wall time was set ahead of the machine's.
+    #: How far its wall time is ahead of the machine's.
     ahead_s: float
 
     def read(self) -> Moment:
@@ -32,20 +32,20 @@ class Clock(Protocol):
         """Return the wall time alone."""
 
     def set_wall(self, wall: float) -> None:
-        """Make the wall time this many seconds since 1970 UTC; `now` does not step."""
+        """Set the wall time to this number of seconds since 1970 UTC; `now` does not jump."""
 
     def was_stepped(self) -> bool:
-        """Return whether the wall time was set from outside since the previous call."""
+        """Return whether another program has set the wall time since the previous call."""
 
     def move_to(self, now: float) -> None:
-        """Move virtual time to this moment, unless it has passed."""
+        """Advance virtual time to this moment, unless that has passed."""
 
     def go_back(self, moment: Moment) -> None:
-        """Set the clock back to the moment of a snapshot, in virtual time."""
+        """Set the virtual clock back to the moment of a snapshot."""
 
 
 class SystemClock:
-    """The machine's clock, with an offset of the controller's own once it has been set."""
+    """The machine's clock, with an offset of the controller's own after the controller was set."""
 
     is_virtual = False
 
@@ -57,14 +57,14 @@ class SystemClock:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._sources = monotonic, wall
-        #: As in `Clock`, without a call in between.
+        #: The same as `Clock.now`, without another call in between.
         self.now = monotonic
         self.ahead_s = 0.0
         self._distance_s = wall() - monotonic()
 
     @classmethod
     def from_now(cls, now: float) -> "SystemClock":
-        """Return a clock that resumes where another clock was, which shows this monotonic time."""
+        """Return a clock that resumes from the monotonic time of another clock."""
         shift_s = now - time.monotonic()
         return cls(lambda: time.monotonic() + shift_s)
 
@@ -96,7 +96,7 @@ class SystemClock:
 
 
 class VirtualClock:
-    """A clock that stands still until it is moved, from a fixed date on for repeatable runs."""
+    """A clock that stands still until it is advanced, from a fixed date on for repeatable runs."""
 
     is_virtual = True
     ahead_s = 0.0

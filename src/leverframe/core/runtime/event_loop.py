@@ -1,6 +1,4 @@
-"""Work on the event loop: fair shares of it for controllers, turns of long work, and orderly
-shutdown.
-"""
+"""Work on the event loop: fair shares for controllers, slices of long work, orderly shutdown."""
 
 import asyncio
 import logging
@@ -15,8 +13,8 @@ from msgspec import Struct
 
 # Orderly shutdown, even if a part fails.
 #
-# Several parts are closed one by one, so that a failing part does not keep the rest open. And a
-# task that continues after every fault must end when it is cancelled: a fault during the
+# Parts are closed one by one, so that a failing part does not leave the others open. Further, a
+# task that continues after every failure must still end when it is cancelled: a failure during the
 # cancellation replaces the `CancelledError`.
 
 log = logging.getLogger(__name__)
@@ -33,13 +31,13 @@ def stop_by_signal() -> asyncio.Event:
 
 
 def is_being_cancelled() -> bool:
-    """Return whether the running task was cancelled, whatever it has caught since."""
+    """Return whether the running task was cancelled, even if it has caught the exception."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def close_all(ends: Iterable[End]) -> None:
-    """Close one after the other, in this order; log what failed, and why."""
+    """Close the parts one after the other, in this order; log failures with their cause."""
     for end in ends:
         try:
             await end()
@@ -48,32 +46,34 @@ async def close_all(ends: Iterable[End]) -> None:
             log.exception("%s failed to stop; the remaining parts are stopped anyway", name)
 
 
-# Time of the event loop that requests to one controller may take while others are asked, too.
+# The share of the event loop's time that requests to one controller may use while others have
+# requests.
 #
-# All controllers of a node share one loop. Without a bound, a client that asks one of them as
-# fast as it can would slow down all others. So while several are asked, each gets a part of the
-# time; what goes beyond it waits for its turn, and nothing is refused. A controller that is asked
-# alone has the whole time. What a request takes is known only afterwards, so that a burst goes
-# beyond the part. By which protocol a request comes makes no difference: those of one controller
-# wait in one line.
+# All controllers of a node share one loop. Without a limit, a client that sends requests to one of
+# them as fast as possible would slow down all others. Therefore, while several controllers have
+# requests, each gets a share of the time; further requests wait for their turn, and none is
+# refused. A controller that alone has requests may use all the time. The cost of a request is known
+# only afterwards, so that a burst can exceed the share. The protocol makes no difference: all
+# requests to a controller wait in the same queue.
 #
 # Long work, such as a change of a thousand controllers or a year of virtual time, pauses by time:
-# in one round of the loop all such work together gets a few milliseconds (`BulkTurns`).
+# all such work together gets a few milliseconds in each round of the loop (`BulkTurns`).
 
-#: What one controller gets of the time; a busy one with ten requests a second takes a hundredth.
+#: The share of one controller; a busy one with ten requests per second needs a hundredth.
 PART = 0.1
-#: What a request takes besides its handling: it is read, it waits, and its answer is written.
+#: The cost of a request besides its handling: reading it, waiting, and writing its answer.
 BESIDES_S = 0.0001
-#: Time that may be used in one piece.
+#: The time that may be used without a pause.
 BURST_S = 0.01
-#: So long after a request to another controller the time is shared.
+#: Time is shared for this long after a request to another controller.
 SHARED_S = 1.0
-#: Time used while no other controller had requests is forgiven, up to this.
+#: The largest remaining debt; further time that was used before others had requests is forgiven.
 MAX_DEBT_S = 0.2
-#: What long work gets in one round of the loop, all of it together.
+#: The time of all long work together in one round of the loop.
 SLICE_S = 0.005
-#: The least and the longest rest after a round that took much longer, in between as long as it
-#: took: a request to a controller needs several rounds, and would wait in each of them.
+#: The shortest and the longest rest after a round that took much longer; between them, the rest
+#: lasts as long as the excess. A request to a controller needs several rounds, and would be delayed
+#: in each of them.
 REST_S, MAX_REST_S = 0.01, 0.1
 
 Item = TypeVar("Item")
@@ -82,18 +82,18 @@ Answer = TypeVar("Answer")
 
 
 class LoopShare:
-    """What requests to one controller have taken."""
+    """The time that requests to one controller have used."""
 
     __slots__ = ("paid_until", "turn")
 
     def __init__(self) -> None:
-        #: Until when it is worked off, at the allowed part of the time.
+        #: When the used time will be paid off, at the controller's share.
         self.paid_until = 0.0
-        #: Held by the request that waits for its time; the others wait behind it.
+        #: Held by the request whose turn is next; the others wait for it.
         self.turn: asyncio.Lock | None = None
 
     def wait_s(self, now: float) -> float:
-        """Return how long the next request has to wait."""
+        """Return how long the next request must wait."""
         return self.paid_until - BURST_S / PART - now
 
     def charge(self, began: float, now: float) -> None:
@@ -105,7 +105,7 @@ class LoopShares:
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self.clock = clock
         self._latest: LoopShare | None = None
-        #: When a request came to another controller than the one before.
+        #: When the latest request to a different controller came.
         self._changed_at = -SHARED_S
 
     def answer(
@@ -114,7 +114,7 @@ class LoopShares:
         request: Request,
         handler: Callable[[Request], Answer | Coroutine[Any, Any, Answer]],
     ) -> Answer | Coroutine[Any, Any, Answer]:
-        """Answer immediately, or when the controller has time again."""
+        """Answer immediately, or when the controller's share permits."""
         began = self.clock()
         if self.must_wait(share, began):
             return self._in_turn(share, request, handler)
@@ -123,7 +123,7 @@ class LoopShares:
         return answer
 
     def must_wait(self, share: LoopShare, now: float) -> bool:
-        """Note a request to a controller, and return whether it has to wait."""
+        """Record a request to a controller, and return whether it must wait."""
         if share is not self._latest:
             if self._latest is not None:
                 self._changed_at = now
@@ -135,13 +135,13 @@ class LoopShares:
         return is_shared and (others_wait or share.wait_s(now) > 0)
 
     def line(self, share: LoopShare) -> asyncio.Lock:
-        """Return the line in which requests to a controller wait."""
+        """Return the lock for which requests to a controller queue."""
         if share.turn is None:
             share.turn = asyncio.Lock()
         return share.turn
 
     async def pause(self, share: LoopShare) -> None:
-        """Wait until the controller has time again; called by the first of its line."""
+        """Wait until the controller's share permits a request; called by the first of the queue."""
         await asyncio.sleep(max(0.0, share.wait_s(self.clock())))
 
     async def _in_turn(
@@ -160,7 +160,7 @@ class LoopShares:
 
 
 class LoopTurns(Struct, frozen=True):
-    """The turns of one controller, for what asks it by other ways than HTTP."""
+    """The turns of one controller for requests by protocols other than HTTP."""
 
     shares: LoopShares
     share: LoopShare
@@ -168,11 +168,11 @@ class LoopTurns(Struct, frozen=True):
     def answer(
         self, request: Request, handler: Callable[[Request], Answer | Coroutine[Any, Any, Answer]]
     ) -> Answer | Coroutine[Any, Any, Answer]:
-        """Answer immediately, or when the controller has time again."""
+        """Answer immediately, or when the controller's share permits."""
         return self.shares.answer(self.share, request, handler)
 
     async def begin(self) -> float:
-        """Wait until the controller has time; return the moment, to be given to `end`."""
+        """Wait until the controller's share permits; return the moment, to be passed to `end`."""
         shares = self.shares
         if shares.must_wait(self.share, shares.clock()):
             async with shares.line(self.share):
@@ -184,7 +184,7 @@ class LoopTurns(Struct, frozen=True):
 
 
 def turns_alone() -> LoopTurns:
-    """Return the turns of a controller that shares the loop with no other: it never waits."""
+    """Return the turns of a controller that has the loop to itself: it never waits."""
     return LoopTurns(LoopShares(), LoopShare())
 
 
@@ -194,21 +194,21 @@ def turns_alone() -> LoopTurns:
 class BulkTurns:
     """The turns of all long work of one event loop.
 
-    However much of it is under way, and whatever a part of it takes, a round of the loop has one
-    slice of it, and what it began before the slice was over. After a round that took much longer,
-    others have the loop to themselves for a moment. The first to wait has the next slice.
+    However much long work there is, it gets one slice per round of the loop; a part that began in
+    time may exceed the slice. After a round that took much longer, other work has the loop to
+    itself for a moment. Work gets its slices in the order in which it waits.
     """
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._ends_at = self._rests_until = clock()
-        #: When the first part of this round of the loop began; None while nothing has.
+        #: When this round's first part began; None if none has begun.
         self._began: float | None = None
         self.slice_s = SLICE_S
 
     def is_over(self) -> bool:
-        """Return whether the slice is used up; if not, another part begins now."""
+        """Return whether the slice is used up; if not, begin another part."""
         if self._clock() >= self._ends_at:
             return True
         self._note_begin()
@@ -229,11 +229,11 @@ class BulkTurns:
     def _note_begin(self) -> None:
         if self._began is None:
             self._began = self._clock()
-            # A part that waits for an answer or the disk has given way with the end of the round.
+            # A part that waits for an answer or the disk yields the loop by the end of the round.
             asyncio.get_running_loop().call_soon(self._note_end)
 
     def _note_end(self) -> None:
-        """Plan a rest if the parts of a round, which have just ended, took long."""
+        """Plan a rest if the parts of the round that just ended took too long."""
         if self._began is None:
             return
         now = self._clock()
@@ -256,7 +256,7 @@ class BulkTurns:
             self._plan(loop)
 
     def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Plan the next slice for the next round, or for after a rest."""
+        """Schedule the next slice for the next round, or for the end of a rest."""
         now = self._clock()
         rest_s = self._rests_until - now
         if rest_s > 0:
@@ -279,14 +279,14 @@ def bulk_turns() -> BulkTurns:
 
 
 async def wait_for_turn() -> None:
-    """Give others their turn before a part of long work, unless the slice has time for it."""
+    """Let other work run before a part of long work, unless the slice has time left."""
     turns = bulk_turns()
     if turns.is_over():
         await turns.wait()
 
 
 async def in_turns(items: Iterable[Item]) -> AsyncIterator[Item]:
-    """Yield items of long work, and give others their turn in between: there may be thousands."""
+    """Yield items of long work, possibly thousands, and let other work run in between."""
     turns = bulk_turns()
     for item in items:
         if turns.is_over():

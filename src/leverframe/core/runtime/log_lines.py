@@ -1,6 +1,4 @@
-"""Log lines: which controller each is about, and at most one warning a minute for each source and
-kind.
-"""
+"""Log lines: their controllers, and at most one warning per minute of each source and kind."""
 
 import logging
 import time
@@ -9,21 +7,22 @@ from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
-# Warnings about what others do, at most one a minute for each source and kind.
+# Warnings about other systems, at most one per minute for each source and kind.
 #
-# A client that sends rubbish must not fill the log with it. What is left out is counted, and the
-# next line of the same source and kind says how much that was. Sources can be made up, so all
-# sources of one kind together have a limit as well.
+# A client that sends invalid data must not fill the log. Omitted lines are counted, and the next
+# line of the same source and kind states their number. Sources can be invented, so all sources of
+# one kind together have a limit as well.
 
 INTERVAL_S = 60.0
-#: Lines of one kind in an interval, from all sources.
+#: The maximum number of lines of one kind per interval, from all sources.
 MAX_LINES = 20
-#: Sources and kinds that are remembered; the ones not heard of for the longest time go first.
+#: The number of remembered sources and kinds; those without a line for the longest time are
+#: forgotten first.
 MAX_REMEMBERED = 1024
 
 
 class LogThrottle:
-    """A logger for one part of the program, which passes on a part of its warnings."""
+    """A logger that passes on only some of the warnings of one part of the program."""
 
     __slots__ = ("_lines", "_logger", "_now", "_sources")
 
@@ -32,17 +31,17 @@ class LogThrottle:
     ) -> None:
         self._logger = logger
         self._now = monotonic
-        #: By source and kind: when the next line is due, and how many were left out since the last.
-        #: The newest is the last.
+        #: By source and kind: when the next line is due, and the number of lines omitted since. The
+        #: newest is the last.
         self._sources: dict[tuple[str, str], tuple[float, int]] = {}
         self._lines: dict[str, deque[float]] = {}
 
     def warning(self, source: str, kind: str, text: str, *values: object) -> None:
-        """Log the text, which names the source; or count it, where that is too soon."""
+        """Log the text, which must name the source; or count it if it is too soon."""
         self._log(self._logger.warning, source, kind, text, *values)
 
     def exception(self, source: str, kind: str, text: str, *values: object) -> None:
-        """Log an error in the same way, with where it happened."""
+        """Log an exception with its traceback in the same way."""
         self._log(self._logger.exception, source, kind, text, *values)
 
     def _log(
@@ -71,10 +70,10 @@ class LogThrottle:
             del self._sources[next(iter(self._sources))]
 
 
-# Which controller a log line is about, in a process that runs several.
+# The controller that a log line is about, in a process with several controllers.
 #
-# Whatever a controller does later (timers, tasks) is started in its context and so logged under
-# its name; what comes from outside enters it by `within`.
+# Timers and tasks that a controller starts inherit its context, so their log lines have its name;
+# calls from outside enter the context by `within`.
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -97,7 +96,7 @@ CONTROLLER: ContextVar[LoggedName] = ContextVar("controller", default=_UNNAMED)
 def within(
     controller: LoggedName, function: Callable[_Parameters, _Result]
 ) -> Callable[_Parameters, _Result]:
-    """Return a function that does the same, and what it logs names the controller."""
+    """Return a function that does the same, but logs under the controller's name."""
 
     def wrapper(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
         before = CONTROLLER.set(controller)
@@ -110,7 +109,7 @@ def within(
 
 
 async def finish_within(controller: LoggedName, work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Await what a controller does later, and what it logs names the controller."""
+    """Await later work of a controller, and log under its name."""
     before = CONTROLLER.set(controller)
     try:
         return await work

@@ -1,6 +1,4 @@
-"""Outgoing connections: the check of their targets, and recognising connections of the process to
-itself.
-"""
+"""Outgoing connections: checks of targets, and recognition of connections to this process."""
 
 import asyncio
 import errno
@@ -14,21 +12,21 @@ from msgspec import Struct
 
 from leverframe.core.errors import ErrorForPeople
 
-# Connections of this process to itself: how they are opened, and recognised where they arrive.
+# Connections of this process to itself: how they are opened, and recognised when they arrive.
 #
-# A controller that may reach its own machine also reaches the ports of the process that it runs
-# in. There its connection would look like one of the machine's owner: it comes from loopback. So
-# the socket of every connection to this machine gets its port before it connects, and is kept
-# here; where a connection arrives from such a port, its peer is `OWN_PEER`. That is no address,
-# so nothing that is granted to addresses is granted to it: not by a list of Modbus writers, nor
-# as a trusted network, nor as this machine.
+# A controller that may reach its own machine can also reach the ports of its own process. There,
+# its connection would look like one of the machine's owner, because it comes from loopback.
+# Therefore the socket of every connection to this machine gets its port before it connects, and is
+# remembered here. If a connection arrives from such a port, its peer is `OWN_PEER`. That is not an
+# address, so it has no rights that are granted to addresses: not as a Modbus writer, not as a
+# trusted network, and not as this machine.
 
 #: The peer of a connection that comes from a controller of this process.
 OWN_PEER = "this process"
 
-#: Reserved addresses, which no machine has: who can bind to one can bind to any.
+#: Reserved addresses that no machine has: if a machine can bind to one, it can bind to any.
 _NOBODYS = {socket.AF_INET: "240.0.0.1", socket.AF_INET6: "100::1"}
-#: Without room for a socket nothing is known of an address.
+#: Without resources for a socket, an address cannot be checked.
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -36,18 +34,18 @@ class OwnConnections:
     """The sockets of this process that are connected to this machine, by their ports."""
 
     def __init__(self) -> None:
-        #: By whether they speak IPv6, and the port.
+        #: The key is whether the socket uses IPv6, and its port.
         self._sockets: dict[tuple[bool, int], weakref.ref[socket.socket]] = {}
 
     def claim(self, own: socket.socket, target: IPv4Address | IPv6Address) -> None:
-        """Give a socket its port, which no other process gets, and keep it in mind."""
+        """Bind a socket to a port that no other process gets, and remember it."""
         self._sockets = {key: known for key, known in self._sockets.items() if _is_open(known)}
         own.bind(("", 0))
         key = isinstance(target, IPv6Address), own.getsockname()[1]
         self._sockets[key] = weakref.ref(own)
 
     def have(self, address: str, port: int) -> bool:
-        """Return whether a connection from an address and port is one of them."""
+        """Return whether a connection from an address and port is one of these."""
         peer = _plain(address)
         known = self._sockets.get((isinstance(peer, IPv6Address), port))
         if known is None or not _is_open(known):
@@ -55,15 +53,15 @@ class OwnConnections:
         try:
             return is_own_address(peer)
         except OSError:
-            return True  # without knowing better, it gets no rights
+            return True  # if this cannot be determined, grant no rights
 
 
-#: One for the process, as its ports are.
+#: One for the process, because its ports belong to the process, too.
 OWN_CONNECTIONS = OwnConnections()
 
 
 def peer_of(transport: asyncio.BaseTransport) -> str:
-    """Return the address of who connected; `OWN_PEER` for a controller of this process."""
+    """Return the address of the client; `OWN_PEER` for a controller of this process."""
     name: Any = transport.get_extra_info("peername")
     if not name:
         return ""
@@ -91,14 +89,14 @@ async def connect_socket(address: str, port: int) -> socket.socket:
 def is_own_address(address: IPv4Address | IPv6Address) -> bool:
     """Return whether an address leads to this machine, by loopback or the network.
 
-    Raises OSError where no socket can be opened to find out.
+    Raise OSError if no socket can be opened to find out.
     """
     if address.is_loopback or address.is_unspecified:
         return True
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     if not _can_bind(family, str(address)):
         return False
-    # With net.ipv4.ip_nonlocal_bind any address can be bound to; then the route shows it.
+    # With net.ipv4.ip_nonlocal_bind, a socket can bind to any address; then the route decides.
     return not _can_bind(family, _NOBODYS[family]) or _source_for(family, address) == address
 
 
@@ -116,10 +114,10 @@ def _can_bind(family: socket.AddressFamily, address: str) -> bool:
 def _source_for(
     family: socket.AddressFamily, address: IPv4Address | IPv6Address
 ) -> IPv4Address | IPv6Address | None:
-    """Return the address from which datagrams to another one would be sent."""
+    """Return the source address that datagrams to an address would have."""
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            # Nothing is sent by this.
+            # On a datagram socket, this only selects a route; nothing is sent.
             probe.connect((str(address), 9))
             return _plain(probe.getsockname()[0])
     except OSError:
@@ -127,7 +125,7 @@ def _source_for(
 
 
 def _plain(text: str) -> IPv4Address | IPv6Address:
-    """Read an address, also an IPv4 address that is written as IPv6."""
+    """Parse an address; an IPv4 address may be written as IPv6."""
     address = ip_address(text)
     return getattr(address, "ipv4_mapped", None) or address
 
@@ -137,20 +135,20 @@ def _is_open(known: weakref.ref[socket.socket]) -> bool:
     return own is not None and own.fileno() >= 0
 
 
-# The targets of everything that a controller sends or connects to, checked in one place.
+# The check of all targets to which a controller sends or connects.
 #
 # An address in the settings must not reach what only the controller's own machine can reach: its
-# loopback services, its link-local neighbours, a cloud's metadata service. The local network is
-# what the addresses are for and stays open. Names are resolved here, and the connection is opened
-# to the very address that was checked, so a name cannot change its meaning in between.
+# loopback services, its link-local neighbours, a cloud's metadata service. The local network stays
+# open, because these addresses are meant for it. Names are resolved here, and the connection is
+# opened to the same address that was checked, so that a name cannot change its meaning in between.
 #
-# How far a channel reaches depends on who shares the machine. In a node the owners of controllers
-# do not own the machine, and its loopback has the ports of other owners: no channel reaches it. A
-# controller alone on its machine may use the broker, mail relay or Modbus gateway beside it, as
-# the guides describe; HTTP requests, which any local service would understand, need to be
-# allowed.
+# How far a channel reaches depends on who shares the machine. In a node, the owners of controllers
+# do not own the machine, and its loopback has the ports of other owners, so no channel may reach
+# it. A controller alone on its machine may use a broker, mail relay or Modbus gateway on the same
+# machine, as the guides describe; HTTP requests, which any local service would understand, must be
+# permitted explicitly.
 
-#: Metadata services of clouds that are not link-local.
+#: Metadata services of clouds whose addresses are not link-local.
 METADATA = frozenset(
     ip_address(text)
     for text in (
@@ -167,14 +165,14 @@ Address = IPv4Address | IPv6Address
 class Extent(Enum):
     """How far a channel reaches."""
 
-    #: Other machines, one at a time.
+    #: Other machines.
     NETWORK = "network"
-    #: Also this machine and its link-local neighbours.
+    #: Other machines, this machine and its link-local neighbours.
     MACHINE = "machine"
     ANYWHERE = "anywhere"
 
 
-#: Every way out that settings can aim, with its extent for a controller alone on its machine.
+#: Every channel with a target from the settings, and its extent for a controller alone.
 CHANNELS = {
     "http": Extent.NETWORK,
     "release": Extent.NETWORK,
@@ -187,7 +185,7 @@ CHANNELS = {
 
 
 class ForbiddenTarget(ErrorForPeople):
-    """A target that the controller may not reach: which, why, and what allows it."""
+    """The controller may not reach a target; the message says why, and what permits it."""
 
 
 class OutgoingChannel(Struct, frozen=True):
@@ -196,7 +194,7 @@ class OutgoingChannel(Struct, frozen=True):
     extent: Extent
 
     def check(self, host: str, address: str) -> None:
-        """Raise `ForbiddenTarget` if a host has an address that may not be reached."""
+        """Raise `ForbiddenTarget` if the address of a host may not be reached."""
         what = forbidden(ip_address(address.partition("%")[0]), self.extent)
         if what is not None:
             raise ForbiddenTarget(
@@ -207,11 +205,11 @@ class OutgoingChannel(Struct, frozen=True):
     async def resolve(
         self, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM
     ) -> list[str]:
-        """Resolve a host to addresses in the order to try; none of them is forbidden."""
+        """Resolve a host to addresses in the order to try; raise `ForbiddenTarget`."""
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=kind)
         except UnicodeError:
-            # Of a name with an empty part, or one that is too long.
+            # The name has an empty part or is too long.
             raise socket.gaierror(socket.EAI_NONAME, _NO_NAME) from None
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
         for address in addresses:
@@ -229,14 +227,14 @@ class OutgoingChannel(Struct, frozen=True):
         raise problem
 
 
-#: Other machines alone.
+#: Reaches only other machines.
 STRICT = OutgoingChannel(Extent.NETWORK)
 
 
 class Targets(Struct, frozen=True):
-    """What the controllers of a process may reach."""
+    """The targets that the controllers of a process may reach."""
 
-    #: The operator allows everything.
+    #: The operator permits all targets.
     allow_local: bool = False
     #: The owners of the controllers do not own the machine.
     in_node: bool = False
@@ -252,7 +250,7 @@ class Targets(Struct, frozen=True):
 
 
 def forbidden(address: Address, extent: Extent = Extent.NETWORK) -> str | None:
-    """Describe an address beyond an extent; None for one within it."""
+    """Say why an address is beyond an extent; None if it is within."""
     if extent is Extent.ANYWHERE:
         return None
     address = _ipv4_within(address)

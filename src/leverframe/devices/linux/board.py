@@ -1,8 +1,8 @@
 """A board made of a Linux machine: GPIO lines, PWM, converters, the 1-Wire bus, the I2C bus.
 
 The configuration (`wiring.py`) assigns labels to them. Nothing here blocks the event loop: each
-chip and each bus has a thread of its own, so that one that is dead holds up no other. What is
-missing or fails is reported, retried, and absent until then.
+chip and each bus has its own thread, so that a hanging device delays no other. A missing or failed
+device is reported and retried; its readings are absent until it works.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from leverframe.devices.linux.sysfs import Converter, PwmPin
 from leverframe.devices.readings import Readings, Sense, Troubles, drop_readings
 from leverframe.devices.wiring import Wiring
 
-#: How long a start waits for devices to say what they sense. Levels that are known at the start
-#: are no edges, so it is worth a moment; a bus that takes longer comes in later.
+#: How long startup waits for the first readings. Levels that are known at startup count as no
+#: edges, so a short wait pays off; a slower bus reports later.
 FIRST_LOOK_S = 1.0
-#: How long an end waits for what was still to be driven.
+#: How long shutdown waits for the outputs that are still to be driven.
 LAST_DRIVES_S = 2.0
 
 
@@ -62,19 +62,19 @@ class LinuxBoard:
         self._outputs: dict[str, OutputPin] = {}
         self._inputs: dict[str, InputPin] = {}
         self._pwms: dict[str, PwmPin] = {}
-        #: What was last driven, for chips that are plugged in again.
+        #: The last driven values, for chips that are plugged in again.
         self._states: dict[str, bool] = {}
         self._levels: dict[str, float] = {}
         self._hz: list[int] = []
         self._pollers: list[Poller] = []
-        #: Buses that follow the settings, with their pollers.
+        #: Buses whose sensors depend on the settings, with their pollers.
         self._followers: list[tuple[OneWireBus | I2cSensors, Poller]] = []
         self._watch: AdapterWatch | None = None
 
     # --- life -------------------------------------------------------------------------------------
 
     async def open(self, settings: Settings, texts: MutableMapping[str, str]) -> None:
-        """Open the devices; their troubles go into `texts`, now and later."""
+        """Open the devices; their problems go into `texts`, now and later."""
         wiring, sysfs, troubles = self._wiring, Path(self._wiring.sysfs), Troubles(texts)
         self._hz = list(settings.pwm_frequency)
         for pin in (*wiring.outputs.values(), *wiring.digital_inputs.values()):
@@ -96,7 +96,7 @@ class LinuxBoard:
         )
 
     async def close(self) -> None:
-        """Release the devices; outputs stay as they are, as far as their drivers keep them."""
+        """Release the devices; outputs keep their states as far as their drivers keep them."""
         if self._watch is not None:
             await self._watch.close()
         for pin in self._inputs.values():
@@ -110,7 +110,7 @@ class LinuxBoard:
         await close_all(poller.close for poller in self._pollers)
 
     def adopt(self, settings: Settings) -> None:
-        """Follow the settings that concern the buses."""
+        """Apply the settings that concern the buses."""
         for follower, poller in self._followers:
             if follower.adopt(settings):
                 poller.poll_soon()
@@ -150,7 +150,7 @@ class LinuxBoard:
         return None
 
     def tick(self, now: float) -> None:
-        """Do nothing: devices report automatically."""
+        """Do nothing: devices report on their own."""
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class LinuxBoard:
             yield Watched(bus.adapters, poller.poll_soon)
 
     def _chip_changed(self, chip: str) -> None:
-        """Try every line of a chip that was pulled or plugged in; failures are reported."""
+        """Reopen every line of a chip that was pulled or plugged in; failures are reported."""
         for label in self._states:
             if self._wiring.outputs[label].chip == chip:
                 self._drive_output(label)
@@ -222,7 +222,7 @@ class LinuxBoard:
         self._report({label: level})
 
     def _report(self, readings: Readings) -> None:
-        """Report the readings that are new."""
+        """Report the readings that have changed."""
         sensed = self._sensed
         new = {
             label: value
@@ -243,7 +243,7 @@ def _pwm_chip(number: int) -> str:
 
 
 def _nothing() -> None:
-    """Do nothing: calls are answered in order, so this one comes last."""
+    """Do nothing: calls run in order, so that the result of this one shows that all others ran."""
 
 
 async def _wait_for(task: "asyncio.Task[None]") -> None:
@@ -252,7 +252,7 @@ async def _wait_for(task: "asyncio.Task[None]") -> None:
 
 
 async def _within(limit_s: float, *work: Coroutine[Any, Any, None]) -> None:
-    """Wait for all work, up to a time limit, so that a device that hangs delays nothing else."""
+    """Wait for all work, up to a time limit, so that a hanging device delays nothing else."""
     tasks = [asyncio.ensure_future(part) for part in work]
     if not tasks:
         return

@@ -1,8 +1,8 @@
-"""The checks of `leverframe board check`: what the service will do is tried, nothing is driven.
+"""The checks of `leverframe board check`: try what the service will do, without driving anything.
 
-Inputs and serial ports are opened as the service will open them, the files of PWM channels as if to
-be written; converters, sensors and buses are read. Lines of outputs are only asked for: to open one
-would drive it, and to let it go might switch it off.
+Inputs and serial ports are opened as the service opens them, and the files of PWM channels as if
+for writing; converters, sensors and buses are read. Output lines are only queried: opening one
+would drive it, and releasing it might switch it off.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ class PartCheck(NamedTuple):
     label: str
     place: str
     is_good: bool
-    #: What was found, or what is missing and what to do.
+    #: What was found, or what is missing and how to fix it.
     text: str
 
 
@@ -44,7 +44,7 @@ def part_checks(wiring: Wiring, lines: Lines, open_bus: OpenBus) -> Iterator[Par
 
 
 def display_checks(wiring: OledWiring, open_bus: OpenBus) -> Iterator[PartCheck]:
-    """Find whether the display answers; its status is read, so it keeps its picture."""
+    """Check whether the display answers; only its status is read, so it keeps its picture."""
     place = f"/dev/i2c-{wiring.bus} address 0x{wiring.address:02X}"
     try:
         bus = open_bus(wiring.bus)
@@ -103,7 +103,7 @@ def _of_lines(wiring: Wiring, lines: Lines) -> Iterator[PartCheck]:
 
 
 def _level(lines: Lines, pin: Pin) -> int:
-    """Read an input as the service does, which also shows that its driver can watch it."""
+    """Read an input as the service does, which also shows whether its driver can report edges."""
     line = lines.open_input(pin, pull_up=False)
     try:
         return line.level()

@@ -1,6 +1,4 @@
-"""Threads for devices whose calls may block: one call after another, polling, and a watch over
-adapters.
-"""
+"""Threads for devices whose calls may block, a poller, and a watch over adapters."""
 
 import asyncio
 import logging
@@ -16,21 +14,20 @@ from leverframe.devices.readings import Readings, Troubles, Unusable, describe_u
 
 # A thread for one device: calls that may block run there, one after another.
 #
-# A device that hangs holds up its own thread and nothing else, not even the end of the process.
-# Calls that drive something are kept by what they drive: while the device is slow only the newest
-# of each is worth carrying out, and one that failed is tried again until it works or a newer one
-# comes.
+# A hanging device holds up only its own thread, not even the end of the process. Calls that drive
+# an output are kept per output: while the device is slow, only the newest call for each output is
+# carried out; a failed call is repeated until it succeeds or a newer one replaces it.
 
 log = logging.getLogger(__name__)
 
-#: How long to wait before something that failed is tried again.
+#: The pause before a failed call is repeated.
 RETRY_S = 5.0
 
 Result = TypeVar("Result")
 
 
 class DeviceThread:
-    """`note` gets what was driven and the trouble with it, None if there is none (any more)."""
+    """The thread of a device; `note` gets each driven part with its problem, or None."""
 
     def __init__(
         self,
@@ -49,7 +46,7 @@ class DeviceThread:
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def drive(self, part: str, call: Callable[[], None]) -> None:
-        """Carry a call out soon; an older one for the same thing that still waits is dropped."""
+        """Carry out a call soon; it replaces an older waiting call for the same part."""
         with self._changed:
             self._failed.pop(part, None)
             self._waiting.pop(part, None)
@@ -57,7 +54,7 @@ class DeviceThread:
             self._changed.notify()
 
     def ask(self, call: Callable[[], Result]) -> "asyncio.Future[Result]":
-        """Run a call when its turn has come and return its result."""
+        """Run a call in its turn and return its result."""
         answer: asyncio.Future[Result] = self._loop.create_future()
 
         def run_and_settle() -> None:
@@ -74,7 +71,7 @@ class DeviceThread:
         return answer
 
     def close(self) -> None:
-        """End after the call that is running; what waits is dropped."""
+        """End after the call that is running; waiting calls are dropped."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -102,7 +99,7 @@ class DeviceThread:
             self._try_again(part, call)
             self.in_loop(self._note, part, str(fault))
         except Exception as error:
-            # A mistake in a driver must not end the thread that the other devices here need.
+            # A bug in a driver must not end the thread that other devices need.
             log.exception("driving %s failed", part)
             self.in_loop(self._note, part, describe_unexpected(error))
         else:
@@ -131,22 +128,22 @@ def _settle(answer: "asyncio.Future[Any]", result: Any, error: Exception | None)
         answer.set_exception(error)
 
 
-# A poller: reads a device again and again, in a thread of the device's own.
+# A poller: reads a device periodically, in the device's own thread.
 #
-# A poll gives readings and troubles. One that takes longer than its limit makes what the device
-# gave so far absent, until the device answers; no second poll starts until then.
+# A poll returns readings and problems. If it exceeds its limit, the device's readings become absent
+# until it answers; no second poll starts before that.
 
 HANGS = "does not answer in time; its readings are absent."
 
 
 class PollResult(NamedTuple):
     readings: Readings
-    #: What is wrong, by device; what is not named here works.
+    #: Problems by device; a device that is not named here works.
     troubles: Mapping[str, str]
 
 
 class Device(Protocol):
-    """A device to be polled; `poll` may block and never raises."""
+    """A device to be polled; `poll` may block but never raises."""
 
     name: str
     period_s: float
@@ -156,7 +153,7 @@ class Device(Protocol):
 
 
 class Poller:
-    """The periodic reader of a device; `report` gets the readings of each poll."""
+    """The periodic reader of a device; `report` receives the readings of each poll."""
 
     def __init__(
         self, device: Device, report: Callable[[Readings], None], troubles: Troubles
@@ -166,7 +163,7 @@ class Poller:
         self._troubles = troubles
         self._thread = DeviceThread(device.name, troubles.note)
         self._is_due = asyncio.Event()
-        #: The readings of the last poll, and what was in trouble then.
+        #: The labels of the last poll's readings, and the devices that had problems then.
         self._given: set[str] = set()
         self._in_trouble: set[str] = set()
         self._task: asyncio.Task[None] | None = None
@@ -184,7 +181,7 @@ class Poller:
         self._is_due.set()
 
     async def poll(self) -> None:
-        """Read once; wait for the end of the read even when it exceeds its limit."""
+        """Read once; wait until the read ends, even if it exceeds its limit."""
         answer = self._thread.ask(self._poll_device)
         try:
             async with asyncio.timeout(self._device.limit_s):
@@ -201,7 +198,7 @@ class Poller:
             await asyncio.wait([self._task])
 
     def _poll_device(self) -> PollResult:
-        """Read the device in its thread; a fault in a driver must not end the polling."""
+        """Read the device in its thread; a bug in a driver must not end the polling."""
         try:
             return self._device.poll()
         except Exception as error:
@@ -229,23 +226,24 @@ class Poller:
             await self._see_through(self.poll())
 
     async def _see_through(self, polling: Awaitable[None]) -> None:
-        """Await a poll; a fault of the receiver of its readings must not end the polling."""
+        """Await a poll; a bug in the receiver of its readings must not end the polling."""
         try:
             await polling
         except Exception:
             log.exception("readings of %s could not be passed on", self._device.name)
 
 
-# A watch over adapters: what was pulled, or plugged in again, is noticed within a second.
+# A watch over adapters: notices within a second when an adapter is pulled or plugged in.
 #
-# The kernel removes the files of an adapter when it goes, but not every kernel wakes those who
-# hold one open, and the loss of an output that is not switched would go unnoticed for hours.
+# The kernel removes the files of an adapter that is pulled, but not every kernel wakes the
+# processes that hold one open. Without the watch, the loss of an output that is rarely switched
+# could go unnoticed for hours.
 
 WATCH_S = 1.0
 
 
 class Watched(NamedTuple):
-    #: What is another value when the adapter was pulled or plugged in; it must not block.
+    #: Returns a different value after the adapter was pulled or plugged in; must not block.
     identity: Callable[[], object]
     changed: Callable[[], None]
 
@@ -276,7 +274,7 @@ class AdapterWatch:
 def file_identity(path: Path) -> int | None:
     """Return what distinguishes a file from a later one of the same name; None if it is missing.
 
-    Files of devices are in memory, so that this takes microseconds, on the event loop, too.
+    Device files are in memory, so that this takes only microseconds, even on the event loop.
     """
     try:
         return os.stat(path).st_ino

@@ -1,8 +1,8 @@
-"""Drivers of the I2C sensors: how each is found, set up and asked.
+"""Drivers of the I2C sensors: how to detect, configure and read each of them.
 
-What its bytes mean is said in `wire/`. A part that does not answer raises `OSError`, and is set up
-again at the next try, because it may have been unplugged in the meantime. A measurement that is not
-there yet is None; an answer whose checksum is wrong raises `DamagedAnswer`.
+`wire/` decodes their bytes. A part that does not answer raises `OSError`, and is configured again
+at the next attempt, because it may have been unplugged in the meantime. A measurement that is not
+ready yet is None; an answer with a wrong checksum raises `DamagedAnswer`.
 """
 
 import errno
@@ -15,11 +15,11 @@ from leverframe.core.labels import PARTICULATES
 from leverframe.devices.readings import Unusable, not_installed, os_error_text
 from leverframe.devices.wire import i2c_chips
 
-# The I2C bus: what the drivers of the sensors need of it, and the kernel's.
+# The I2C bus: the interface that the drivers of the sensors need, and its implementation by the
+# kernel.
 #
-# `I2cBus` is all that the drivers know, so that a bus of another kind can stand in for the
-# kernel's. A part that does not answer is an `OSError`. All methods may block; they run in the
-# bus's thread.
+# The drivers know only `I2cBus`, so that a substitute can replace the kernel's bus. A part that
+# does not answer raises `OSError`. All methods may block; they run in the thread of the bus.
 
 
 class I2cBus(Protocol):
@@ -31,12 +31,12 @@ class I2cBus(Protocol):
         """Write, then read without releasing the bus in between."""
 
     def pause(self, seconds: float) -> None:
-        """Wait until a part is ready."""
+        """Wait until a part has had time to get ready."""
 
     def close(self) -> None: ...
 
 
-#: Errors that are not those of a part that does not answer.
+#: Errors of the bus or of access rights, not of a part that does not answer.
 NOT_ITS_FAULT = (
     errno.EACCES,
     errno.EPERM,
@@ -70,20 +70,20 @@ Measured = dict[str, float | None]
 #: A single measurement of the BME280 takes less than 10 ms.
 BME280_MEASURES_S = 0.01
 BME280_LOOKS = 5
-#: The SPS30 needs a moment to take a command.
+#: The SPS30 needs a moment to process a command.
 SPS30_TAKES_S = 0.02
 
 
 class DamagedAnswer(Exception):
-    """A part answered, and the checksum of its answer is wrong."""
+    """A part answered, but the checksum of its answer is wrong."""
 
 
 class Part(Protocol):
     def is_there(self) -> bool:
-        """Return whether the part answers; raises `DamagedAnswer` if it does so with errors."""
+        """Return whether the part answers; raise `DamagedAnswer` if its answer is damaged."""
 
     def measure(self) -> Measured:
-        """Measure values by label; raises `OSError` if the part does not answer."""
+        """Measure values by label; raise `OSError` if the part does not answer."""
 
 
 class Bme280:
@@ -163,7 +163,7 @@ class Am2320:
 
     def _answer(self) -> bytes:
         with suppress(OSError):
-            # It is asleep and does not answer, but this wakes it.
+            # A sleeping sensor does not answer this write, but wakes up.
             self._bus.write(i2c_chips.AM2320_ADDRESS, b"\0")
         self._bus.pause(i2c_chips.AM2320_WAKE_UP_S)
         self._bus.write(i2c_chips.AM2320_ADDRESS, i2c_chips.AM2320_REQUEST)
@@ -231,7 +231,7 @@ class Sps30:
         return dict(zip(PARTICULATES, masses, strict=True))
 
     def stop(self) -> None:
-        """Stop the fan; a part that is gone needs no stopping."""
+        """Stop the fan; ignore a part that is gone."""
         if self._measuring:
             self._measuring = False
             with suppress(OSError):

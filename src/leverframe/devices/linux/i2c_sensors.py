@@ -1,10 +1,11 @@
 """The sensors on the I2C bus, as chosen by the settings.
 
-The primary sensor gives T1, H1 and, if it has it, P1; SPS30 gives the particulates. Which primary
-sensor answers is reported as `i2c`, chosen or not, so that it can be detected by command.
+The primary sensor supplies T1, H1 and, if it can, P1; the SPS30 supplies the particulates. The
+primary sensor that answers is reported as `i2c`, whether chosen or not, so that a command can
+detect it.
 
-The speed of the bus belongs to the kernel, which takes it from the device tree when it starts. The
-settings are compared with it, and a faster bus is reported.
+The kernel sets the speed of the bus from the device tree at boot. The speed in the settings is only
+compared with it; a faster bus is reported.
 """
 
 import logging
@@ -48,13 +49,13 @@ class I2cSensors:
         self._chosen = I2c()
         self._compared_khz: int | None = None
         self._last_good = LastGood[Measured]()
-        #: The labels of the last look.
+        #: The labels of the last poll's readings.
         self._gave: set[str] = set()
-        #: Which adapter was there when the bus was opened.
+        #: The adapter that was present when the bus was opened.
         self._opened_on: object = None
 
     def adopt(self, settings: Settings) -> bool:
-        """Return whether anything is new here. `look` may be running: whole values are replaced."""
+        """Return whether the settings changed. `poll` may be running: whole values are replaced."""
         if settings.i2c == self._chosen:
             return False
         self._chosen = settings.i2c
@@ -87,12 +88,12 @@ class I2cSensors:
         return PollResult({**no_longer, **readings, "i2c": found}, troubles)
 
     def search(self) -> str | None:
-        """Find the primary sensor that answers."""
+        """Return the primary sensor that answers."""
         self._open()
         return next((name for name, part in self._parts.items() if _answers(part)), None)
 
     def survey(self) -> dict[str, str | None]:
-        """Return the sensors that answer, each with what is wrong with its answer."""
+        """Return the sensors that answer, each with the problem of its answer, if any."""
         self._open()
         assert self._sps30 is not None
         found: dict[str, str | None] = {}
@@ -105,11 +106,11 @@ class I2cSensors:
         return found
 
     def adapters(self) -> object:
-        """Return what changes when the adapter is pulled or plugged in."""
+        """Return a value that changes when the adapter is pulled or plugged in."""
         return file_identity(self._sysfs / f"bus/i2c/devices/i2c-{self._number}")
 
     def bus_khz(self) -> float | None:
-        """Read the speed of the bus, where the device tree has it."""
+        """Read the speed of the bus, if the device tree states it."""
         path = self._sysfs / f"bus/i2c/devices/i2c-{self._number}/of_node/clock-frequency"
         try:
             return int.from_bytes(path.read_bytes(), "big") / 1000

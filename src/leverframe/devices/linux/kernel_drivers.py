@@ -1,4 +1,4 @@
-"""GPIO lines by `gpiod` and the I2C bus by `smbus2`: packages that only this file imports."""
+"""GPIO lines by `gpiod` and the I2C bus by `smbus2`; no other file imports these packages."""
 
 import time
 from collections.abc import Sequence
@@ -13,14 +13,13 @@ from leverframe.devices.wiring import Pin
 
 # The kernel's GPIO lines, through the `gpiod` package (version 2), which only this file imports.
 #
-# The kernel filters glitches, and numbers and queues the edges. It drops the oldest if they are
-# not fetched in time; their numbers are then missing, so that what they were is known all the
-# same.
+# The kernel filters glitches, and numbers and queues the edges. If the queue is full, it drops the
+# oldest edges; the gap in their numbers shows how many were lost, so that they can be restored.
 
 CONSUMER = "leverframe"
-#: Edges that the kernel keeps for us: as many as it allows for a line.
+#: Number of edges that the kernel queues: the maximum that it allows for a line.
 QUEUED_EDGES = 1024
-#: Edges that are made up for together; a line that swings faster than that is no signal.
+#: The most lost edges to restore together; a line that changes faster is no signal.
 MAX_DROPPED_EDGES = 10_000
 
 
@@ -34,7 +33,7 @@ def input_settings(pin: Pin, pull_up: bool) -> gpiod.LineSettings:
     return gpiod.LineSettings(
         direction=Direction.INPUT,
         edge_detection=Edge.BOTH,
-        # An open input reads 0 without pull-up; a floating one would read noise.
+        # Without pull-up, an open input must read 0; a floating one would read noise.
         bias=Bias.PULL_UP if pull_up else Bias.PULL_DOWN,
         active_low=pin.active_low,
         debounce_period=timedelta(milliseconds=pin.debounce_ms),
@@ -106,8 +105,8 @@ class KernelInput:
             level = int(event.event_type == rising)
             dropped = min(event.line_seqno - self._last_number - 1, MAX_DROPPED_EDGES)
             self._last_number = event.line_seqno
-            # Each edge is the opposite of the one before it; two that came as one interrupt show
-            # as the same one again.
+            # Each edge is the opposite of the previous one; two equal ones in a row mean that an
+            # interrupt covered two edges.
             if self._last_level is not None and (dropped + level + self._last_level) % 2 == 0:
                 dropped += 1
             self._last_level = level

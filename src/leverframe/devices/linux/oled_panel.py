@@ -1,8 +1,8 @@
 """A real display on the I2C bus: an SSD1306 with 128 x 64 dots.
 
-A frame takes up to a fifth of a second on a slow bus, so frames are sent from a thread; while one
-is under way only the newest of those that follow is kept. A panel that is missing or was unplugged
-is set up again when it answers.
+A frame takes up to a fifth of a second on a slow bus, so a thread sends the frames; while it sends
+one, only the newest of the next frames is kept. A panel that is missing or was unplugged is set up
+again when it answers.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 # The display as a picture of 128 x 64 dots: four lines of 21 letters.
 #
-# The same picture goes to a real panel and to `/api/oled.png`. Letters come from the bitmap font
-# that is part of Pillow, so that they look the same on every machine. It has the letters of
-# Latin-1; others lose their accents, and what is still not among them becomes a question mark.
+# The same picture goes to a real panel and to `/api/oled.png`. Pillow's own bitmap font draws the
+# letters, so that they look the same on every machine. It has the letters of Latin-1; other letters
+# lose their accents, and any letter that is still unknown becomes a question mark.
 
 WIDTH, HEIGHT = 128, 64
 LINE_HEIGHT = 16
@@ -42,7 +42,7 @@ LETTER_WIDTH = 6
 BEFORE_LETTERS, ABOVE_LETTERS = 1, 2
 LETTERS_IN_A_LINE = 21
 
-#: Letters whose stroke does not come off by taking accents away.
+#: Letters whose stroke is no separate accent, so that removing accents does not remove it.
 _STROKES = str.maketrans("łŁđĐħĦı", "lLdDhHi")
 
 
@@ -54,7 +54,7 @@ def picture_of(lines: Sequence[str] | None) -> "Image":
     picture = Image.new("1", (WIDTH, HEIGHT))
     drawing, font = ImageDraw.Draw(picture), ImageFont.load_default_imagefont()
     for number, line in enumerate(lines or ()):
-        # Some letters reach a dot to the left of their place, which is cut off the first of a text.
+        # Some letters start one dot left of their cell; in the first cell it would be cut off.
         place = (BEFORE_LETTERS - LETTER_WIDTH, number * LINE_HEIGHT + ABOVE_LETTERS)
         drawing.text(place, f" {drawable(line)[:LETTERS_IN_A_LINE]}", fill=1, font=font)
     return picture
@@ -68,12 +68,12 @@ def png_of(lines: tuple[str, ...] | None) -> bytes:
 
 
 def load() -> None:
-    """Load what drawing takes, in a thread, before the display is looked at."""
+    """Load Pillow and its font, in a thread, before the first picture is drawn."""
     png_of(None)
 
 
 def drawable(text: str) -> str:
-    """Write the text in letters that the font has."""
+    """Replace letters that the font lacks."""
     return "".join(map(_drawable_letter, text.translate(_STROKES)))
 
 
@@ -83,7 +83,7 @@ def _drawable_letter(letter: str) -> str:
 
 
 NAME = "display"
-#: How long an end waits for the panel to go dark.
+#: How long shutdown waits for the panel to go dark.
 LAST_FRAME_S = 2.0
 
 Lines = Sequence[str] | None
@@ -99,12 +99,12 @@ class OledPanel:
         self._device: Any = None
 
     def show(self, lines: Lines) -> None:
-        """Show four lines, or nothing; raises `Unusable`."""
+        """Show four lines, or a dark display; raise `Unusable` on failure."""
         try:
             if self._device is None:
                 self._device = self._set_up()
             self._device.display(picture_of(lines))
-            # Not a single dot and no current: a dark panel lasts longer.
+            # Hiding the picture saves current and makes the panel last longer.
             self._device.hide() if lines is None else self._device.show()
         except Unusable:
             # The kernel cannot release a pulled adapter while a program holds it open.
@@ -131,7 +131,7 @@ class OledPanel:
 
 
 class _BlockWriter:
-    """The one call that the driver makes, on a bus of ours."""
+    """The only method that the driver calls, on our own bus."""
 
     def __init__(self, bus: I2cBus) -> None:
         self._bus = bus
@@ -159,7 +159,7 @@ class PanelService:
         self._lines = lines
         self._panel = OledPanel(wiring, open_bus)
         self._thread = DeviceThread(NAME, Troubles(troubles).note, retry_s)
-        #: What was sent last; nothing has been yet.
+        #: The lines that were sent last; initially none.
         self._sent: Lines | object = object()
         device = bus_file(wiring.bus) if device is None else device
         self._watch = AdapterWatch([Watched(partial(file_identity, device), self._send_again)])
@@ -175,7 +175,7 @@ class PanelService:
         self._thread.drive(NAME, partial(self._panel.show, self._lines()))
 
     async def close(self) -> None:
-        """Turn the panel off: what it showed would no longer be true."""
+        """Turn the panel off: its picture would soon be out of date."""
         await self._watch.close()
         self._sent = None
         self._thread.drive(NAME, partial(self._panel.show, None))

@@ -1,8 +1,8 @@
 """The 1-Wire bus through the kernel's `w1` class.
 
 The kernel searches the bus and has a folder for each sensor. Sensors that are bound to a position
-or serve as an additional one are read, one after another, because a conversion takes most of a
-second and the bus is one wire. All IDs are reported, so that they can be stepped through.
+or serve as additional sensors are read one after another, because a conversion takes most of a
+second and they share one wire. All IDs are reported, so that a user can step through them.
 """
 
 import errno
@@ -21,23 +21,23 @@ from leverframe.devices.readings import LastGood, Unusable, os_error_text
 # 1-Wire sensors as the Linux kernel shows them: their names, and the text of `w1_slave`.
 #
 # The kernel names a sensor by family and serial number, most significant byte first
-# (`28-0317611d64ff`); other programs write the eight bytes in the order in which they come over
-# the wire, with the check byte at the end (`28:FF:64:1D:61:17:03:8D`).
+# (`28-0317611d64ff`); other programs write the eight bytes in the order in which the bus transmits
+# them, with the check byte at the end (`28:FF:64:1D:61:17:03:8D`).
 #
-# `w1_slave` has two lines: the nine bytes of the sensor's scratchpad with the verdict of the
-# kernel about their checksum, and the temperature in thousandths of a degree. The scratchpad
-# shows what is no reading: zeros come from a wire that is shorted, and their checksum is right;
-# ones come from an idle wire; a sensor that has just got power and has not measured yet shows 85
-# °C with a byte that no measurement leaves there.
+# `w1_slave` has two lines: the nine bytes of the sensor's scratchpad with the kernel's verdict on
+# their checksum, and the temperature in thousandths of a degree. Some scratchpads contain no
+# reading: all zeros mean a shorted wire, although their checksum is right; all ones mean an idle
+# wire; after power-on, before the first measurement, a sensor shows 85 °C with a byte that no
+# measurement leaves there.
 
 _NAME = re.compile(r"([0-9a-f]{2})-([0-9a-f]{12})")
 _TEXT = re.compile(
     r"((?:[0-9a-f]{2} ){9}): crc=[0-9a-f]{2} (YES|NO)\n.*t=(-?\d{1,6})\s*", re.DOTALL
 )
-#: What the sensors can measure, in thousandths of a degree.
+#: The range of the sensors, in thousandths of a degree.
 _MIN, _MAX = -55_000, 125_000
 _POWER_ON = 85_000
-#: Of the scratchpad: after a measurement of 85 °C it is 0x10.
+#: A byte of the scratchpad; after a real measurement of 85 °C it is 0x10.
 _STATE_BYTE, _STATE_AT_POWER_ON = 6, 0x0C
 
 
@@ -52,7 +52,7 @@ NOT_MEASURED = "was reset and has not measured since; check its supply."
 
 
 class NoTemperature(ErrorForPeople):
-    """What a sensor showed is no temperature: what it is instead, and what to do."""
+    """The sensor's answer is no temperature; the message says what it is and what to do."""
 
 
 def check_byte(data: bytes) -> int:
@@ -66,7 +66,7 @@ def check_byte(data: bytes) -> int:
 
 
 def id_from_name(name: str) -> str | None:
-    """Return the ID of the sensor that has this folder; None if it is no sensor's."""
+    """Return the ID of the sensor with this folder; None if the folder is not a sensor's."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -81,7 +81,7 @@ def name_from_id(sensor_id: str) -> str:
 
 
 def celsius_from_text(text: str) -> float:
-    """Decode the temperature in `w1_slave`; raises `NoTemperature` where there is none."""
+    """Decode the temperature in `w1_slave`; raise `NoTemperature` if there is none."""
     found = _TEXT.search(text)
     if found is None:
         raise NoTemperature(SILENT)
@@ -100,7 +100,7 @@ def celsius_from_text(text: str) -> float:
 
 
 FOLDER = Path("bus/w1/devices")
-#: The kernel's folder for each adapter begins so.
+#: The prefix of the kernel's folder for each adapter.
 MASTER = "w1_bus_master"
 NOT_ON_BUS = "is not on the bus; check its wires, or free its position."
 
@@ -108,7 +108,7 @@ NOT_ON_BUS = "is not on the bus; check its wires, or free its position."
 class OneWireBus:
     name = "1-Wire bus"
     period_s = 2.0
-    #: Eleven sensors with a second each, and some that fail.
+    #: Eleven sensors of about one second each, and some failures.
     limit_s = 30.0
 
     def __init__(self, sysfs: Path, extra: tuple[str, ...]) -> None:
@@ -117,12 +117,12 @@ class OneWireBus:
         self._bound: tuple[str, ...] = ()
         self._mapping: Sequence[ModbusMapping] = ()
         self._last_good = LastGood[float]()
-        #: The sensors and the mapping of the last look.
+        #: The sensors and the mapping of the last poll.
         self._shown: set[str] = set()
         self._shown_mapping: Sequence[ModbusMapping] = ()
 
     def adopt(self, settings: Settings) -> bool:
-        """Return whether anything is new here. `look` may be running: whole values are replaced."""
+        """Return whether the settings changed. `poll` may be running: whole values are replaced."""
         ids = (sensor.id for sensor in settings.onewire if sensor.id != NO_ONEWIRE_ID)
         bound, mapping = tuple(ids), settings.modbus_mapping
         if (bound, mapping) == (self._bound, self._mapping):
@@ -138,7 +138,7 @@ class OneWireBus:
         except Unusable as fault:
             found = ()
             troubles = {self.name: str(fault)}
-            # Without its adapter no sensor has merely failed once.
+            # Without an adapter, a sensor's failure is more than a single disturbance.
             self._last_good = LastGood[float]()
         shown: dict[str, float | None] = {}
         for sensor_id in dict.fromkeys((*bound, *self._extra)):
@@ -175,7 +175,7 @@ class OneWireBus:
         return tuple(found for name in names if (found := id_from_name(name)) is not None)
 
     def adapters(self) -> object:
-        """Return what changes when an adapter is pulled or plugged in."""
+        """Return a value that changes when an adapter is pulled or plugged in."""
         try:
             with os.scandir(self._devices) as entries:
                 return {entry.inode() for entry in entries if entry.name.startswith(MASTER)}
@@ -183,7 +183,7 @@ class OneWireBus:
             return None
 
     def measure(self, sensor_id: str) -> float:
-        """Measure the temperature of a sensor; raises `Unusable` if it gives none."""
+        """Measure the temperature of a sensor; raise `Unusable` if it returns none."""
         folder = self._devices / name_from_id(sensor_id)
         text = read_text(folder / "w1_slave")
         try:
@@ -195,7 +195,7 @@ class OneWireBus:
     def _map_readings(
         self, shown: Mapping[str, float | None], mapping: Sequence[ModbusMapping]
     ) -> dict[str, float | None]:
-        """Return m1-m30 of the additional sensors, whose only reading is the temperature."""
+        """Return m1-m30 of the additional sensors, which have only a temperature."""
         slots: dict[int, Sequence[float | None]] = dict.fromkeys(ONEWIRE_SLOTS, ())
         for slot, sensor_id in zip(ONEWIRE_SLOTS, self._extra, strict=False):
             slots[slot] = (shown[sensor_id],)
@@ -203,7 +203,7 @@ class OneWireBus:
 
 
 def _fails_with_wrong_checksums(folder: Path) -> bool:
-    """Ask for a reason: since Linux 5.8 a sensor that could not be read has an empty `w1_slave`."""
+    """Return whether the checksum failed; since Linux 5.8, any failure empties `w1_slave`."""
     try:
         return read_text(folder / "resolution") == str(-errno.EIO)
     except Unusable:

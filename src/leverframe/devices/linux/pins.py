@@ -1,8 +1,8 @@
 """The outputs and digital inputs of a Linux board, on GPIO lines.
 
-Lines are opened when they are needed, each chip's in a thread of its own, and again after a
-failure: an output comes up with the state that it is wanted to have, an input with its present
-level. Edges come straight to the event loop.
+Lines are opened when they are needed, in the thread of their chip, and reopened after a failure: an
+output starts with its wanted state, an input with its present level. Edges reach the event loop
+directly.
 """
 
 import asyncio
@@ -13,11 +13,12 @@ from leverframe.devices.linux.device_thread import DeviceThread
 from leverframe.devices.readings import Troubles, Unusable, not_installed
 from leverframe.devices.wiring import Pin
 
-# GPIO lines: what the board needs of them.
+# GPIO lines: the interface that the board needs.
 #
-# `Lines` is all that the rest knows; `kernel_drivers.py` has those of the kernel, and others can
-# stand in for them. Each line is opened separately: one that is in use or missing does not affect
-# the rest. Methods raise `Unusable` with a sentence; all but `fileno` and `edges` may block.
+# The rest of the code knows only `Lines`; `kernel_drivers.py` implements it by the kernel, and a
+# substitute can replace it. Each line is opened separately: a line that is in use or missing does
+# not affect the others. Methods raise `Unusable` with a sentence; all but `fileno` and `edges` may
+# block.
 
 
 class OutputLine(Protocol):
@@ -33,7 +34,7 @@ class InputLine(Protocol):
     def level(self) -> int: ...
 
     def edges(self) -> Sequence[int]:
-        """Return the levels after the edges since the last call; called when there are some."""
+        """Return the levels after the edges since the last call; called when there are edges."""
 
     def close(self) -> None: ...
 
@@ -44,11 +45,11 @@ class Lines(Protocol):
     def open_input(self, pin: Pin, pull_up: bool) -> InputLine: ...
 
     def describe(self, pin: Pin) -> str:
-        """Describe the line without touching it, or what is wrong with it."""
+        """Describe the line or its problem without opening it."""
 
 
 class NoLines:
-    """A substitute where the package for GPIO lines is not installed."""
+    """A substitute for systems without the package for GPIO lines."""
 
     def open_output(self, pin: Pin, on: bool) -> OutputLine:
         raise not_installed("gpiod")
@@ -61,7 +62,7 @@ class NoLines:
 
 
 def kernel_lines() -> Lines:
-    """Open the lines of /dev/gpiochip*."""
+    """Return the GPIO lines of /dev/gpiochip*."""
     try:
         from leverframe.devices.linux.kernel_drivers import KernelLines
     except ImportError:
@@ -94,7 +95,7 @@ class OutputPin:
 
 
 class InputPin:
-    """A digital input; `report` gets its levels, None while it cannot be read."""
+    """A digital input; `report` receives its levels, None while it cannot be read."""
 
     def __init__(
         self,
@@ -117,14 +118,14 @@ class InputPin:
         self._closed = False
 
     def set_pull_up(self, on: bool) -> None:
-        """Open the line with or without pull-up, soon; it is closed for a moment if it was open."""
+        """Open the line with or without pull-up, soon; an open line is closed for a moment."""
         if on == self._pull_up:
             return
         self._pull_up = on
         self._reopen()
 
     def reopen(self) -> None:
-        """Open the line again, whose chip was pulled or plugged in; its level is not known."""
+        """Reopen the line whose chip was pulled or plugged in; its level is unknown until then."""
         self._report(self.label, None)
         self._reopen()
 

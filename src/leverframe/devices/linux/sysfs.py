@@ -1,4 +1,4 @@
-"""The kernel's device files: PWM outputs and analog converters, read and written whole."""
+"""The kernel's device files for PWM outputs and analog converters."""
 
 import os
 import time
@@ -10,7 +10,7 @@ from leverframe.devices.linux.device_thread import PollResult
 from leverframe.devices.readings import Unusable, os_error_text
 from leverframe.devices.wiring import AdcChannel, PwmChannel
 
-# Files of the kernel's device tree: read and written whole, failures reported as sentences.
+# Files of the kernel's device tree: read and written as a whole; failures become sentences.
 
 
 def read_text(path: Path) -> str:
@@ -41,7 +41,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raise Unusable where `write_text` would fail; nothing is written."""
+    """Raise Unusable if `write_text` would fail, without writing."""
     try:
         os.close(_open_to_write(path))
     except OSError as error:
@@ -49,15 +49,15 @@ def check_writable(path: Path) -> None:
 
 
 def _open_to_write(path: Path) -> int:
-    # Not to read as well: the kernel refuses that for files that can only be written, as `export`.
-    # And without making a file where there is none.
+    # Write-only: the kernel refuses to open files such as `export` for reading as well. Never
+    # create the file.
     return os.open(path, os.O_WRONLY)
 
 
 # A PWM output through the kernel's `pwm` class: period and duty in nanoseconds.
 #
-# The kernel refuses a period that is shorter than the duty, so the duty steps aside while the
-# period shrinks. The pin's polarity stays as it is: active low is the engine's business.
+# The kernel refuses a period that is shorter than the duty, so the duty is set to 0 while the
+# period shrinks. The pin's polarity is not changed: the engine handles active-low pins.
 
 NS_PER_S = 1_000_000_000
 #: Time that udev may need to apply its rule; only the chip's own thread waits for it.
@@ -71,7 +71,7 @@ class PwmPin:
         self._chip = sysfs / "class" / "pwm" / f"pwmchip{place.chip}"
         self._channel = place.channel
         self._folder = self._chip / f"pwm{place.channel}"
-        #: What was last written to the kernel; None if unknown.
+        #: The values that were last written to the kernel; None if unknown.
         self._period_ns: int | None = None
         self._duty_ns = 0
 
@@ -92,7 +92,7 @@ class PwmPin:
         self._period_ns = None
 
     def describe(self) -> str:
-        """Describe the channel, or what keeps it from being driven; nothing is written."""
+        """Describe the channel, or what keeps it from being driven, without writing."""
         channels = int(read_number(self._chip / "npwm"))
         if self._channel >= channels:
             raise Unusable(
@@ -104,7 +104,7 @@ class PwmPin:
         return f"channel {self._channel} of {channels}"
 
     def _list_files(self) -> list[Path]:
-        """List what the first `drive` writes to; an unused channel has no files of its own yet."""
+        """List the files that the first `drive` writes; an unused channel has no own files yet."""
         if not self._folder.is_dir():
             return [self._chip / "export"]
         return self._channel_files()
@@ -125,7 +125,7 @@ class PwmPin:
         self._period_ns = period_ns
 
     def _await_rights(self) -> None:
-        """Wait until a udev rule has given the files of a new channel to our group."""
+        """Wait until a udev rule grants our group access to the files of a new channel."""
         give_up_at = time.monotonic() + RIGHTS_AFTER_S
         while time.monotonic() < give_up_at:
             with suppress(Unusable):
@@ -141,15 +141,15 @@ class PwmPin:
 
 # Analog readings through the kernel's `iio` class: a converter's channels as files.
 #
-# A channel has a raw number, a scale and perhaps an offset, its own or shared by all channels of
-# its kind; raw plus offset times scale are millivolts (or thousandths of a degree). Some drivers
-# give the finished value as `input` instead.
+# A channel has a raw number, a scale and perhaps an offset, either its own or shared by all
+# channels of its kind. The sum of raw number and offset, times the scale, is in millivolts (or
+# thousandths of a degree). Some drivers provide the final value as `input` instead.
 
 FOLDER = Path("bus/iio/devices")
 
 
 class Converter:
-    """All labels on one converter."""
+    """A converter and the labels that are wired to it."""
 
     period_s = 0.5
     limit_s = 5.0

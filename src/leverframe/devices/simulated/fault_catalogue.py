@@ -1,9 +1,9 @@
 """The catalogue of faults: what can go wrong around a simulated controller, as data.
 
-A fault is a kind with its fields and, as far as the kind takes them, the fields of `SCOPES`: where,
-when and how often it acts. `slow*delay:5s*path:/json/all.json*times:2` at
-`/sim.cgi`, the functions of `leverframe.testing.faults` and the page mean the same; all end in
-`fault_from_fields`. A mistake names the field and what is allowed.
+A fault is a kind with its fields and those fields of `SCOPES` that the kind supports: where, when
+and how often it acts. `slow*delay:5s*path:/json/all.json*times:2` at `/sim.cgi`, the functions of
+`leverframe.testing.faults` and the page create the same fault; all of them use `fault_from_fields`.
+An error names the field and what is allowed.
 """
 
 import re
@@ -33,7 +33,7 @@ from leverframe.devices.simulated.simulated_board import SETTABLE
 HTTP, PORTS, POWER, CLOCK, PINS = "http", "ports", "power", "clock", "pins"
 READINGS, LEVELS, MODBUS, CHANNELS = "readings", "levels", "modbus", "channels"
 MQTT = "mqtt"
-#: Outbox channels by what people call the thing that is down.
+#: Outbox channels by the usual name of the server that is down.
 SERVERS = {
     "mail": ("email",),
     "broker": ("mqtt",),
@@ -45,20 +45,20 @@ EXCEPTION, SILENT, NONSENSE = "exception", "silent", "garbage"
 WRONG_ID, RESET = "wrong id", "reset"
 #: What happens to the bytes of a connection.
 CUT, DELAY, CORRUPT = "cut", "delay", "corrupt"
-#: Paths that answer whatever is set: faults are ended there.
+#: Paths that no fault affects, so that faults can be ended there.
 SPARED_PATHS = ("/sim.cgi", "/api/sim")
 #: Characters of a fault in the journal.
 SHOWN_CHARACTERS = 200
-#: Characters that would end a value, or its line.
+#: Characters that would end a value or its line.
 _NOT_IN_VALUES = re.compile(r"[*%\x00-\x1f\x7f]")
 
 
 class BadFault(BadField):
-    """A fault that cannot be: which field is wrong, why, and what is allowed."""
+    """A fault that is not possible: which field is wrong, why, and what is allowed."""
 
 
 class FreeText(Struct, frozen=True):
-    """A text that is taken as it is."""
+    """A text that is used unchanged."""
 
     allowed: str
     max_letters: int = 200
@@ -71,7 +71,7 @@ class FreeText(Struct, frozen=True):
         return text
 
 
-#: Of queries and patterns: requests are compared by their path alone, and would never meet them.
+#: Characters that never match, because only the path of a request is compared.
 NOT_IN_PATHS = frozenset("?*# ")
 
 
@@ -96,7 +96,7 @@ class OwnPath(RequestPath, frozen=True):
 
 
 class BodyText(Struct, frozen=True):
-    """A body as text, or as base64 for bytes that are none."""
+    """A body as text, or as base64 if its bytes are not text."""
 
     is_base64: bool
     max_letters: int = 512 << 10
@@ -115,7 +115,7 @@ class BodyText(Struct, frozen=True):
             raise BadField(f"{text[:40]!r} is not possible.", self.allowed) from None
 
 
-#: Headers that follow from the answer itself.
+#: Headers that the server derives from the answer.
 _OWN_HEADERS = frozenset(("content-length", "content-type", "transfer-encoding", "connection"))
 
 
@@ -138,14 +138,14 @@ class HeaderLines(Struct, frozen=True):
 
 
 class FaultKind(Struct, frozen=True):
-    #: What it acts on.
+    #: The part that it affects.
     where: str
-    #: What it does, in one sentence.
+    #: Its effect, in one sentence.
     doc: str
-    #: What real units and networks do, so that a test is about something that happens.
+    #: What real units and networks do, so that tests use realistic faults.
     real: str
     fields: Mapping[str, Field] = {}
-    #: The fields of `SCOPES` that it takes.
+    #: The fields of `SCOPES` that it supports.
     scopes: tuple[str, ...] = ("after", "for")
 
 
@@ -463,11 +463,11 @@ FAULTS: dict[str, FaultKind] = {
 
 
 class Fault(Struct, frozen=True):
-    """One fault of the catalogue with its fields, as checked values."""
+    """A fault of the catalogue with its checked field values."""
 
     kind: str
     fields: Mapping[str, Any]
-    #: As it was given, for people and for `/sim.cgi`.
+    #: The fields as they were written, for users and for `/sim.cgi`.
     given: Mapping[str, str]
 
     @property
@@ -476,13 +476,13 @@ class Fault(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As `/sim.cgi?fault=` accepts it; in values, `*` and `%` are percent-encoded."""
+        """Write the fault as for `/sim.cgi?fault=`, with `*` and `%` in values percent-encoded."""
         fields = (f"{name}:{_encode(value)}" for name, value in self.given.items())
         return "*".join((self.kind, *fields))
 
     @property
     def shown(self) -> str:
-        """The same for people, shortened where a whole page stands in it."""
+        """Write the fault for users, shortened if it contains a whole page."""
         text = self.text
         return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
@@ -503,7 +503,7 @@ def _encode(value: str) -> str:
 
 
 def fault_from_fields(kind: str, fields: Mapping[str, Any]) -> Fault:
-    """Make a fault from its kind and its fields; raises `BadFault`."""
+    """Create a fault from its kind and its fields; raise `BadFault` if they are invalid."""
     if kind not in FAULTS:
         raise BadFault(f"There is no fault {kind[:40]!r}.", ", ".join(FAULTS), "kind", kind[:40])
     values = values_of(kind, fields_of(kind), fields, BadFault)
@@ -511,13 +511,13 @@ def fault_from_fields(kind: str, fields: Mapping[str, Any]) -> Fault:
 
 
 def fields_of(kind: str) -> dict[str, Field]:
-    """Return the fields of a kind, those of its scope last."""
+    """Return the fields of a kind, then those of its scope."""
     one = FAULTS[kind]
     return {**one.fields, **{name: SCOPES[name] for name in one.scopes}}
 
 
 def time_unreachable_s(fault: Fault) -> float | None:
-    """Return how long no request gets through because of a fault, from its setting on."""
+    """Return for how long the fault blocks all requests, counted from the moment it is set."""
     fields = fault.fields
     match fault.kind:
         case "refuse":

@@ -1,12 +1,13 @@
-"""The plants that there are: a room that is heated, a tank that is pumped full, a load, a meter.
+"""The kinds of plants: a heated room, a tank with a pump, a load, a meter.
 
-Between two changes of its inputs a plant follows a formula in closed form; its state is as exact
-after one step of a year as after a million small ones. It asks for time by deadlines: for samples
-while the reading moves, for the moment at which a switch trips, for a pulse. A plant at rest asks
-for none.
+Between two changes of its inputs a plant follows a closed formula; one step of a year gives the
+same state as a million small ones. A plant sets a deadline when it needs to be called: for samples
+while its reading changes, for the moment at which a switch trips, for a pulse. A plant at rest has
+no deadline.
 
-A plant never answers within the instant that acts on it, or a rule that reacts to its own output
-could hold time still: what is switched shows after `REACTION_S`, and a level switch has a band.
+A plant never reacts in the same instant, because a rule that reacts to its own output could then
+loop forever without any time passing: a switched output takes effect after `REACTION_S`, and a
+level switch has a hysteresis.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,18 +16,18 @@ from typing import Protocol
 
 from leverframe.core.labels import READINGS
 
-# Plants: what the outputs of the simulated board act on, and how its inputs come to know.
+# Plants: how the outputs of the simulated board affect its inputs.
 #
-# They close the loop from an output back to a reading, so that the regulator, rules and
-# protections can be tried out. Here is what any plant does, and all plants of a board together.
+# They close the loop from an output back to a reading, so that the regulator, rules and protections
+# can be tested. This module contains the interface of a plant, and all plants of a board together.
 
 Values = Mapping[str, float]
 
 
 class Plant(Protocol):
-    #: Pins of outputs and readings that it follows.
+    #: The pins of outputs and the readings that it follows.
     inputs: tuple[str, ...]
-    #: Readings that it gives.
+    #: The readings that it supplies.
     feeds: tuple[str, ...]
 
     def begin(self, now: float, values: Values) -> dict[str, float]:
@@ -38,22 +39,22 @@ class Plant(Protocol):
     def next_deadline(self) -> float | None: ...
 
     def tick(self, now: float) -> dict[str, float]:
-        """Return what the sensors show now; called when the deadline has come, or earlier."""
+        """Return the present readings; called when the deadline has come, or earlier."""
 
 
 class Plants:
-    """All plants of one board; the values of pins and readings go in, readings come out."""
+    """All plants of one board: they receive values of pins and readings, and return readings."""
 
     __slots__ = ("next_due", "wired")
 
     def __init__(self) -> None:
         self.wired: list[Plant] = []
-        #: The monotonic second at which to call `tick`; None where no plant wants to be called.
+        #: The monotonic second of the next `tick`; None if no plant has a deadline.
         self.next_due: float | None = None
 
     @property
     def fed(self) -> set[str]:
-        """Return the readings that plants give."""
+        """Return the readings that plants supply."""
         return {label for plant in self.wired for label in plant.feeds}
 
     @property
@@ -62,7 +63,7 @@ class Plants:
         return {label for plant in self.wired for label in plant.inputs if label in READINGS}
 
     def wire(self, plant: Plant, now: float, values: Values) -> dict[str, float]:
-        """Add a plant; it takes its readings over from those that fed them before."""
+        """Add a plant; it replaces the plants that supplied its readings before."""
         fed = set(plant.feeds)
         self.wired = [other for other in self.wired if not fed.intersection(other.feeds)]
         self.wired.append(plant)
@@ -71,7 +72,7 @@ class Plants:
         return readings
 
     def replace(self, plants: Iterable[Plant]) -> None:
-        """Replace the wired plants by these, which have begun already."""
+        """Replace the wired plants by these, which have already begun."""
         self.wired = list(plants)
         self._plan()
 
@@ -80,7 +81,7 @@ class Plants:
         self.next_due = None
 
     def look(self, label: str, now: float) -> dict[str, float]:
-        """Return what the plant of a reading shows at this moment, due or not."""
+        """Return the present readings of the plant that supplies a label, whether due or not."""
         readings: dict[str, float] = {}
         for plant in self.wired:
             if label in plant.feeds:
@@ -110,39 +111,39 @@ class Plants:
         self.next_due = min((due for due in dues if due is not None), default=None)
 
 
-#: How long a sensor takes to notice that something was switched.
+#: The delay until a sensor reacts to a switched output.
 REACTION_S = 0.1
-#: A level switch opens this share of the tank's height below where it closes.
+#: A level switch opens this share of the tank's height below its closing level.
 SWITCH_BAND = 0.01
-#: How long a meter's contact stays closed, and no longer than half the time between two pulses.
+#: How long a meter's contact stays closed, but at most half the time between two pulses.
 PULSE_S = 0.05
-#: Readings have this many decimals; a temperature nearer to its end than a tenth of that rests.
+#: Decimals of readings; a temperature is at rest if it is within a tenth of that from its end.
 DECIMALS = 2
 RESTING = 0.001
 JOULES_PER_KWH = 3.6e6
 
 
 def approach(start: float, end: float, time_constant_s: float, elapsed_s: float) -> float:
-    """Return where something is that exponentially nears `end`."""
+    """Return the value of a quantity that approaches `end` exponentially."""
     return end + (start - end) * exp(-elapsed_s / time_constant_s)
 
 
 def level_after(level: float, rate_per_s: float, height: float, elapsed_s: float) -> float:
-    """Return a level that rises or falls evenly and stays between empty and full."""
+    """Return a level that rises or falls at a constant rate between empty and full."""
     return min(max(level + rate_per_s * elapsed_s, 0.0), height)
 
 
 def seconds_until(mark: float, level: float, rate_per_s: float) -> float:
-    """Return when a level that moves towards a mark reaches it; now if it is past it."""
+    """Return when a moving level reaches a mark; 0 if it has passed the mark."""
     return max(0.0, (mark - level) / rate_per_s)
 
 
 class Room:
     """A heated room and its thermometer.
 
-    Without heating its temperature nears the one outside, with full heating that one plus `power`
-    degrees; within the time constant it does 63 % of the way. Outside is a number or the label of
-    a reading, 20 degrees as long as that is absent.
+    Without heating, its temperature approaches the temperature outside; with full heating, `power`
+    degrees more. It covers 63 % of the difference within the time constant. The outside temperature
+    is a number or the label of a reading; while that reading is absent, it is 20 degrees.
     """
 
     def __init__(
@@ -218,9 +219,9 @@ class Tank:
     """A tank with a pump, a steady drain, and a level sensor, a level switch, or both.
 
     Levels are millimetres, rates millimetres per second; with both rates negative it is a sump that
-    fills without a pump and is pumped empty. DISTANCE is measured from the top down to the surface,
-    an analog input gets `volts` when the tank is full. The switch pulls its input to 0 when the
-    level reaches `switch_at`.
+    fills on its own and is pumped empty. DISTANCE is measured from the top down to the surface, an
+    analog input gets `volts` when the tank is full. The switch pulls its input to 0 when the level
+    reaches `switch_at`.
     """
 
     def __init__(
@@ -274,7 +275,7 @@ class Tank:
     def tick(self, now: float) -> dict[str, float]:
         self._live(now)
         if self._trip_due is not None and self._trip_due <= now:
-            # The level is at the mark but for rounding: the deadline knows, a comparison may not.
+            # The level equals the mark except for rounding: trust the deadline, do not compare.
             self._closed = not self._closed
         return self._look(now)
 
@@ -312,10 +313,10 @@ class Tank:
 
 
 class Load:
-    """Something that draws current when it is switched on, and a sensor or module that measures it.
+    """A load that draws current while it is on, and a sensor or module that measures it.
 
-    The reading is volts at an analog input, or whatever a module reports: `off` without and `on`
-    with full power, in between for a PWM output.
+    The reading is a voltage at an analog input, or any value that a module reports: `off` without
+    power and `on` at full power, proportional in between for a PWM output.
     """
 
     def __init__(self, switch: str, reading: str, on: float, off: float) -> None:
@@ -345,10 +346,10 @@ class Load:
 
 
 class Meter:
-    """A load with a meter that closes its contact once for a part of a kilowatt hour.
+    """A load with a meter that closes its contact once per part of a kilowatt hour.
 
-    The contact pulls its input to 0. Pulses that were missed because of a late call are lost, as
-    they are to a controller that did not look; what was consumed counts for the next.
+    The contact pulls its input to 0. Pulses that a late call misses are lost, as they are to a
+    controller that polls too late; the rest of the energy counts towards the next pulse.
     """
 
     def __init__(
@@ -361,7 +362,7 @@ class Meter:
         self.inputs: tuple[str, ...] = (switch,)
         self.feeds: tuple[str, ...] = (reading,)
         self._power = 0.0
-        #: How much of the next pulse has been consumed.
+        #: The part of the next pulse's energy that has been consumed.
         self._part = 0.0
         self._since = 0.0
         self._opens_at: float | None = None
@@ -385,7 +386,7 @@ class Meter:
         self._live(now)
         closes = self._pulse_at is not None and self._pulse_at <= now
         if closes:
-            # At its own moment a pulse is complete but for rounding.
+            # At the moment of the deadline, a pulse is complete except for rounding.
             self._part = max(0.0, self._part - max(1, floor(self._part)))
             self._opens_at = now + min(PULSE_S, 0.5 / self._rate())
         elif self._opens_at is not None and self._opens_at <= now:
@@ -394,7 +395,7 @@ class Meter:
         return {self._reading: 1 if self._opens_at is None else 0}
 
     def _rate(self) -> float:
-        """Return the pulses per second."""
+        """Return the number of pulses per second."""
         watts = self._standby + (self._watts - self._standby) * self._power
         return watts * self._pulses_per_joule
 

@@ -1,8 +1,8 @@
-"""The kinds of plants with their fields, and plants made from text.
+"""The kinds of plants with their fields, and plants created from text.
 
-`room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:1h` on the wire and the keys of a
-`[[plants]]` table in a scenario mean the same; both end in `plant_from_fields`. A mistake names
-the field and what is allowed.
+The text `room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:1h` and the keys of a
+`[[plants]]` table in a scenario describe the same plant; both use `plant_from_fields`. An error
+names the field and what is allowed.
 """
 
 import math
@@ -15,9 +15,9 @@ from leverframe.core.durations import DAY_S, BadDuration, seconds_from_text, tex
 from leverframe.core.labels import ANALOG_INPUTS, DIGITAL_INPUTS, MAPPED, ONEWIRE, OUTPUTS, PWMS
 from leverframe.devices.simulated.plant_kinds import JOULES_PER_KWH, Load, Meter, Plant, Room, Tank
 
-# Fields by name: their types, what is allowed, and values made from text.
+# Fields by name: their types, their allowed values, and conversion from text.
 #
-# Plants and faults are made from them. A mistake names the field and what is allowed.
+# Plants and faults are created from them. An error names the field and what is allowed.
 
 
 class BadField(ValueError):
@@ -41,7 +41,7 @@ class Number(Struct, frozen=True):
             number = math.nan if isinstance(value, bool) else float(value)
         except (TypeError, ValueError):
             number = math.nan
-        # What is not a number fails the comparison, too.
+        # A NaN fails this comparison, too.
         if not self.low <= number <= self.high:
             raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
         return number
@@ -100,19 +100,19 @@ class NumberOrLabel(Struct, frozen=True):
 
 
 class FieldType(Protocol):
-    """The type of a field: what is taken for a value, and what is allowed, in words."""
+    """The type of a field: converts a value, and describes what is allowed."""
 
     @property
     def allowed(self) -> str: ...
 
     def take(self, value: Any) -> Any:
-        """Return the value; raise `BadField` where it is none."""
+        """Return the converted value; raise `BadField` if it is invalid."""
 
 
 class Field(Struct, frozen=True):
     type: FieldType
     doc: str
-    #: The default; `REQUIRED` where there is none.
+    #: The default value; `REQUIRED` if there is none.
     default: Any = None
 
 
@@ -134,7 +134,7 @@ def fields_from_text(text: str, error: type[BadField]) -> tuple[str, dict[str, s
 def values_of(
     owner: str, known: Mapping[str, Field], fields: Mapping[str, Any], error: type[BadField]
 ) -> dict[str, Any]:
-    """Return the value of every known field, its default where it is not given."""
+    """Return the value of every known field, or its default if it is missing."""
     for name in fields:
         if name not in known:
             allowed = ", ".join(known) or "no fields"
@@ -164,7 +164,7 @@ MAX_PULSES_PER_S = 20.0
 
 
 class BadPlant(BadField):
-    """A plant that cannot be: which field is wrong, why, and what is allowed."""
+    """A plant that is not possible: which field is wrong, why, and what is allowed."""
 
 
 class Kind(Struct, frozen=True):
@@ -256,13 +256,13 @@ def plant_from_text(text: str) -> Plant:
 
 
 def slots_of(plant: Plant) -> dict[str, Any]:
-    """Return the numbers from which a plant continues."""
+    """Return the numbers that are the state of a plant."""
     slots = vars(plant).items()
     return {name: value for name, value in slots if not isinstance(value, tuple | str)}
 
 
 def plant_from_slots(wiring: str, slots: Mapping[str, Any]) -> Plant:
-    """Create a plant that continues from the numbers of another; raise ValueError otherwise."""
+    """Create a plant from the state of another; raise ValueError if they do not match."""
     plant = plant_from_text(wiring)
     if slots_of(plant).keys() != slots.keys():
         raise ValueError("a plant has changed")
@@ -271,7 +271,7 @@ def plant_from_slots(wiring: str, slots: Mapping[str, Any]) -> Plant:
 
 
 def plant_from_fields(kind: str, fields: Mapping[str, Any]) -> Plant:
-    """Make a plant from its kind and its fields; raises `BadPlant`."""
+    """Create a plant from its kind and its fields; raise `BadPlant` if they are invalid."""
     if kind not in KINDS:
         raise BadPlant(f"There is no plant {kind[:40]!r}.", ", ".join(KINDS), "kind", kind[:40])
     values = values_of(f"A {kind}", KINDS[kind].fields, fields, BadPlant)
@@ -280,7 +280,7 @@ def plant_from_fields(kind: str, fields: Mapping[str, Any]) -> Plant:
 
 
 def _check_together(kind: str, values: Mapping[str, Any]) -> None:
-    """Check what one field alone does not show."""
+    """Check conditions that concern several fields."""
     if kind == "room" and values["outside"] == values["reading"]:
         raise BadPlant(
             "The outside temperature cannot be the reading of the room itself.",

@@ -1,7 +1,7 @@
-"""The simulated board, and the hosts of its network: which answers a ping, and how fast.
+"""The simulated board, and the hosts of its network: which of them answers a ping, and how fast.
 
-The hosts replace `pinger.py` in virtual time. A host without a configured answer is silent: the
-watchdog notices that when its timeout is over.
+In virtual time, these hosts replace `pinger.py`. A host without a configured answer is silent: the
+watchdog notices that after its timeout.
 """
 
 from collections.abc import Callable, Iterator, MutableMapping
@@ -34,7 +34,7 @@ class _Answer(NamedTuple):
     milliseconds: float
 
 
-#: Milliseconds by host, and the answers that are under way.
+#: Milliseconds by host, and the answers that are still to come.
 HostsState = tuple[dict[str, float], dict[int, _Answer]]
 
 
@@ -44,20 +44,20 @@ class SimulatedHosts:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._milliseconds: dict[str, float] = {}
-        #: Answers that are under way, by watchdog entry: each has one ping at a time.
+        #: Answers that are still to come, by watchdog entry: each entry has one ping at a time.
         self._under_way: dict[int, _Answer] = {}
-        #: The monotonic second at which to call `tick`; None where no answer is under way.
+        #: The monotonic second of the next `tick`; None if no answer is to come.
         self.next_due: float | None = None
-        #: Gets the entry and the milliseconds of an answer.
+        #: Called with the entry and the milliseconds of an answer.
         self.answered: Callable[[int, float | None], None] = _drop_answer
 
     @property
     def answering(self) -> dict[str, float]:
-        """List the hosts that answer, and after how many milliseconds."""
+        """Return the hosts that answer, with their answer times in milliseconds."""
         return dict(self._milliseconds)
 
     def set_answer(self, host: str, milliseconds: float | None) -> None:
-        """Make a host answer after that time from now on, or no longer where it is None."""
+        """Set a host's answer time; None makes it silent."""
         if milliseconds is None:
             self._milliseconds.pop(host, None)
         else:
@@ -95,15 +95,15 @@ def _drop_answer(entry: int, milliseconds: float | None) -> None:
 
 # The simulated board: a test bench for the whole controller.
 #
-# What it senses is set with `set_readings`, on the page or by `/sim.cgi`; what it drives is
-# remembered with its time in a bounded history. A fresh board is a bare one on a 12 V supply in a
-# room: no sensors are plugged in and the digital inputs are open.
+# `set_readings`, the page or `/sim.cgi` set what it senses; a bounded history records what it
+# drives, with the time. A new board runs on a 12 V supply in a room: no sensors are plugged in and
+# the digital inputs are open.
 #
-# Plants can be wired between its outputs and its inputs (see `plant_kinds.py`). A value set by hand
-# where a plant sets the reading lasts until the plant moves; a reading that was unplugged stays
+# Plants can be wired between its outputs and its inputs (see `plant_kinds.py`). If a user sets a
+# reading of a plant, the value lasts until the plant changes; a reading that was unplugged stays
 # unplugged until it is plugged in again.
 
-#: Everything that can be given a value on this board.
+#: Everything on this board whose value can be set.
 SETTABLE = frozenset(
     {
         *("VCC", "TEMP", "T1", "H1", "P1", "CO2", "DISTANCE"),
@@ -116,13 +116,13 @@ SETTABLE = frozenset(
     }
 )
 BARE = {"VCC": 12.0, "TEMP": 25.0, **dict.fromkeys(ANALOG_INPUTS, 0.0)}
-#: What a 1-Wire sensor that was just attached measures.
+#: The temperature that a newly attached 1-Wire sensor measures.
 ROOM_TEMPERATURE = 20.0
 #: The reading that lists the sensors of the 1-Wire bus.
 BUS = "onewire"
 KEPT_HISTORY = 200
 KEPT_MESSAGES = 20
-#: What makes the state of a board, by attribute.
+#: The attributes that are the state of a board.
 _LIVE = (
     *("_readings", "_bus", "outputs", "levels", "pin_settings", "modules", "history"),
     *("messages", "_plants", "_wirings", "_unplugged", "_driven"),
@@ -136,7 +136,7 @@ class Driven(Struct, frozen=True, gc=False):
 
 
 class PlantState(Struct, frozen=True, forbid_unknown_fields=True):
-    """A plant: what it was wired by, and what became of it since."""
+    """A plant: its wiring, and its present state."""
 
     wiring: str
     slots: dict[str, float | int | bool | None]
@@ -160,22 +160,22 @@ class BoardState(Struct, frozen=True, forbid_unknown_fields=True):
 class ReceivedSms(Struct, frozen=True):
     sender: str
     text: str
-    #: What was sent back; None if nothing was.
+    #: The answer that was sent; None if there was none.
     answer: str | None
 
 
 class BoardFaults(Protocol):
-    """What faults make of readings and relays."""
+    """The effect of faults on readings and relays."""
 
     def distort_readings(self, readings: Readings) -> Readings:
-        """Return what the controller gets for what is measured."""
+        """Return the readings that the controller gets instead of the measured ones."""
 
     def relay_state(self, label: str, on: bool) -> bool:
-        """Return the state that a relay takes when it is driven."""
+        """Return the state to which a relay actually switches."""
 
 
 class SimulatedBoard:
-    """A board without devices: what it senses is set by hand, what it drives is remembered."""
+    """A board without devices: users set what it senses; what it drives is recorded."""
 
     kind = "simulated"
 
@@ -206,25 +206,25 @@ class SimulatedBoard:
         self._bus: list[str] = []
         self._sense: Sense = drop_readings
         self.outputs = [False] * len(OUTPUTS)
-        #: The commanded states of the relays, which they follow unless there are faults.
+        #: The commanded states of the relays; only a fault makes a relay differ from its state.
         self._driven = [False] * len(OUTPUTS)
-        #: Changes what relays do and what is sensed, while such faults are set.
+        #: Changes the behaviour of relays and readings while such faults are set.
         self.faults: BoardFaults | None = None
         self.levels = [0.0] * len(PWMS)
-        #: What was set besides, by the name it has in the history.
+        #: Other pin settings, by their names in the history.
         self.pin_settings: dict[str, int] = {}
-        #: What was written to modules, by place.
+        #: The values written to modules, by place.
         self.modules: dict[str, float] = {}
         #: The newest things that were driven. No deque: an empty one takes 0.7 KB.
         self.history: list[Driven] = []
         self.hosts = SimulatedHosts(now)
-        #: SMS that came in, oldest first.
+        #: Received SMS, oldest first.
         self.messages: list[ReceivedSms] = []
         self._plants = Plants()
-        #: What the plants were wired by.
+        #: The text by which each plant was wired.
         self._wirings: dict[Plant, str] = {}
         self._unplugged: set[str] = set()
-        #: What is reported together at the end of `one_instant`; None outside of it.
+        #: The readings that `one_instant` reports at its end; None outside of it.
         self._gathered: dict[str, Any] | None = None
 
     @property
@@ -238,7 +238,7 @@ class SimulatedBoard:
         """Do nothing: nothing was opened."""
 
     def adopt(self, settings: Settings) -> None:
-        """Do nothing: what is plugged in is said by hand."""
+        """Do nothing: the user decides what is plugged in."""
 
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense
@@ -255,11 +255,11 @@ class SimulatedBoard:
         self.messages = [*self.messages, message][-KEPT_MESSAGES:]
 
     def drive_again(self, index: int) -> None:
-        """Drive a relay as last commanded, as far as it can follow now."""
+        """Drive a relay again as last commanded, as far as its faults permit."""
         self.drive_output(index, self._driven[index])
 
     def move_relay(self, index: int, on: bool) -> None:
-        """Switch a relay, whatever was commanded."""
+        """Switch a relay without a command."""
         now, label = self._now(), OUTPUTS[index]
         self.outputs[index] = on
         # As `_note` does, which is a call more in each switch.
@@ -272,7 +272,8 @@ class SimulatedBoard:
         now = self._now()
         self.levels[index] = level
         self._note(Driven(now, PWMS[index], level))
-        self._plants.put(PWMS[index], level, now)
+        if self._plants.wired:
+            self._plants.put(PWMS[index], level, now)
 
     def set_pwm_frequency(self, group: int, hz: int) -> None:
         self._set_pin("PWM0 Hz" if group == 0 else "PWM1-3 Hz", hz)
@@ -281,7 +282,7 @@ class SimulatedBoard:
         self._set_pin(f"{DIGITAL_INPUTS[index]} pull-up", int(on))
 
     def write_module(self, effect: WriteModbus) -> None:
-        """Write a value to the module in a Modbus slot, as a good one takes it."""
+        """Write a value to the module in a Modbus slot, as a working module accepts it."""
         self.modules[effect.target] = effect.value
         self._note(Driven(self._now(), effect.target, effect.value))
 
@@ -294,7 +295,7 @@ class SimulatedBoard:
         del self.history[:-KEPT_HISTORY]
 
     def live_state(self) -> LiveState[Any]:
-        """Return what is plugged in, sensed and driven, with the plants and the network."""
+        """Return the state of the board, with its plants and its network."""
         own = {name: getattr(self, name) for name in _LIVE}
         return export_state((own, self.hosts.live_state()))
 
@@ -306,7 +307,7 @@ class SimulatedBoard:
         self.hosts.resume_from(hosts)
 
     def portable(self) -> BoardState:
-        """Return the same as plain data, for another process; encode it immediately."""
+        """Return the state as plain data for another process; encode it immediately."""
         return BoardState(
             self._readings,
             self._bus,
@@ -337,7 +338,7 @@ class SimulatedBoard:
             self.hosts.set_answer(host, milliseconds)
 
     def set_readings(self, readings: Readings) -> None:
-        """Change by hand what the board senses; None unplugs."""
+        """Set what the board senses; None unplugs."""
         for label, value in readings.items():
             if value is None:
                 self._unplugged.add(label)
@@ -347,9 +348,10 @@ class SimulatedBoard:
 
     @contextmanager
     def one_instant(self) -> Iterator[None]:
-        """Report everything that is set within to the controller as sensed at one instant.
+        """Report everything that is set within the context as sensed at one instant.
 
-        A reading that is set twice has two instants: pulses of an input are not lost.
+        If a reading is set twice, the controller gets both values, so that no pulse of an input is
+        lost.
         """
         self._gathered = {}
         try:
@@ -360,7 +362,7 @@ class SimulatedBoard:
                 self._report_readings(gathered)
 
     def plug(self, label: str) -> None:
-        """Make a reading show again what its plant gives; do nothing where it has no plant."""
+        """Restore the reading that a plant supplies; do nothing if there is no such plant."""
         fed = self._plants.look(label, self._now())
         if label in fed:
             self._unplugged.discard(label)
@@ -419,7 +421,7 @@ class SimulatedBoard:
         self.hosts.tick(now)
 
     def attach_onewire(self, sensor_id: str, celsius: float | None = None) -> None:
-        """Plug a sensor into the 1-Wire bus, or let one that is there measure something else."""
+        """Plug a sensor into the 1-Wire bus, or change the temperature of a sensor on the bus."""
         if sensor_id not in self._bus:
             self._bus.append(sensor_id)
         if celsius is None:
@@ -456,11 +458,11 @@ class SimulatedBoard:
         self._sense(readings if self.faults is None else self.faults.distort_readings(readings))
 
     def deliver(self, readings: Readings) -> None:
-        """Report readings to the controller, whatever is measured."""
+        """Report readings to the controller, regardless of what is measured."""
         self._sense(readings)
 
     def deliver_again(self, key: str) -> None:
-        """Report a reading to the controller once more, as faults change it now."""
+        """Report a reading to the controller again, so that the present faults affect it."""
         self._report_readings({key: self._readings.get(key)})
 
     def _gather(self, gathered: dict[str, Any], readings: Readings) -> None:

@@ -1,1 +1,1 @@
-"""Formats and protocols as bytes go over wires: pure coders and decoders, no input or output."""
+"""Formats and protocols as bytes: pure encoders and decoders without any I/O."""

@@ -8,11 +8,10 @@ from msgspec import Struct
 # The AT dialogue with a GSM modem: bytes become answers, prompts and unsolicited lines.
 #
 # One command is outstanding at a time. Its answer is every line up to a final result (`OK`,
-# `ERROR`, `+CME ERROR: ...`); some lines come unasked even in between. A modem that starts says
-# so (`RDY`), or is found out because it echoes commands again after echo was switched off: both
-# are `Restarted`.
+# `ERROR`, `+CME ERROR: ...`); some unsolicited lines arrive even in between. A modem that starts
+# sends `RDY`, or echoes commands again although its echo was switched off: both become `Restarted`.
 
-#: Switches the echo off; until then, and after a restart, a modem repeats what it receives.
+#: Switches the echo off; before this command, and after a restart, a modem repeats its input.
 ECHO_OFF = "ATE0"
 CANCEL = b"\x1b"
 _SEND = b"\x1a"
@@ -43,7 +42,7 @@ class AtAnswer(Struct, frozen=True):
         return self.result in _GOOD
 
     def after(self, prefix: str) -> str | None:
-        """Return what stands behind a prefix such as `+CSQ:`, in the first line that has it."""
+        """Return the text after a prefix such as `+CSQ:` in the first line that has it."""
         for line in self.lines:
             if line.startswith(prefix):
                 return line.removeprefix(prefix).strip()
@@ -73,17 +72,17 @@ class AtDialogue:
         self._echo = True
 
     def ask(self, command: str) -> bytes:
-        """Make a command the outstanding one; return the bytes for the modem."""
+        """Start a command that waits for its answer; return the bytes for the modem."""
         self._command = command.strip()
         self._lines = []
         return command.encode("ascii", "replace") + b"\r"
 
     def text(self, text: str) -> bytes:
-        """Encode the text that follows the modem's prompt; the command stays outstanding."""
+        """Encode the text that follows the modem's prompt; the command keeps waiting."""
         return text.encode("ascii", "replace") + _SEND
 
     def forget(self) -> None:
-        """Stop waiting for an answer; one that comes late is unasked."""
+        """Stop waiting for an answer; a late answer counts as unsolicited."""
         self._command = None
 
     def feed(self, data: bytes) -> list[Heard]:
@@ -130,14 +129,14 @@ class AtDialogue:
 
 
 def _words(line: bytes) -> str:
-    """Decode text without what is not ASCII: a modem that starts can send anything."""
+    """Decode text and drop everything that is not ASCII: a starting modem can send any bytes."""
     return line.decode("ascii", "ignore").strip("\0 ")
 
 
 # The 7-bit alphabet of SMS: letters to septets and back, and septets packed into bytes.
 #
-# The tables are those of 3GPP TS 23.038: 128 letters, and a second table that is reached by an
-# escape, so that its letters take two septets.
+# The tables are those of 3GPP TS 23.038: 128 letters, and a second table whose letters need an
+# escape and thus two septets.
 
 _LETTERS = (
     "@£$¥èéùìòÇ\nØø\rÅå"
@@ -178,7 +177,7 @@ def septets_of(text: str) -> bytes | None:
 
 
 def text_of(septets: bytes) -> str:
-    """Decode septets; an unknown letter behind an escape is read without it."""
+    """Decode septets; an unknown letter after an escape is read from the first table."""
     letters = []
     escaped = False
     for septet in septets:
@@ -193,7 +192,7 @@ def text_of(septets: bytes) -> str:
 
 
 def pack(septets: bytes, header: bytes) -> tuple[bytes, int]:
-    """Pack septets behind a header; return the bytes and the number of septets in all."""
+    """Pack septets after a header; return the bytes and the total number of septets."""
     places = -(-len(header) * 8 // 7)
     bits = int.from_bytes(header, "little")
     for index, septet in enumerate(septets, start=places):
@@ -208,14 +207,14 @@ def unpack(data: bytes, count: int) -> bytes:
     return bytes(bits >> 7 * index & 0x7F for index in range(min(count, len(data) * 8 // 7)))
 
 
-# SMS as a modem takes and gives them: PDUs in hexadecimal digits (3GPP TS 23.040).
+# SMS in the form that a modem accepts and returns: PDUs in hexadecimal digits (3GPP TS 23.040).
 #
-# `submits` writes a text as one or more PDUs to send: GSM-7 where its letters allow that, else
-# UCS2; a long text in parts that the telephone joins again. `delivered` reads a PDU that was
-# received. The alphabet is in `gsm7.py`.
+# `submits` encodes a text as one or more PDUs to send: in GSM-7 if its letters permit, else in
+# UCS2; the telephone joins the parts of a long text. `delivered` decodes a received PDU. The
+# alphabet is in `gsm7.py`.
 
 MAX_PARTS = 255
-#: How many septets, or UTF-16 units, a message holds alone and as a part of several.
+#: The number of septets, or UTF-16 units, in a single message and in a part of several.
 GSM7_ALONE, GSM7_PART = 160, 153
 UCS2_ALONE, UCS2_PART = 70, 67
 
@@ -232,21 +231,21 @@ _DIGITS = "0123456789*#abc"
 
 
 class BadPdu(ValueError):
-    """The digits are no SMS with a text."""
+    """The digits are not an SMS with a text."""
 
 
 class Submit(Struct, frozen=True):
-    """A PDU to send: its digits, and the length that `AT+CMGS` wants to know."""
+    """A PDU to send: its digits, and the length that `AT+CMGS` requires."""
 
     length: int
     digits: str
 
 
 class Received(Struct, frozen=True):
-    #: A number that can be answered, or a name that cannot.
+    #: A number to which an answer can be sent, or a name to which it cannot.
     sender: str
     text: str
-    #: What the parts of one message have in common: its number and how many they are.
+    #: What all parts of a message share: its number and the number of parts.
     message: tuple[int, int] | None = None
     #: 1 for the first.
     part: int = 1
@@ -259,7 +258,7 @@ class Received(Struct, frozen=True):
 def submits(number: str, text: str, reference: int) -> list[Submit]:
     """Encode a text as PDUs; `reference` (0-255) marks the parts of one message.
 
-    Raises ValueError for a text of more parts than a message can have.
+    Raise ValueError if the text needs more parts than a message can have.
     """
     septets = septets_of(text)
     if septets is None:
@@ -291,7 +290,7 @@ def _submit(number: str, dcs: int, header: bytes, chunk: bytes) -> Submit:
         data, length = pack(chunk, header)
     tpdu = bytes((_SUBMIT | (_HEADER_FLAG if header else 0), 0)) + _address(number)
     tpdu += bytes((0, dcs, length)) + data
-    # The leading 00 takes the message centre that the SIM card knows.
+    # The leading 00 selects the message centre that the SIM card knows.
     return Submit(len(tpdu), "00" + tpdu.hex().upper())
 
 
@@ -326,7 +325,7 @@ def _address(number: str) -> bytes:
 
 
 def decode_delivery(digits: str) -> Received:
-    """Decode a received PDU; raises BadPdu for anything else."""
+    """Decode a received PDU; raise BadPdu for anything else."""
     try:
         return _decode(bytes.fromhex(digits))
     except (ValueError, IndexError) as error:
@@ -340,7 +339,7 @@ def _decode(pdu: bytes) -> Received:
         raise BadPdu("it was not received but sent, or is a report")
     sender, at = _sender(pdu, at + 1)
     dcs = pdu[at + 1]
-    # Protocol, coding and seven bytes of time stand before the length of the text.
+    # Protocol, coding and seven bytes of time precede the length of the text.
     length, data = pdu[at + 9], pdu[at + 10 :]
     header = data[: data[0] + 1] if flags & _HEADER_FLAG else b""
     text = _text(dcs, length, data, header)
@@ -370,7 +369,7 @@ def _text(dcs: int, length: int, data: bytes, header: bytes) -> str:
 
 
 def _alphabet(dcs: int) -> int:
-    """Return the bits of a general coding that name the alphabet; other codings differ."""
+    """Return the alphabet bits of a general coding; other codings have different bits."""
     if dcs >> 6 in (0, 1) and not dcs & 0x20:
         return dcs & 0x0C
     if dcs >> 4 in (0xC, 0xD):
@@ -396,9 +395,9 @@ def _place(header: bytes) -> tuple[tuple[int, int] | None, int]:
     return None, 1
 
 
-# Received messages: the list that a modem gives, and parts put together to whole texts.
+# Received messages: parsing the modem's list, and joining parts to whole texts.
 #
-# Parts may come in any order, and some never come: only the newest few unfinished messages are
+# Parts can arrive in any order, and some never arrive: only the newest few unfinished messages are
 # kept.
 
 MAX_UNFINISHED = 8
@@ -419,7 +418,7 @@ class Inbox:
         self._unfinished: dict[_Key, dict[int, Received]] = {}
 
     def take(self, digits: str) -> Received | None:
-        """Return the whole message that this PDU is or completes; None also for what is no text."""
+        """Return the message that this PDU completes; None without all parts or without text."""
         try:
             received = decode_delivery(digits)
         except BadPdu:

@@ -8,8 +8,8 @@ from leverframe.devices.wire.modbus_frames import crc16
 
 # AM2320: humidity and temperature in one answer of eight bytes, closed by a Modbus CRC.
 #
-# The sensor sleeps between two readings. A first call wakes it and gets no answer; then it takes
-# the request and, a little later, the answer can be fetched.
+# The sensor sleeps between two readings. A first access wakes it and gets no answer; then it
+# accepts the request and, a little later, its answer can be read.
 
 AM2320_ADDRESS = 0x5C
 #: Function 3, from register 0, four bytes.
@@ -27,14 +27,14 @@ class Am2320Measurement(NamedTuple):
 
 
 def decode_am2320_answer(answer: bytes) -> Am2320Measurement | None:
-    """Decode an answer; None for one that is damaged or of another kind."""
+    """Decode an answer; return None if it is damaged or of another kind."""
     if len(answer) != AM2320_ANSWER_BYTES or answer[:2] != b"\x03\x04":
         return None
     if crc16(answer[:6]) != int.from_bytes(answer[6:], "little"):
         return None
     humidity = int.from_bytes(answer[2:4], "big")
     temperature = int.from_bytes(answer[4:6], "big")
-    # The highest bit is the sign, the others are the amount.
+    # The highest bit is the sign, the other bits are the magnitude.
     amount = (temperature & ~_AM2320_SIGN) / 10
     return Am2320Measurement(-amount if temperature & _AM2320_SIGN else amount, humidity / 10)
 
@@ -42,17 +42,17 @@ def decode_am2320_answer(answer: bytes) -> Am2320Measurement | None:
 # BME280: temperature, humidity and pressure from its registers, by the formulas of its data
 # sheet.
 #
-# Every part has calibration numbers of its own, read once (`decode_calibration`); a measurement
-# is eight bytes (`decode_measurement`). A value that was not measured has a fixed pattern and is
+# Every part has its own calibration numbers, read once (`decode_calibration`); a measurement is
+# eight bytes (`decode_measurement`). A value that was not measured has a fixed pattern and is
 # absent.
 
 BME280_ADDRESSES = (0x76, 0x77)
 BME280_CHIP_ID_REGISTER, BME280_CHIP_ID = 0xD0, 0x60
-#: The calibration numbers stand in two places.
+#: The calibration numbers are in two blocks of registers.
 BME280_CALIBRATION_REGISTERS = ((0x88, 26), (0xE1, 7))
 BME280_CONTROL_HUMIDITY, BME280_CONTROL_MEASUREMENT = 0xF2, 0xF4
 BME280_STATUS_REGISTER, BME280_STATUS_MEASURING = 0xF3, 0x08
-#: One sample of each, measured once, then sleep.
+#: Measure each quantity once, then sleep.
 BME280_SINGLE_SAMPLE, BME280_MEASURE_ONCE = 0x01, 0x25
 BME280_MEASUREMENT_REGISTER, BME280_MEASUREMENT_BYTES = 0xF7, 8
 
@@ -76,7 +76,7 @@ def decode_bme280_calibration(low: bytes, high: bytes) -> Bme280Calibration:
     """Decode the calibration numbers from the two blocks of `CALIBRATION_REGISTERS`."""
     words = unpack("<HhhHhhhhhhhh", low[:24])
     h2, h3, middle, h6 = unpack("<hB3sb", high)
-    # H4 and H5 have twelve bits each and share the byte between them.
+    # H4 and H5 have twelve bits each and share the middle byte.
     h4 = unpack("b", middle[:1])[0] << 4 | middle[1] & 0x0F
     h5 = unpack("b", middle[2:])[0] << 4 | middle[1] >> 4
     return Bme280Calibration(words[:3], words[3:], (low[25], h2, h3, h4, h5, h6))
@@ -87,7 +87,7 @@ def decode_bme280_measurement(data: bytes, calibration: Bme280Calibration) -> Bm
     temperature = data[3] << 12 | data[4] << 4 | data[5] >> 4
     humidity = data[6] << 8 | data[7]
     if temperature == _BME280_NOT_MEASURED:
-        # The other two are corrected by the temperature.
+        # Pressure and humidity are corrected by the temperature.
         return Bme280Measurement(None, None, None)
     fine = _fine_bme280_temperature(temperature, calibration.t)
     return Bme280Measurement(
@@ -127,24 +127,24 @@ def _percent_bme280(raw: int, fine: float, h: tuple[int, ...]) -> float:
     return min(max(percent, 0.0), 100.0)
 
 
-# HTS221: humidity and temperature on straight lines through two points measured by the maker.
+# HTS221: humidity and temperature on straight lines through two points measured in the factory.
 #
-# The two points of each line stand in the calibration registers: the value (x2 or x8) and what
-# the converter showed at it. A part without calibration gives no reading.
+# The calibration registers contain the two points of each line: the value (x2 or x8) and the
+# converter's output for it. A part without calibration has no reading.
 
 HTS221_ADDRESS = 0x5F
 HTS221_WHO_AM_I_REGISTER, HTS221_WHO_AM_I = 0x0F, 0xBC
 HTS221_CONTROL_REGISTER = 0x20
-#: On, both bytes of a value belong together, one measurement a second.
+#: Power on, keep both bytes of a value consistent, measure once per second.
 HTS221_MEASURE_EVERY_SECOND = 0x85
-#: The highest bit of a register's address lets the address count up.
+#: With the highest bit of a register's address set, the address counts up.
 HTS221_CALIBRATION_REGISTER, HTS221_CALIBRATION_BYTES = 0x30 | 0x80, 16
 HTS221_STATUS_REGISTER, HTS221_STATUS_BOTH_NEW = 0x27, 0x03
 HTS221_MEASUREMENT_REGISTER, HTS221_MEASUREMENT_BYTES = 0x28 | 0x80, 4
 
 
 class Hts221CalibrationLine(NamedTuple):
-    """Through (raw0, value0) and (raw1, value1)."""
+    """The line through (raw0, value0) and (raw1, value1)."""
 
     raw0: int
     value0: float
@@ -192,7 +192,7 @@ def _on_hts221_line(raw: int, line: Hts221CalibrationLine) -> float | None:
 
 # SPS30 on the I2C bus: commands of two bytes, answers in words of two bytes and a check byte.
 #
-# The sensor measures once a second after the start command. Its answer holds ten numbers; the
+# After the start command, the sensor measures once per second. Its answer contains ten numbers; the
 # first four are the masses of particles up to 1.0, 2.5, 4.0 and 10 µm in µg/m3.
 
 SPS30_ADDRESS = 0x69
@@ -200,11 +200,11 @@ SPS30_START = bytes((0x00, 0x10))
 SPS30_STOP = bytes((0x01, 0x04))
 SPS30_DATA_READY = bytes((0x02, 0x02))
 SPS30_READ = bytes((0x03, 0x00))
-#: Ask for floating-point numbers.
+#: The code that requests floating-point numbers.
 SPS30_FLOAT_FORMAT = bytes((0x03, 0x00))
 
 SPS30_DATA_READY_BYTES = 3
-#: Only the four masses are fetched; an answer may be cut short anywhere.
+#: Only the four masses are read; the sensor permits reading only the beginning of an answer.
 SPS30_MASSES_BYTES = 4 * 6
 
 
@@ -219,13 +219,13 @@ def check_sps30_byte(data: bytes) -> int:
 
 
 def encode_sps30_words(data: bytes) -> bytes:
-    """Encode an even number of bytes with a check byte behind every two."""
+    """Encode an even number of bytes, with a check byte after every two."""
     pairs = (data[at : at + 2] for at in range(0, len(data), 2))
     return b"".join(pair + bytes((check_sps30_byte(pair),)) for pair in pairs)
 
 
 def decode_sps30_words(answer: bytes) -> bytes | None:
-    """Decode bytes without their check bytes; None if one of those is wrong or something is cut."""
+    """Decode bytes without their check bytes; None if one is wrong or bytes are missing."""
     data = b"".join(answer[at : at + 2] for at in range(0, len(answer), 3))
     return data if len(answer) % 3 == 0 and encode_sps30_words(data) == answer else None
 
@@ -235,7 +235,7 @@ def start_sps30_command() -> bytes:
 
 
 def decode_sps30_ready(answer: bytes) -> bool:
-    """Return whether there is a measurement that was not fetched yet."""
+    """Return whether there is a measurement that has not been read yet."""
     data = decode_sps30_words(answer)
     return data is not None and len(data) == 2 and data[1] == 1
 

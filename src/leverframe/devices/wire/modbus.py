@@ -22,9 +22,9 @@ from leverframe.core.labels import (
 
 # Modbus requests and answers as bytes, and the frames of Modbus TCP as a server sees them.
 #
-# Functions: 1-4 read, 5, 6, 15 and 16 write. `request_from` accepts a request exactly as the
-# protocol defines it, whole and nothing behind it; whatever else comes ends in the one exception
-# that the protocol has for it. Which addresses exist is not known here.
+# Functions: 1-4 read, 5, 6, 15 and 16 write. `request_from` accepts only a complete request without
+# extra bytes; for anything else it raises the exception that the protocol defines for that error.
+# This module does not know which addresses exist.
 
 READ_COILS, READ_DISCRETE_INPUTS, READ_HOLDING_REGISTERS, READ_INPUT_REGISTERS = 1, 2, 3, 4
 WRITE_COIL, WRITE_REGISTER, WRITE_COILS, WRITE_REGISTERS = 5, 6, 15, 16
@@ -34,7 +34,7 @@ REGISTER_READS = frozenset({READ_HOLDING_REGISTERS, READ_INPUT_REGISTERS})
 
 ILLEGAL_FUNCTION, ILLEGAL_ADDRESS, ILLEGAL_VALUE = 1, 2, 3
 DEVICE_FAILURE, DEVICE_NEEDS_TIME, DEVICE_BUSY = 4, 5, 6
-#: The protocol's words for its codes.
+#: The protocol's names for its codes.
 EXCEPTION_WORDS = {
     ILLEGAL_FUNCTION: "illegal function",
     ILLEGAL_ADDRESS: "illegal data address",
@@ -57,14 +57,14 @@ ADDRESSES = 0x10000
 _WORDS = struct.Struct(">HH")
 _MANY = struct.Struct(">HHB")
 _TCP_HEAD = struct.Struct(">HHHB")
-#: What the length field of a TCP frame counts besides the request: the unit.
+#: The unit byte, which the length field of a TCP frame counts in addition to the request.
 _UNIT_BYTES = 1
 _SHORTEST, _LONGEST = 2, 254
 _COIL_STATES = {0x0000: 0, 0xFF00: 1}
 
 
 class ModbusException(Exception):
-    """The request is refused with a code of the protocol."""
+    """The request is refused with an exception code of the protocol."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"Modbus exception {code}")
@@ -85,11 +85,11 @@ class Read(Struct, frozen=True):
 
     @property
     def answer_bytes(self) -> int:
-        """Return how many bytes of data the answer carries."""
+        """Return the number of data bytes in the answer."""
         return (self.count + 7) // 8 if self.function in BIT_READS else 2 * self.count
 
     def answer_head(self) -> bytes:
-        """Return how an answer begins that carries the data."""
+        """Return the first bytes of an answer that contains the data."""
         return bytes((self.function, self.answer_bytes))
 
 
@@ -99,7 +99,7 @@ class Write(Struct, frozen=True):
     function: int
     address: int
     values: tuple[int, ...]
-    #: A confirmation carries nothing but itself.
+    #: A confirmation has no further data.
     answer_bytes: ClassVar[int] = 0
 
     def pdu(self) -> bytes:
@@ -116,7 +116,7 @@ class Write(Struct, frozen=True):
         return self.confirmation()
 
     def confirmation(self) -> bytes:
-        """Encode the answer to a write, which repeats what was written, or where and how much."""
+        """Encode the answer to a write: it repeats the value, or the address and the count."""
         if self.function == WRITE_COIL:
             second = 0xFF00 if self.values[0] else 0
         elif self.function == WRITE_REGISTER:
@@ -220,11 +220,11 @@ class TcpRequest(Struct, frozen=True):
 
 
 class NotModbus(Exception):
-    """Bytes that are no frame and in which no frame can be found."""
+    """Bytes that are not a frame and do not contain one."""
 
 
 class TcpFrames:
-    """A splitter of a stream that arrives in pieces of any size into requests."""
+    """A splitter that turns a stream, in pieces of any size, into requests."""
 
     __slots__ = ("_pending",)
 
@@ -239,7 +239,7 @@ class TcpFrames:
         return bool(self._pending)
 
     def next(self) -> TcpRequest | None:
-        """Return the next whole request; None until more has come."""
+        """Return the next complete request; None until more bytes arrive."""
         pending = self._pending
         if len(pending) < _TCP_HEAD.size:
             return None
@@ -256,27 +256,28 @@ class TcpFrames:
 
 # The Modbus addresses of the controller, and the meaning of the numbers there.
 #
-# Addresses never change once published: something new goes behind the last of its kind. Every
-# reading is there three times: as a float for those who can take one, and as a scaled whole
-# number of 16 and of 32 bits for the rest. In 32 bits energies and the counters of meters have
-# all their digits.
+# Addresses never change once published: a new address follows the last one of its kind. Every
+# reading exists three times: as a float for clients that support floats, and as a scaled integer of
+# 16 and of 32 bits for the others. In 32 bits, energies and the counters of meters keep all their
+# digits.
 
-#: Functions 1, 5 and 15, from address 0 on: what is switched; then what a 1 resets, which reads 0.
+#: Functions 1, 5 and 15, from address 0 on: the switchable states, then the counters that writing 1
+#: resets (read as 0).
 SWITCHED = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
 RESET = ENERGIES
 COILS = (*SWITCHED, *RESET)
 #: Function 2, from address 0 on.
 DISCRETE_INPUTS = DIGITAL_INPUTS
-#: Functions 3, 6 and 16, from address 0 on: the set duty of these in percent.
+#: Functions 3, 6 and 16, from address 0 on: the duty set for these outputs, in percent.
 DUTIES = PWMS
 MAX_DUTY = 100
-#: Behind them the target of the PID regulator: times 10, and as a float of two registers.
+#: After them, the target of the PID regulator: times 10, and as a float of two registers.
 TARGET_AT = len(DUTIES)
 TARGET_FLOAT_AT = TARGET_AT + 1
 TARGET_SCALE = 10
 HOLDING_REGISTERS = TARGET_FLOAT_AT + 2
 
-#: Function 4. Label -> the factor by which the whole number is greater than the reading.
+#: Function 4. Label -> the factor between the reading and its integer.
 SCALES: dict[str, int] = {
     "VCC": 100,
     "TEMP": 100,
@@ -294,10 +295,10 @@ SCALES: dict[str, int] = {
     **dict.fromkeys(ENERGIES, 1),
     **dict.fromkeys(MAPPED, 10),
 }
-#: Where the floats begin, two registers each, high word first; the whole numbers; and those of 32
-#: bits, two registers each, high word first.
+#: The first address of the floats (two registers each, high word first), of the 16-bit integers,
+#: and of the 32-bit integers (two registers each, high word first).
 FLOATS_AT, WHOLES_AT, LONGS_AT = 0, 1000, 2000
-#: The factor by which every whole number of 32 bits is greater than the reading.
+#: The factor between every reading and its 32-bit integer.
 LONG_SCALE = 1000
 
 ABSENT_WHOLE, GREATEST_WHOLE = -0x8000, 0x7FFF
@@ -309,7 +310,7 @@ _LONG = struct.Struct(">i")
 
 
 def float_registers(value: float | None) -> bytes:
-    """Encode a reading as two registers; absent, or too great for a float, is no number."""
+    """Encode a reading as two registers; absent, or too large for a float, becomes NaN."""
     try:
         return _FLOAT.pack(nan if value is None else value)
     except OverflowError:
@@ -324,7 +325,7 @@ def float_from(high: int, low: int) -> float:
 
 
 def whole_register(value: float | None, scale: int) -> bytes:
-    """Encode a reading as one register; too great is the greatest number, absent the least."""
+    """Encode a reading as one register; too large becomes the maximum, absent the minimum."""
     if value is None:
         return _WHOLE.pack(ABSENT_WHOLE)
     return _WHOLE.pack(_limit(value * scale, GREATEST_WHOLE))

@@ -13,22 +13,21 @@ from leverframe.devices.wire.modbus import (
 
 # Modbus on a serial line, as a master sees it: frames with a checksum, and finding an answer.
 #
-# A line delivers noise, echoes of what was sent, answers of other slaves and answers that come
-# too late. `AnswerReader` knows what was asked and takes the first thing that can be its answer:
-# right slave, right function, right length, right checksum, wherever it begins. Everything else
-# is ignored.
+# A line delivers noise, echoes of requests, answers of other slaves and late answers.
+# `AnswerReader` knows the request and accepts the first frame that can answer it: right slave,
+# right function, right length, right checksum, at any position. It ignores everything else.
 
-#: More than the longest frame twice: noise without end takes no memory.
+#: More than twice the longest frame, so that endless noise does not fill the memory.
 MAX_PENDING = 1024
 _CHECKSUM_BYTES = 2
-#: The checksum of a frame together with its checksum.
+#: The CRC of an undamaged frame including its checksum.
 _WHOLE_FRAME = 0
 _EXCEPTION_FRAME_BYTES = 5
 _SLAVE_BYTES = 1
 
 
 def _table() -> tuple[int, ...]:
-    """Return the remainder of every byte: that of two bits is the one of each, exclusive or."""
+    """Return the remainder of every byte: the exclusive or of the remainders of its bits."""
     table, of_bit = [0], 0xA001
     for _ in range(8):
         table = [mixed for known in table for mixed in (known, known ^ of_bit)]
@@ -58,7 +57,7 @@ def answer_frame_bytes(request: Read | Write) -> int:
 
 
 class Data(Struct, frozen=True):
-    """The slave's registers or bits; nothing for a write, which it has carried out."""
+    """The slave's registers or bits; empty after a successful write."""
 
     data: bytes
 
@@ -70,9 +69,9 @@ class ExceptionReply(Struct, frozen=True):
 
 
 class NoAnswer(Struct, frozen=True):
-    """Nothing came that can be the answer."""
+    """Nothing arrived that can be the answer."""
 
-    #: Something came whose checksum is wrong, or that is cut.
+    #: Bytes arrived, but with a wrong checksum or incomplete.
     is_damaged: bool = False
 
 
@@ -80,19 +79,19 @@ Answer = Data | ExceptionReply
 
 
 class AnswerReader:
-    """A finder of the answer to one request in the bytes of a line."""
+    """A reader that finds the answer to one request in the bytes of a line."""
 
     def __init__(self, slave: int, request: Read | Write) -> None:
         self.request = build_frame(slave, request.pdu())
         self._data_head = bytes((slave,)) + request.answer_head()
         self._data_frame_bytes = answer_frame_bytes(request)
         self._exception_head = bytes((slave, request.function | EXCEPTION_BIT))
-        #: The write of one value is answered by the very same bytes.
+        #: The answer to a write of one value equals the request, so an echo is indistinguishable.
         self._has_echo = self.request[:-_CHECKSUM_BYTES] != self._data_head
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> Answer | None:
-        """Take bytes and return the answer, once it is complete."""
+        """Process bytes and return the answer when it is complete."""
         pending = self._pending
         pending += data
         del pending[:-MAX_PENDING]
@@ -104,12 +103,12 @@ class AnswerReader:
         return ExceptionReply(frame[2]) if frame is not None else None
 
     def no_answer(self) -> NoAnswer:
-        """Return what was heard instead of an answer; whole frames of others are no damage."""
+        """Describe a missing answer; complete frames of other slaves do not count as damage."""
         pending = bytes(self._pending)
         return NoAnswer(is_damaged=bool(pending) and crc16(pending) != _WHOLE_FRAME)
 
     def _drop_echo(self) -> None:
-        """Drop the echo of adapters that hear themselves, where it cannot be the answer."""
+        """Drop the echo of an adapter that hears itself, unless it can be the answer."""
         start = self._pending.find(self.request)
         if self._has_echo and start >= 0:
             del self._pending[: start + len(self.request)]
@@ -127,9 +126,9 @@ class AnswerReader:
         return None
 
 
-# Modbus TCP as a master sees it: a request with its number, and its answer in what arrives.
+# Modbus TCP as a master sees it: a request with its number, and finding its answer.
 
-#: The numbers of requests start again after this one.
+#: The number of transaction numbers; after the last one they start again.
 TRANSACTIONS = 0x10000
 DEFAULT_PORT = 502
 _EXCEPTION_BYTES = 2
@@ -144,7 +143,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 class TcpAnswerReader:
-    """A finder of the answer to one request; answers to earlier ones are ignored."""
+    """A reader that finds the answer to one request, and ignores answers to earlier ones."""
 
     def __init__(self, transaction: int, unit: int, request: Read | Write) -> None:
         self._transaction = transaction
@@ -154,7 +153,7 @@ class TcpAnswerReader:
         self.request = TcpRequest(transaction, unit, b"").answer(request.pdu())
 
     def feed(self, data: bytes) -> Answer | NoAnswer | None:
-        """Take bytes and return the answer, once it is complete; damage if it makes no sense."""
+        """Process bytes and return the answer when it is complete; damaged if it makes no sense."""
         self._frames.feed(data)
         try:
             while (frame := self._frames.next()) is not None:

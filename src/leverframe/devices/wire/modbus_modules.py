@@ -1,10 +1,10 @@
 """The readings of Modbus modules: register maps as data, and devices of the user's own.
 
-A reading's number (0-29) is its place in its module's list; the mapping of m1-m30 and the status
-files go by it. Addresses are as transmitted, counted from 0. The maps follow public register lists;
-docs/gaps.md says how sure each of them is. None was tried on the device itself. The order of the
-readings of the SDM120, the charge controller and the inverter is the one whose number and
-scales the makers' client library knows.
+A reading's number (0-29) is its position in its module's list; the mapping of m1-m30 and the status
+files use it. Addresses are as transmitted, counted from 0. The maps follow public register lists;
+docs/gaps.md says how reliable each of them is. None was tested on the device itself. The readings
+of the SDM120, the charge controller and the inverter have the order, number and scales that the
+makers' client library expects.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ from leverframe.devices.wire.modbus import (
 )
 from leverframe.devices.wire.modbus_numbers import number_in, register_count
 
-#: A reading that is older than this, and than three rounds of its module's own pauses, is absent.
+#: A reading becomes absent when older than this and than three rounds of its module's pauses.
 STALE_S = 15.0
 
 
@@ -49,7 +49,7 @@ class ModuleReading(Struct, frozen=True):
 
     @property
     def span(self) -> int:
-        """Return how many registers, or one bit, it takes up."""
+        """Return the number of registers that it uses, or 1 for a bit."""
         return 1 if self.function in BIT_READS else register_count(self.type)
 
 
@@ -58,9 +58,9 @@ class Module(Struct, frozen=True):
     line: SerialParameters = COMMON_LINE
     #: Seconds between two reads.
     delay_s: float = 0.0
-    #: Most registers in one read.
+    #: The most registers in one read.
     max_registers: int = 60
-    #: Does the setting of the SDM bitrate apply?
+    #: Whether the setting of the SDM bitrate applies.
     is_sdm: bool = False
 
 
@@ -80,7 +80,7 @@ def _module(
     is_sdm: bool = False,
     endian: str = "none",
 ) -> Module:
-    """Describe a module; the endian form is that of numbers which take two registers."""
+    """Describe a module; the endian form applies to numbers of two registers."""
     readings = tuple(
         ModuleReading(
             number,
@@ -98,12 +98,12 @@ def _module(
 
 
 def _floats(names: Iterable[str], unit: str, first: int, divisor: int = 1) -> Iterator[_Row]:
-    """Describe floats that follow each other."""
+    """Describe floats in consecutive registers."""
     return (_Row(name, unit, first + 2 * at, "float", divisor) for at, name in enumerate(names))
 
 
 def _phases(name: str, unit: str, first: int, divisor: int = 1) -> Iterator[_Row]:
-    """Describe the same quantity of three phases."""
+    """Describe one quantity of three phases."""
     return _floats((f"{name} L{phase}" for phase in (1, 2, 3)), unit, first, divisor)
 
 
@@ -139,7 +139,7 @@ _SDM72D_M = (
     _Row("import power", "W", 0x0500),
     _Row("export power", "W", 0x0502),
 )
-#: What the SDM630 and the second version of the SDM72D have in common.
+#: The readings that the SDM630 and the second version of the SDM72D share.
 _SDM630 = (
     *_phases("voltage", "V", 0x0000),
     *_phases("current", "A", 0x0006),
@@ -274,7 +274,7 @@ _DTSU666 = (
     *_phases("export energy", "kWh", 0x102A),
 )
 
-#: By the label of the module; devices of the user's own are in the settings.
+#: By the label of the module; the settings contain the user's own devices.
 MODULES: dict[str, Module] = {
     "SDM120": _module(READ_INPUT_REGISTERS, _SDM120, is_sdm=True),
     "SDM72D-M": _module(READ_INPUT_REGISTERS, _SDM72D_M, is_sdm=True),
@@ -296,14 +296,15 @@ _CUSTOM = {f"custom{number + 1}": number for number in range(5)}
 def label_in_slot(settings: Settings, slot: int) -> str:
     """Return the module chosen for a slot (1-3).
 
-    Versions without slots choose a meter as the module of the serial port; that is slot 1.
+    In versions without slots, a meter is chosen as the module of the serial port; it counts as slot
+    1.
     """
     label = settings.modbus_slots[slot - 1].module
     return settings.serial.module if label == "OFF" and slot == 1 else label
 
 
 def module_in_slot(settings: Settings, slot: int) -> Module | None:
-    """Return what is connected in a slot (1-3), as it speaks there; None for nothing."""
+    """Return the module in a slot (1-3) with the slot's own settings; None if the slot is empty."""
     module, chosen = _module_in_slot(settings, slot), settings.modbus_slots[slot - 1]
     if module is None:
         return None
@@ -329,7 +330,7 @@ def _module_in_slot(settings: Settings, slot: int) -> Module | None:
 
 
 def find_reading(settings: Settings, mapping: ModbusMapping) -> ModuleReading | None:
-    """Return the reading that one of m1-m30 stands for; None if no module in a slot has it."""
+    """Return the reading that one of m1-m30 shows; None if no module in a slot has it."""
     if not 0 < mapping.slot <= len(settings.modbus_slots):
         return None
     module = module_in_slot(settings, mapping.slot)
@@ -338,7 +339,7 @@ def find_reading(settings: Settings, mapping: ModbusMapping) -> ModuleReading | 
 
 
 def _own_device(device: ModbusDevice, mapped: set[int]) -> Module:
-    """Describe a device of the user's own; a reading with a name or one of m1-m30 is in use."""
+    """Describe a user's own device; only readings that have a name or are mapped are in use."""
     readings = tuple(
         ModuleReading(
             number,
@@ -357,14 +358,14 @@ def _own_device(device: ModbusDevice, mapped: set[int]) -> Module:
     return Module(readings, line, device.delay)
 
 
-# The reads that get all readings of a module, and the readings in each answer.
+# The reads that cover all readings of a module, and the readings in each answer.
 #
-# Readings that lie directly behind one another are read together, never across a hole: many
-# devices refuse registers that they do not have.
+# Readings in consecutive registers are read together, but never across a gap: many devices refuse
+# registers that they do not have.
 
 
 class Block(Struct, frozen=True):
-    """One read and the readings that it gets."""
+    """One read and the readings in its answer."""
 
     read: Read
     readings: tuple[ModuleReading, ...]
@@ -383,7 +384,7 @@ class Block(Struct, frozen=True):
 
 
 def parts_of(block: Block) -> tuple[Block, ...]:
-    """Read each of the block's readings alone, as devices want it that refuse to give several."""
+    """Split the block into one read per reading, for devices that refuse longer reads."""
     return tuple(_block([reading]) for reading in block.readings)
 
 

@@ -1,8 +1,8 @@
 """Numbers from the bytes of a Modbus answer.
 
-Modbus transmits registers of 16 bits, high byte first, and leaves it to devices how they split
-greater numbers. Four forms are in use, here by what has to be swapped to get the usual order:
-nothing, the bytes of every register, the registers, or both.
+Modbus transmits registers of 16 bits, high byte first, and lets devices choose how to split larger
+numbers. Four forms are in use, named after what must be swapped to get the usual order: nothing,
+the bytes of every register, the registers, or both.
 """
 
 from math import isfinite
@@ -32,7 +32,7 @@ _FORMATS = {
     "float64": Struct(">d"),
 }
 _FLOATS = ("float", "float64")
-#: Any decimal number of six digits survives as four-byte float; nine distinguish all such floats.
+#: Any number of six decimal digits survives as four-byte float; nine distinguish all floats.
 MIN_DIGITS, MAX_DIGITS = 6, 9
 
 
@@ -41,7 +41,7 @@ def register_count(type_name: str) -> int:
 
 
 def in_usual_order(data: bytes, endian: str) -> bytes:
-    """Put the high register and the high byte first; calling it again turns it back."""
+    """Put the high register and the high byte first; a second call restores the device's order."""
     if "word" in endian:
         data = b"".join(data[at : at + 2] for at in reversed(range(0, len(data), 2)))
     if "byte" in endian:
@@ -50,7 +50,7 @@ def in_usual_order(data: bytes, endian: str) -> bytes:
 
 
 def data_of(value: float, type_name: str, endian: str) -> bytes:
-    """Encode a number; raise `ValueError` where the type cannot hold it."""
+    """Encode a number; raise `ValueError` if the type cannot represent it."""
     try:
         number = value if type_name == "float" else round(value)
         return in_usual_order(_FORMATS[type_name].pack(number), endian)
@@ -59,19 +59,19 @@ def data_of(value: float, type_name: str, endian: str) -> bytes:
 
 
 def number_in(data: bytes, type_name: str, endian: str, divisor: int) -> float | None:
-    """Decode a reading; absent where the device sent something that is no number."""
+    """Decode a reading; None if the device sent something that is not a number."""
     (number,) = _FORMATS[type_name].unpack(in_usual_order(data, endian))
     if type_name in _FLOATS and not isfinite(number):
         return None
     if type_name == "float":
         number = _shortest(number)
-    # Adding 0.0 makes minus zero zero.
+    # Adding 0.0 turns minus zero into zero.
     value: float = number / divisor + 0.0
     return value
 
 
 def _shortest(number: float) -> float:
-    """Return the shortest decimal number that is this very four-byte float: 230.1, 16777215."""
+    """Return the shortest decimal number that equals this four-byte float: 230.1, 16777215."""
     pack = _FORMATS["float"].pack
     exact = pack(number)
     for digits in range(MIN_DIGITS, MAX_DIGITS):
@@ -81,7 +81,7 @@ def _shortest(number: float) -> float:
     return float(f"{number:.{MAX_DIGITS}g}")
 
 
-# What writes a value to a coil or to holding registers, and what reads it back.
+# The requests that write a value to a coil or to holding registers, and the one that reads it back.
 
 
 def is_coil(effect: WriteModbus) -> bool:
@@ -89,14 +89,14 @@ def is_coil(effect: WriteModbus) -> bool:
 
 
 def encode_written(effect: WriteModbus) -> bytes:
-    """Return what a read gives afterwards; raise `ValueError` where the type cannot hold it."""
+    """Encode what a read returns after the write; raise `ValueError` if the type cannot hold it."""
     if is_coil(effect):
         return bytes((1 if effect.value else 0,))
     return data_of(effect.value, effect.type, effect.endian)
 
 
 def writes_of(effect: WriteModbus) -> tuple[Write, ...]:
-    """Return the requests that do it, the usual one first: some devices know only the other."""
+    """Return the possible requests, the usual one first: some devices support only the other."""
     data, at = encode_written(effect), effect.register
     if is_coil(effect):
         return Write(WRITE_COIL, at, (data[0],)), Write(WRITE_COILS, at, (data[0],))
@@ -107,14 +107,14 @@ def writes_of(effect: WriteModbus) -> tuple[Write, ...]:
 
 
 def read_of(effect: WriteModbus) -> Read:
-    """Return the request that reads back."""
+    """Return the request that reads the value back."""
     if is_coil(effect):
         return Read(READ_COILS, effect.register, 1)
     return Read(READ_HOLDING_REGISTERS, effect.register, len(encode_written(effect)) // 2)
 
 
 def value_in(effect: WriteModbus, data: bytes) -> float | None:
-    """Decode what was read back."""
+    """Decode the value that was read back."""
     if is_coil(effect):
         return float(data[0] & 1)
     return number_in(data, effect.type, effect.endian, 1)

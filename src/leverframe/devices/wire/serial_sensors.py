@@ -10,10 +10,10 @@ from leverframe.core.labels import PARTICULATES
 
 # The interface of decoders of serial modules, and frames of one length.
 #
-# A decoder is fed with whatever arrives, in pieces of any size, and gives the readings that were
-# complete in it, by label; None is a reading that the module itself calls absent. Bytes that are
-# no frame are skipped one by one until something fits again, so garbage costs at most the frames
-# that it touches.
+# A decoder receives the incoming bytes in pieces of any size, and returns the readings that they
+# complete, by label; None is a reading that the module itself reports as absent. Bytes that are no
+# frame are skipped one by one until a frame fits again, so garbage destroys only the frames that it
+# touches.
 
 #: Numbers by label, and the text of a scanner.
 Found = dict[str, float | str | None]
@@ -21,11 +21,11 @@ Found = dict[str, float | str | None]
 
 class Decoder(Protocol):
     def feed(self, data: bytes) -> list[Found]:
-        """Take bytes and return the readings that end in them."""
+        """Process bytes and return the readings that they complete."""
 
 
 class FixedFrames:
-    """Frames that all have one length and begin with one byte; `read` says what is in one."""
+    """Frames of one length that begin with a fixed byte; `read` decodes a frame."""
 
     def __init__(self, head: int, length: int, read: Callable[[bytes], Found | None]) -> None:
         self._head = head
@@ -54,7 +54,7 @@ class FixedFrames:
 #     request  FF 01 86 00 00 00 00 00 79
 #     answer   FF 86 | ppm high, low | four bytes that differ by model | check
 #
-# The check byte makes the sum of all bytes but the first a multiple of 256.
+# The check byte makes the sum of all bytes except the first a multiple of 256.
 
 MHZ19_BITRATE = 9600
 MHZ19_LABELS = ("CO2",)
@@ -73,11 +73,11 @@ def _read_mhz19(frame: bytes) -> Found | None:
     return {"CO2": int.from_bytes(frame[2:4], "big")}
 
 
-# A bar or QR code scanner: every code is a line of text, at 9600 bit/s.
+# A scanner of bar or QR codes: every code is a line of text, at 9600 bit/s.
 #
-# Scanners end a code with CR, LF or both, and some put control characters around it: those are
-# left out. Letters are UTF-8, or else Latin-1. A line that is longer than any code a person would
-# use for switching is noise.
+# Scanners end a code with CR, LF or both, and some put control characters around it, which are
+# removed. Text is UTF-8, or else Latin-1. A line that is longer than any plausible code for
+# switching is noise.
 
 SCANNER_BITRATE = 9600
 SCANNER_LABELS = ("barcode",)
@@ -89,7 +89,7 @@ _SCANNER_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class ScannerDecoder:
     def __init__(self) -> None:
         self._pending = b""
-        #: The line that is arriving is too long; wait for its end.
+        #: The line being received is too long; skip it to its end.
         self._skipping = False
 
     def feed(self, data: bytes) -> list[Found]:
@@ -115,8 +115,8 @@ def _code_scanner(line: bytes) -> str:
 #
 #     AA C0 | PM2.5 low, high | PM10 low, high | ID, ID | sum | AB
 #
-# Values are tenths of µg/m3; the sum is that of the six bytes before it. A sensor that was put to
-# sleep, or set to report only on request, is woken by `WAKE`.
+# Values are tenths of µg/m3; the sum covers the six bytes before it. `WAKE` wakes a sensor that
+# sleeps or reports only on request.
 
 SDS011_BITRATE = 9600
 SDS011_LABELS = ("PM2.5", "PM10.0")
@@ -141,7 +141,7 @@ def _command_sds011(*what: int) -> bytes:
     return bytes((_SDS011_HEAD, _SDS011_COMMAND, *body, sum(body) & 0xFF, _SDS011_TAIL))
 
 
-#: Work, then report without being asked.
+#: Wake up and report without requests.
 SDS011_WAKE = _command_sds011(6, 1, 1) + _command_sds011(2, 1, 0)
 
 
@@ -150,10 +150,10 @@ SDS011_WAKE = _command_sds011(6, 1, 1) + _command_sds011(2, 1, 0)
 #     request  7E | 00 | command | length | data | check | 7E
 #     answer   7E | 00 | command | state | length | data | check | 7E
 #
-# The check byte is the inverted sum of what stands before it. Between the 7E, the bytes 7D, 7E,
-# 11 and 13 are sent as 7D and the byte with bit 5 flipped. `START` begins to measure, big-endian
-# floats; `REQUEST` asks for the newest values, of which the first four are the masses in µg/m3.
-# An answer without data means that nothing was measured since the last one.
+# The check byte is the inverted sum of the bytes before it. Between the 7E, the bytes 7D, 7E, 11
+# and 13 are sent as 7D and the byte with bit 5 flipped. `START` starts measuring with big-endian
+# floats; `REQUEST` requests the newest values, of which the first four are the masses in µg/m3. An
+# answer without data means that there is no new measurement since the last one.
 
 SPS30_BITRATE = 115200
 SPS30_LABELS = PARTICULATES
@@ -163,12 +163,12 @@ _SPS30_START_MEASURING, _SPS30_READ_VALUES = 0x00, 0x03
 _SPS30_BIG_ENDIAN_FLOATS = bytes((0x01, 0x03))
 _SPS30_VALUES = 10
 _SPS30_STATE_OK = 0x00
-#: No frame is longer, even if every byte of it is escaped.
+#: No frame is longer, even if every byte is escaped.
 _SPS30_MAX_PENDING = 2 * (255 + 5)
 
 
 def sps30_frame(*content: int) -> bytes:
-    """Make a frame around address, command, state if any, length and data."""
+    """Build a frame around address, command, state if any, length and data."""
     body = bytes((*content, ~sum(content) & 0xFF))
     stuffed = bytearray()
     for byte in body:
@@ -185,7 +185,7 @@ SPS30_REQUEST = sps30_frame(0, _SPS30_READ_VALUES, 0)
 
 
 class Sps30Decoder:
-    """A decoder of frames between 7E bytes, each of which may be an end and a beginning."""
+    """A decoder of frames between 7E bytes; a 7E can end one frame and begin the next."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
@@ -234,9 +234,9 @@ def _unstuff_sps30(between: bytes) -> bytes:
 #
 #     FF | millimetres high, low | sum
 #
-# The sum is that of the three bytes before it; the AJ-SR04M leaves the first one out. Some send
-# by themselves, others when asked with `REQUEST`, which the former do not mind. A distance of 0
-# means that no echo came back.
+# The sum covers the three bytes before it; the AJ-SR04M omits the first one. Some sensors send
+# unprompted, which `REQUEST` does not disturb; others answer only `REQUEST`. A distance of 0 means
+# that no echo came back.
 
 ULTRASONIC_BITRATE = 9600
 ULTRASONIC_LABELS = ("DISTANCE",)

@@ -1,4 +1,4 @@
-"""SNMP as data: the tree of objects, and the opening of a message."""
+"""SNMP as data: the tree of objects, and the first fields of a message."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,10 +20,10 @@ from leverframe.core.labels import (
 )
 from leverframe.core.profile import HW30, Profile, VersionSpan
 
-# The opening of an SNMP message: its version, and by which name its sender asks.
+# The opening of an SNMP message: its version, and the name under which its sender asks.
 #
-# A few bytes show both, whatever follows them. A message of an unknown sender is not read any
-# further: a whole message takes thousands of times as long.
+# The first few bytes contain both. The rest of a message from an unknown sender is not parsed: that
+# would take thousands of times as long.
 
 V1, V2C, V3 = 0, 1, 3
 #: The user-based security model (RFC 3414), which has user names.
@@ -32,13 +32,13 @@ USM = 3
 AUTHENTICATED, SECURED = 0b01, 0b11
 
 _INTEGER, _TEXT, _SEQUENCE = 0x02, 0x04, 0x30
-#: Every request is of one of these types, Get to Report.
+#: Every request has one of these types, from Get to Report.
 _REQUESTS = range(0xA0, 0xA9)
 _MAX_INTEGER_BYTES = 5
 
 
 class NotSnmp(ValueError):
-    """The bytes are no SNMP message that anything is made of here."""
+    """The bytes are not an SNMP message that this agent supports."""
 
 
 class Opening(NamedTuple):
@@ -47,19 +47,19 @@ class Opening(NamedTuple):
     name: bytes
     #: Version 3: the message is authenticated and private.
     is_secured: bool = False
-    #: Version 3: the message is authenticated, perhaps also private.
+    #: Version 3: the message is authenticated and may also be private.
     is_authenticated: bool = False
-    #: Version 3: the engine whose user it is; empty in a discovery request.
+    #: Version 3: the engine that knows the user; empty in a discovery request.
     engine_id: bytes = b""
 
     @property
     def is_discovery(self) -> bool:
-        """Version 3: a discovery request, sent before requests of a user."""
+        """Return whether this is a discovery request of version 3, sent before user requests."""
         return self.version == V3 and not self.name and not self.is_secured
 
 
 def read_opening(datagram: bytes) -> Opening:
-    """Read the opening; raise NotSnmp unless one message, and nothing else, fills the datagram."""
+    """Read the opening; raise NotSnmp unless the datagram contains exactly one message."""
     message = _Fields(datagram)
     fields = _Fields(message.take(_SEQUENCE))
     message.end()
@@ -90,7 +90,7 @@ def _read_v3(fields: "_Fields") -> Opening:
 
 
 class _Fields:
-    """Fields of BER one after the other, with lengths as SNMP has them."""
+    """A reader of consecutive BER fields, with lengths in SNMP's form."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -123,16 +123,16 @@ class _Fields:
             raise NotSnmp("data after the end")
 
 
-# The SNMP tree as data: every object with its place, its label, its scale, and whether it is set.
+# The SNMP tree as data: every object with its place, its label, its scale, and whether it can be
+# set.
 #
-# The places and scales of branches 2 to 6 are those that clients of the device family know.
-# Values are whole numbers: the reading times its scale, and a number that clients take for "no
-# sensor" where it is absent. What the tree has beyond that is ours: switches in branch 1, the
-# readings that newer software brought behind the others of their branch, and what a trap carries
-# in branch 7.
+# Clients of the device family know the places and scales of branches 2 to 6. Values are whole
+# numbers: the reading times its scale, or, if the reading is absent, a number that clients read as
+# "no sensor". The rest of the tree is our own: switches in branch 1, readings of newer software
+# after the others of their branch, and the content of traps in branch 7.
 #
 # Clients of HW 3.0 know an older tree below branch 3, one level deeper: `3.1.0` is INPA1 with its
-# instance, `3.1.0.0` is OUT0 of the older tree with its own. So the two trees share no place.
+# instance, and `3.1.0.0` is OUT0 of the older tree with its own. So the two trees share no place.
 
 Oid = tuple[int, ...]
 
@@ -142,10 +142,10 @@ SYSTEM: Oid = (1, 3, 6, 1, 2, 1, 1)
 SYS_UPTIME, SYS_NAME = (*SYSTEM, 3, 0), (*SYSTEM, 5, 0)
 #: snmpTrapAddress.0 of SNMP-COMMUNITY-MIB: the address of the agent that a trap is about.
 TRAP_ADDRESS: Oid = (1, 3, 6, 1, 6, 3, 18, 1, 3, 0)
-#: Traps have the numbers below: a rule's condition started, or stopped being met.
+#: The numbers of traps follow below this: a rule's condition started, or stopped being met.
 TRAPS: Oid = (*ENTERPRISE, 0)
 ACTIVATED, DEACTIVATED = (*TRAPS, 1), (*TRAPS, 2)
-#: What a trap carries, in this order: what the rule says, then which controller it is.
+#: The content of a trap in this order: the rule's fields, then the identity of the controller.
 RULE_FIELDS = ("source", "value", "text", "reason")
 TRAP_FIELDS = (*RULE_FIELDS, "mac")
 INT32 = 2**31 - 1
@@ -168,7 +168,7 @@ class Scalar(Struct, frozen=True):
     number: int
     label: str
     scale: int = 1
-    #: What stands for an absent value.
+    #: The number for an absent value.
     absent: int = 0
     #: The command that sets it, without `=` and value.
     command: str | None = None
@@ -179,7 +179,7 @@ class Scalar(Struct, frozen=True):
 
 
 def _in_branch(branch: int, *rows: tuple[tuple[str, ...], int, int]) -> list[Scalar]:
-    """Assign numbers from 1 on to labels with a common scale and absent value."""
+    """Assign numbers from 1 to labels with a common scale and absent value."""
     flat = [(label, scale, absent) for labels, scale, absent in rows for label in labels]
     return [Scalar(branch, number, *row) for number, row in enumerate(flat, start=1)]
 
@@ -234,7 +234,7 @@ _HAS_OLDER_TREE = VersionSpan(HW30)
 
 
 def _older_tree() -> dict[Oid, Scalar]:
-    """Return the older tree; like the other one it has values only at the instance `.0`."""
+    """Return the older tree; like the newer one, it has values only at the instance `.0`."""
     by_label = {scalar.label: scalar for scalar in SCALARS}
     return {
         (*ENTERPRISE, 3, group, number, 0): by_label[label]
@@ -249,12 +249,12 @@ def objects_of(profile: Profile) -> dict[Oid, Scalar]:
 
 
 class TrapContent(Struct, frozen=True):
-    """What a trap says, of the moment at which it is sent."""
+    """The content of a trap at the moment when it is sent."""
 
     kind: Oid
     uptime_ticks: int
     fields: Mapping[Oid, str]
-    #: The address that its controller alone listens on, if there is one.
+    #: The address on which only this controller listens, if there is one.
     address: str | None = None
 
 
@@ -263,12 +263,12 @@ def trap_field(name: str) -> Oid:
 
 
 def ticks(seconds: float) -> int:
-    """Count hundredths of a second as SNMP does: after 497 days they wrap around."""
+    """Count hundredths of a second like SNMP, which wraps around after 497 days."""
     return int(seconds * 100) % 2**32
 
 
 def whole(scalar: Scalar, value: float | int | None) -> int:
-    """Return the number that a manager gets."""
+    """Return the number that a manager receives."""
     if value is None:
         return scalar.absent
     return round(max(-INT32 - 1.0, min(float(INT32), value * scalar.scale)))

@@ -1,10 +1,10 @@
-"""TFTP (RFC 1350, options of RFC 2347-2349) as far as a bootloader needs it: taking a file.
+"""TFTP (RFC 1350, options of RFC 2347-2349) as far as a bootloader needs it: receiving a file.
 
-`Receiver` is the whole protocol without a socket: a datagram with its sender and the time go in, an
-answer comes out, and at the end the file. Everything happens on one port, so that it also works
-through address translation. Each block is acknowledged once; what comes again is acknowledged
-again. The last block is not acknowledged before the outcome of the file is known, so a client that
-received "done" can rely on it.
+`Receiver` is the whole protocol without a socket: it gets a datagram with its sender and the time,
+and returns an answer and, at the end, the file. Everything happens on one port, so that it also
+works through address translation. Each block is acknowledged once; a repeated block is acknowledged
+again. The last block is acknowledged only when the outcome of the file is known, so that a client
+can rely on the final acknowledgement.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ READ, WRITE, DATA, ACKNOWLEDGE, ERROR, OPTIONS = range(1, 7)
 UNDEFINED, ACCESS, FULL, ILLEGAL, UNKNOWN_SENDER = 0, 2, 3, 4, 5
 BLOCK_BYTES = 512
 MIN_BLOCK, MAX_BLOCK = 8, 8192
-#: After so long without a word from its sender a transfer makes room for another.
+#: After this silence of its sender, a transfer makes room for another.
 SILENCE_S = 5.0
 MAX_ERROR_LETTERS = 200
 
@@ -24,11 +24,11 @@ Sender = tuple[str, int]
 
 
 class TransferAnswer(Struct, frozen=True):
-    """The reply to the sender, and the file if that was the end of it."""
+    """The answer to the sender, and the file if it is complete."""
 
     packet: bytes | None = None
     file: bytes | None = None
-    #: No file is taken at all: the reply says why.
+    #: No file is accepted at all: the answer says why.
     is_refused: bool = False
 
 
@@ -46,18 +46,18 @@ def acknowledgement(block: int) -> bytes:
 
 class Receiver:
     def __init__(self, max_bytes: int, refusal: str | None = None) -> None:
-        """Take one file; with a `refusal` take none, and answer every attempt with it."""
+        """Accept one file; with a `refusal` accept none, and answer every attempt with it."""
         self._most_bytes = max_bytes
         self._refusal = refusal
         self._sender: Sender | None = None
         self._heard_at = 0.0
         self._block_bytes = BLOCK_BYTES
         self._data = bytearray()
-        #: How many blocks have come; the number on the wire goes round at 65536.
+        #: The number of received blocks; the number on the wire wraps around at 65536.
         self._blocks = 0
-        #: The whole file is there, and what became of it is not known yet.
+        #: The whole file has arrived, but its outcome is not known yet.
         self._is_judged = False
-        #: What the sender was answered last.
+        #: The last answer to the sender.
         self._last = b""
         self._is_over = False
         self._is_shut = False
@@ -86,14 +86,14 @@ class Receiver:
         return _refuse(ILLEGAL, "Only data packets can follow a write request.")
 
     def finish(self, refusal: str | None) -> bytes:
-        """Answer the sender about its file: taken, or why not."""
+        """Send the outcome to the sender: accepted, or the refusal."""
         self._is_over, self._is_judged = True, False
         self._data = bytearray()
         self._last = acknowledgement(self._blocks) if refusal is None else error_packet(0, refusal)
         return self._last
 
     def shut(self) -> None:
-        """Take no further file, and none that is not whole; repeat only a lost last answer."""
+        """Accept no further file and drop an incomplete one; repeat only a lost last answer."""
         self._is_shut = True
         self._data = bytearray()
 
@@ -103,7 +103,7 @@ class Receiver:
         if self._refusal is not None:
             return TransferAnswer(error_packet(ACCESS, self._refusal), is_refused=True)
         if self.is_receiving and sender == self._sender and not self._blocks:
-            # Our first answer was lost.
+            # The first answer was lost: repeat it.
             return TransferAnswer(self._last)
         is_busy = self._is_judged or (self.is_receiving and now - self._heard_at < SILENCE_S)
         if is_busy and sender != self._sender:
@@ -134,7 +134,7 @@ class Receiver:
         return TransferAnswer(self._last)
 
     def _give_up(self) -> None:
-        """Forget the transfer and what came of it."""
+        """Forget the transfer and its outcome."""
         self._sender = None
         self._data = bytearray()
 
@@ -170,7 +170,7 @@ def _refuse(code: int, text: str) -> TransferAnswer:
 
 
 def _request(request: bytes) -> tuple[str, str, dict[str, str]]:
-    """Decode name, mode and options of a write request; an empty mode where it makes no sense."""
+    """Decode name, mode and options of a write request; return an empty mode if it is invalid."""
     texts = [text.decode("latin-1") for text in request.split(b"\0")[:-1]]
     if len(texts) < 2:
         return "", "", {}

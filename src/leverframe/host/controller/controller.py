@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import tzinfo
-from math import inf
+from math import inf, nextafter
 from types import MappingProxyType
 from typing import Any
 
@@ -140,7 +140,7 @@ class Controller(Hooks):
             # Virtual time goes from one deadline to the next, and these are the engine's.
             self.timed.append(self.findings)
         self.live_parts.append(self.findings)
-        self.time = Scheduler(clock, self.next_deadline, self.tick)
+        self.time = Scheduler(clock, self.next_deadline, self.tick, self._skip_quiet)
         #: The monotonic second at which the bootloader gives up, while it waits; never without
         #: power. No way in does anything while this is not None.
         self.bootloader_until: float | None = None
@@ -558,17 +558,39 @@ class Controller(Hooks):
     # --- time -------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
+        return self._own_deadline(self._deadline_beside())
+
+    def _own_deadline(self, beside: float | None) -> float | None:
+        """Return the next deadline of the engine and of what is beside it."""
         own = self.bootloader_until
         if own is None:
-            own = self.engine.next_deadline()
-        of_board = self.board.next_deadline()
-        if own is None or (of_board is not None and of_board < own):
-            own = of_board
+            own = self.engine.machine.timers.next_due
+        return own if beside is None or (own is not None and own < beside) else beside
+
+    def _deadline_beside(self) -> float | None:
+        """Return when the board or a part around the controller is due."""
+        first = self.board.next_deadline()
         for part in self.timed:
-            of_part = part.next_deadline()
-            if of_part is not None and (own is None or of_part < own):
-                own = of_part
-        return own
+            due = part.next_deadline()
+            if due is not None and (first is None or due < first):
+                first = due
+        return first
+
+    def _skip_quiet(self, until: float) -> float | None:
+        """Pass the deadlines of the engine up to a moment of virtual time that change nothing.
+
+        Return the next deadline after them.
+        """
+        beside = self._deadline_beside()
+        if beside is not None and beside <= until:
+            # What the board reads at an instant comes before the timers of that instant.
+            until = nextafter(beside, -inf)
+        if self.bootloader_until is None:
+            last = self.engine.skip_quiet(until)
+            if last is not None:
+                self.clock.move_to(last)
+                self.engine.machine.at = self.clock.read()
+        return self._own_deadline(beside)
 
     def tick(self, at: Moment) -> None:
         of_board = self.board.next_deadline()

@@ -277,11 +277,12 @@ class FindingsWatch:
         new.
         """
         now, engine = self._clock.now(), self._engine()
-        absent, held = engine.machine.absent_since, rules_overridden_by_hand(engine)
+        machine = engine.machine
+        absent, held = machine.absent_since, rules_overridden_by_hand(engine)
         self._is_behind = not (
             now - self._looked_at >= LOOK_SOON_S
             or self._troubles.revision != self._looked_troubles
-            or self._settings_of_concern_changed(engine.settings)
+            or self._settings_of_concern_changed(machine.settings)
             # A hand took over from a rule, or gave back.
             or held != self._looked_held
             # A sensor was lost, or is back.

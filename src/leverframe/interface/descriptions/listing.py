@@ -1,6 +1,4 @@
-"""The command table in plain data: rows, the versions that have them, and an exact request for
-each.
-"""
+"""The command table as plain data: rows, their versions, and an exact example request for each."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
@@ -48,23 +46,23 @@ from leverframe.interface.table.versions import (
     software_versions,
 )
 
-# The versions that have something, in words: for descriptions, documents and examples.
+# The versions that support something, in words: for descriptions, documents and examples.
 #
-# Everything that differs by version is found by asking: a field is asked on every hardware family
-# and at every software version that something in the table begins or ends with, and neighbours
-# that answer alike are joined. So a limit that changes in whatever way a type computes it is
-# described correctly.
+# Differences between versions are found by querying: each field is queried for every hardware
+# family and for every software version at which something in the table begins or ends, and
+# neighbours with the same answer are combined. So a limit that depends on the version is described
+# correctly, however its type computes it.
 
 
 class Variant(Struct, frozen=True):
-    """An answer, and the versions that give it."""
+    """An answer, and the versions to which it applies."""
 
     spans: tuple[VersionSpan, ...]
     text: str
 
 
 def is_deprecated(row: Row, profile: Profile) -> bool:
-    """Return whether this version has, and prefers, the form that replaces the row."""
+    """Return whether this version has the form that replaces the row, and prefers it."""
     return is_offered(row.replaced_when, profile) and any(
         other.line == row.replaced_by and other.is_offered(profile) for other in TABLE
     )
@@ -73,7 +71,7 @@ def is_deprecated(row: Row, profile: Profile) -> bool:
 def list_offered_fields(
     item: Item, params: Mapping[str, Param], profile: Profile
 ) -> tuple[str, ...]:
-    """Return the holes of an item, without those that this version does not have."""
+    """Return the fields of an item that this version has."""
     return tuple(letter for letter in item.holes if has_field(params[letter], profile))
 
 
@@ -88,15 +86,15 @@ def newest_with(row: Row) -> Profile:
 
 
 def tables_in(param: Param) -> list[CodeTable]:
-    """List the code tables that a field takes its numbers from."""
+    """List the code tables that a field uses."""
     found = [inner.table for inner in inner_params(param) if isinstance(inner, Word)]
     return list({id(table): table for table in found}.values())
 
 
 def variants(ask: Callable[[Profile], str | None]) -> list[Variant]:
-    """Join the answers of all versions, newest first; None is no answer.
+    """Combine the answers of all versions, newest first; None means no answer.
 
-    Each version that answers is in the spans of exactly one variant.
+    Each version with an answer is in the spans of exactly one variant.
     """
     spans: dict[str, list[VersionSpan]] = {}
     for hw, runs in _runs_by_hardware(ask):
@@ -111,7 +109,7 @@ _Run = tuple[str | None, str | None, str]
 def _runs_by_hardware(
     ask: Callable[[Profile], str | None],
 ) -> list[tuple[tuple[str, ...], list[_Run]]]:
-    """Combine hardware families that answer alike in all versions."""
+    """Combine hardware families whose answers are the same in all versions."""
     new, middle, old = ([*_runs(ask, hw[0])] for hw in FAMILIES)
     if new == middle == old:
         return [(HARDWARE, new)]
@@ -131,15 +129,14 @@ def _runs(ask: Callable[[Profile], str | None], hw: str) -> Iterator[_Run]:
         until = since
 
 
-# One exact request for every row, for the reference and for what others build from the table.
+# An exact request for every row, for the reference and for programs that use the table.
 #
-# The texts follow from the parameter types. Where a type cannot know what reads well (a port, a
-# rule that makes sense), the row has an `example`; such a text is used only on versions that take
-# it.
+# The texts are derived from the parameter types. If a type cannot produce a good example (a port, a
+# rule that makes sense), the row has an `example`; it is used only for versions that accept it.
 
 
 class Filled(Struct, frozen=True):
-    """Fields with an example each: the texts that are sent, and the values they stand for."""
+    """Fields with an example each: the transmitted texts and their values."""
 
     texts: dict[str, str]
     values: dict[str, Any]
@@ -151,12 +148,12 @@ def example_texts(row: Row, profile: Profile) -> dict[str, str]:
 
 
 def example_request(row: Row, profile: Profile) -> str:
-    """Write method, path and query: `GET /stm.cgi?oname=1Pump`."""
+    """Return an example of method, path and query: `GET /stm.cgi?oname=1Pump`."""
     return f"{row.form.method} {row.form.write(example_texts(row, profile))}"
 
 
 def example_body(row: Row, profile: Profile) -> str | None:
-    """Write the body of a row that takes one, unless it is a file."""
+    """Return an example body for a row that has one, unless it is a file."""
     texts = example_body_texts(row, profile)
     if isinstance(row.body, ListBody):
         return row.body.write([texts]).decode()
@@ -166,7 +163,7 @@ def example_body(row: Row, profile: Profile) -> str | None:
 
 
 def example_body_texts(row: Row, profile: Profile) -> dict[str, str]:
-    """Return the wire text of every field of the body; none where there is no body with fields."""
+    """Return the wire text of every field of the body; empty if there is no body with fields."""
     match row.body:
         case ListBody(_, params) | FormBody(params):
             return fill(params, row.example, profile).texts
@@ -175,7 +172,7 @@ def example_body_texts(row: Row, profile: Profile) -> dict[str, str]:
 
 
 def fill(params: Mapping[str, Param], chosen: Mapping[str, str], profile: Profile) -> Filled:
-    """Fill every field with its chosen text where this version takes it, else with a typical one.
+    """Fill every field with its chosen text if the version accepts it, else with a typical one.
 
     A trailing field that this version does not have gets no text, but its default value.
     """
@@ -202,7 +199,7 @@ def _takes(param: Param, text: str, profile: Profile, seen: Mapping[str, Any]) -
 
 
 def typical(param: Param, profile: Profile, seen: Mapping[str, Any]) -> str:
-    """Return a typical text rather than a limit."""
+    """Return a typical text instead of a limit."""
     match param:
         case Int(lo, hi):
             return str(_typical_number(lo, hi))
@@ -217,7 +214,7 @@ def typical(param: Param, profile: Profile, seen: Mapping[str, Any]) -> str:
         case Base64Text():
             return param.format("admin"[: param.most], profile, seen)
         case Word(table):
-            # Code 0 often stands for nothing.
+            # Code 0 often stands for "none", so use the second code.
             return str(table.of(profile)[:2][-1].number)
         case ListOf():
             count = param.most(profile) if param.least is None else 1
@@ -235,17 +232,17 @@ def typical(param: Param, profile: Profile, seen: Mapping[str, Any]) -> str:
 
 
 def _typical_number(lo: int, hi: int) -> int:
-    """Return the second of a short range, middle of a middling one, a minute of a long one."""
+    """Return the second number of a short range, the middle of a medium one, or a minute."""
     if hi - lo < 50:
         return min(lo + 1, hi)
     return (lo + hi) // 2 if hi - lo < 256 else min(max(lo, 60), hi)
 
 
-# The command table in plain data, for pages, documents and programs that build on it.
+# The command table as plain data, for pages, documents and programs that use it.
 #
-# A description holds everything a form needs: for each field the JSON schema of its text on the
-# wire (with the words of its codes), and what is allowed in words. No limit or code list has to
-# be typed a second time. Fields that a version does not have are not in its description.
+# A description contains everything that a form needs: for each field the JSON schema of its wire
+# text (with the words of its codes), and the allowed values in words. So no limit or code list must
+# be written a second time. Fields that a version does not have are not in its description.
 
 Description = dict[str, Any]
 
@@ -264,7 +261,7 @@ class FieldDescription(TypedDict):
 
 
 class QueryFieldDescription(FieldDescription):
-    #: The place of its item in the query.
+    #: The index of its item in the query.
     item: int
 
 
@@ -285,7 +282,7 @@ class CommandDescription(TypedDict):
     example_body: str | None
 
 
-#: Rows are distinguished by identity: `bit2` is printed twice with the same line.
+#: Rows are distinguished by identity, because `bit2` is printed twice with the same line.
 _SECTION_TITLES = {id(row): title for title, rows in SECTIONS for row in rows}
 
 
@@ -295,7 +292,7 @@ def command_table(profile: Profile) -> list[CommandDescription]:
 
 
 def describe_row(row: Row, profile: Profile) -> CommandDescription:
-    """Describe a row as JSON can hold it; the profile must offer the row."""
+    """Describe a row as JSON-compatible data; the profile must offer the row."""
     texts = example_texts(row, profile)
     return {
         "section": _SECTION_TITLES[id(row)],
@@ -320,7 +317,7 @@ def describe_row(row: Row, profile: Profile) -> CommandDescription:
 
 
 def _describe_item(item: Item, params: Mapping[str, Param], profile: Profile) -> ItemDescription:
-    """Return name and text of an item, with holes, cut to what this version has."""
+    """Return name and text of an item, with placeholders, limited to the fields of this version."""
     text = item_of_version(item, params, profile).text
     return {"name": text.partition("=")[0], "text": text}
 
@@ -333,7 +330,7 @@ def _describe_field(
         "schema": param.schema(profile),
         "allowed": param.describe_allowed(profile),
         "optional": isinstance(param, Trailing),
-        # As it is sent, encoded; joined with the others it is the example of the row.
+        # Encoded as it is sent; joined, the items' examples are the example of the row.
         "example": examples[name],
     }
 

@@ -1,10 +1,10 @@
 """The interface of one version as an OpenAPI 3.1 document.
 
-OpenAPI describes one operation per path and method, while one command path holds a hundred
-commands. So a path has one GET and one POST operation, and each command name is an optional query
-parameter of both: the indices inside names are written out (`out0` to `out5`), and forms that share
-a name are alternatives of one schema. A name whose value holds an index may be repeated, so it is a
-list. `x-form` is the form as it is printed, `x-role` says who may use it.
+OpenAPI describes one operation per path and method, while one command path has a hundred commands.
+Therefore a path has one GET and one POST operation, and each command name is an optional query
+parameter of both. Indices inside names are written out (`out0` to `out5`), and forms that share a
+name are alternatives of one schema. A name whose value contains an index can be repeated, so it is
+a list. `x-form` is the form as printed; `x-role` is the required role.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ _INTRODUCTION = (
     "if names repeat; they run in the order of the query, all of them or none. Send the "
     "separators `*` and `:` as they are and percent-encode them inside texts."
 )
-#: Statuses of paths that only show something.
+#: Refusal statuses of paths that only return something.
 _READING_REFUSALS = (401, 403, 404, 405, 503)
 
 
@@ -57,35 +57,35 @@ class QueryParameter(Struct, frozen=True):
 
 
 class EndpointDescription(Struct, frozen=True):
-    """A path besides those of the commands, as clients must know it."""
+    """A path that is not a command's, as clients must know it."""
 
     path: str
-    #: Who may use it.
+    #: The role that may use it.
     role: str
-    #: A sentence for people: what it does.
+    #: What it does, in one sentence for users.
     doc: str
-    #: The type of what it answers; None where that is a file.
+    #: The type of its reply; None if the reply is a file.
     reply: Any = None
     content_type: str = JSON
     methods: tuple[str, ...] = ("GET", "HEAD")
     query: tuple[QueryParameter, ...] = ()
-    #: The type of the text in the body of a POST.
+    #: The type of the data in the body of a POST.
     body: Any = None
-    #: The request may also come without a body.
+    #: The request may have no body.
     body_is_optional: bool = False
-    #: It may be long: it has no effect but its answer, and is given up when the client leaves.
+    #: It may take long: it has no effect except its answer, and ends when the client disconnects.
     ends_with_client: bool = False
 
     @property
     def takes_form(self) -> bool:
-        """Return whether parameters may also stand in a form in the body, however many."""
+        """Return whether a form in the body may contain parameters instead of the query."""
         return False
 
 
 def openapi(
     profile: Profile, title: str, version: str, endpoints: Sequence[EndpointDescription]
 ) -> Json:
-    """Build the whole document, of what this profile offers."""
+    """Build the complete document of what this profile offers."""
     info = {
         "title": title,
         "version": version,
@@ -100,7 +100,7 @@ def openapi(
 def openapi_of_endpoints(
     info: Json, endpoints: Sequence[EndpointDescription], other_paths: Json
 ) -> Json:
-    """Build a document of endpoints, behind other paths that are described already."""
+    """Build a document of endpoints, after other paths that are already described."""
     replies, schemas = reply_schemas(
         (StatusReply, Problem, *(endpoint.reply for endpoint in endpoints))
     )
@@ -150,7 +150,7 @@ def _operation(name: str, summary: str, ok: Json, refusals: Iterable[int] = REFU
 
 
 def _parameters(rows: list[Row], profile: Profile) -> list[Json]:
-    """Make one parameter for each name, in the order of the table."""
+    """Create one parameter for each name, in the order of the table."""
     named = [
         (name, row, item)
         for row in rows
@@ -179,7 +179,7 @@ def _parameter(name: str, forms: list[tuple[Row, Item]], profile: Profile) -> Js
     if joined:
         parameter |= {"style": "form", "explode": True}
     if any("x-fields" in schema for schema in schemas):
-        # Or programs would encode the separators.
+        # Otherwise clients would encode the separators.
         parameter["allowReserved"] = True
     if all(item.value is None for _, item in forms):
         parameter["allowEmptyValue"] = True
@@ -189,7 +189,7 @@ def _parameter(name: str, forms: list[tuple[Row, Item]], profile: Profile) -> Js
 
 
 def _form_of_value(row: Row, item: Item, profile: Profile) -> Json:
-    """Join the schema of one form's value with what else is known about the form."""
+    """Combine the schema of a form's value with the other properties of the form."""
     schema = value_schema(item, row.params, profile)
     known: Json = {"x-form": row.line, "x-role": row.role}
     if len(row.form.items) > 1:
@@ -200,7 +200,7 @@ def _form_of_value(row: Row, item: Item, profile: Profile) -> Json:
 
 
 def _alternatives(forms: list[tuple[Row, Item]], schemas: list[Json]) -> Json:
-    """Join forms by `anyOf`: the server takes the first one that fits, so more than one may."""
+    """Combine forms by `anyOf`: several may match, and the server uses the first one."""
     docs = [{"description": row.doc} for row, _ in forms]
     return {"anyOf": [schema | doc for doc, schema in zip(docs, schemas, strict=True)]}
 
@@ -230,7 +230,7 @@ def _body_content(rows: list[Row], profile: Profile) -> Json:
     return {kind: {"schema": {"anyOf": schemas}} for kind, schemas in kinds.items()}
 
 
-#: A file in a form, as `curl -F file=@NAME` sends it.
+#: A file in a form, as sent by `curl -F file=@NAME`.
 _FILE_FORM: Json = {
     "type": "object",
     "properties": {"file": {"type": "string", "format": "binary"}},

@@ -26,10 +26,10 @@ TEXT = "text/plain"
 MULTIPART = "multipart/form-data"
 
 
-# Every status that a request can be refused with, and when.
+# Every status with which a request can be refused, and its cause.
 
-#: Status -> when it is the answer. After any of them but 504, a 503 that says so, and a 409
-#: for a condition that was waited for, nothing has changed.
+#: Status -> its cause. After any of these nothing has changed, except after 504, after a 503 that
+#: says so, and after a 409 for a condition that was not met in time.
 REFUSALS: dict[int, str] = {
     400: "The command or its body is malformed, a value is out of range, a list has the wrong "
     "length, or a text is too long. Texts are never cut.",
@@ -66,13 +66,13 @@ REFUSALS: dict[int, str] = {
 
 # The value of a query item, and a list body, as JSON schema.
 #
-# A value that is one field has the schema of the field. A value of several fields is a text: its
-# pattern shows how they are joined, and `x-fields` holds the exact schema of each. Patterns of
-# numbers describe the digits, not the limits; they are about the text after percent-decoding.
+# A value of one field has the schema of the field. A value of several fields is a text: its pattern
+# shows how they are joined, and `x-fields` contains the exact schema of each. Patterns of numbers
+# describe the digits, not the limits; they apply to the text after percent-decoding.
 
 Schema = dict[str, Any]
 
-#: Python's `re.escape` escapes more than JavaScript allows to be escaped.
+#: The only characters that JavaScript allows to be escaped; Python's `re.escape` escapes more.
 _SYNTAX = r"[\\^$.*+?()\[\]{}|]"
 
 
@@ -95,13 +95,13 @@ def value_schema(item: Item, params: Mapping[str, Param], profile: Profile) -> S
 
 
 def is_joined(item: Item) -> bool:
-    """Return whether the value has several parts, so that an index may be among them."""
+    """Return whether the value has several parts, which may include an index."""
     value = item.value
     return value is not None and bool(value.holes) and (len(value.holes) > 1 or any(value.literals))
 
 
 def item_names(item: Item, params: Mapping[str, Param], profile: Profile) -> list[str]:
-    """Write the name of an item with its indices filled in: `out0` to `out5`."""
+    """Return the names of an item with the indices filled in: `out0` to `out5`."""
     holes = item.name.holes
     choices = [_index_texts(params[letter].schema(profile)) for letter in holes]
     return [item.name.write(dict(zip(holes, texts, strict=True))) for texts in product(*choices)]
@@ -228,7 +228,7 @@ class Problem(TypedDict):
 
 
 def reply_schemas(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
-    """Return the schema of every type, and the schemas they refer to by name."""
+    """Return the schema of every type, and the schemas to which they refer by name."""
     wanted = list(types)
     schemas, named = msgspec.json.schema_components(wanted, ref_template=_PREFIX + "{name}")
     sparing = _structs_without_defaults(wanted)
@@ -243,7 +243,7 @@ def reply_schemas(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
 
 
 def _structs_without_defaults(types: Iterable[Any]) -> set[str]:
-    """Name the Structs whose fields are left out where they have their default."""
+    """Return the names of the Structs whose fields are omitted if they have their default."""
     found: set[str] = set()
     seen: set[type] = set()
 
@@ -266,7 +266,7 @@ def _structs_without_defaults(types: Iterable[Any]) -> set[str]:
 
 
 def _require_defaults(schema: Json) -> None:
-    """List every field that is always sent: msgspec takes one with a default for optional."""
+    """Mark all fields that are always sent as required, even if they have a default."""
     fields: dict[str, Json] = schema.get("properties", {})
     required = {*schema.get("required", ()), *(n for n, x in fields.items() if "default" in x)}
     schema["required"] = [name for name in fields if name in required]
@@ -274,13 +274,13 @@ def _require_defaults(schema: Json) -> None:
 
 def _drop_large_defaults(schema: Json) -> None:
     for field in schema.get("properties", {}).values():
-        # The defaults of whole branches would be most of the document.
+        # The defaults of whole branches would make up most of the document.
         if isinstance(field.get("default"), tuple | list | dict):
             del field["default"]
 
 
 def _mask(steps: list[str], named: dict[str, Json]) -> None:
-    """Describe a secret as it is sent: `***` if it is set, null if it is not."""
+    """Describe a secret as clients see it: `***` if it is set, null if it is not."""
     schema = named[Settings.__name__]
     for step in steps:
         schema = _below(schema, step, named)

@@ -1,1 +1,1 @@
-"""The inverse of the commands: the requests that lead from settings that are to others."""
+"""The inverse of the commands: the requests that change present settings into wanted ones."""

@@ -1,9 +1,9 @@
-"""The values with which each command sets the wanted settings.
+"""The field values with which each command sets the wanted settings.
 
-A row that names the settings of its fields is inverted as it stands: for each of its places, its
-fields are read from the settings. A row that runs a function has the inverse of that function here.
-Whether a request is needed, allowed and does no harm is found by trying it
-(`planner.py`); commands that do something else than setting have no inverse.
+A row that names the settings of its fields is inverted directly: for each of its places, its fields
+are read from the settings. For a row that runs a function, this module has the inverse of that
+function. `planner.py` tries each request to find out whether it is needed, allowed and harmless.
+Commands that do not set anything have no inverse.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -46,7 +46,7 @@ from leverframe.interface.table.row import Row, Run
 def requests_for(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Yield the values of a row that turn its settings into the wanted ones."""
+    """Yield the field values of a row that change its settings into the wanted ones."""
     special = _REQUESTS.get(row.run) if row.run else None
     if special is not None:
         yield from special(row, now, wanted, profile)
@@ -71,7 +71,7 @@ def _fields_of_paths(row: Row, wanted: Settings, profile: Profile) -> Iterator[d
             for letter, path in paths.items():
                 values[letter] = value_at(wanted, path.format_map(values))
         except IndexError:
-            # The version has fewer of them than the command has places.
+            # The command has more places than this version's list.
             continue
         if paths:
             yield values
@@ -94,7 +94,7 @@ Fields = Callable[[Settings], Iterable[Mapping[str, Any]]]
 
 
 def _each(count: int, **fields: Callable[[Settings, int], Any]) -> Fields:
-    """Make the inverse of a command whose A is a place: the other fields are read there."""
+    """Return the inverse of a command whose field A is the place of the other fields."""
 
     def values(wanted: Settings) -> Iterator[Mapping[str, Any]]:
         for place in range(count):
@@ -104,7 +104,7 @@ def _each(count: int, **fields: Callable[[Settings, int], Any]) -> Fields:
 
 
 def _once(read: Callable[[Settings], Any]) -> Fields:
-    """Make the inverse of a command with the field A alone."""
+    """Return the inverse of a command whose only field is A."""
     return lambda wanted: ({"A": read(wanted)},)
 
 
@@ -235,7 +235,7 @@ def _display(
 
 
 def _gains(row: Row, now: Settings, wanted: Settings, profile: Profile) -> Iterator[PlannedRequest]:
-    """Set a gain; where the wanted sensor does not take one, on the way to that sensor."""
+    """Set a gain; if the wanted sensor does not accept it, set it before changing the sensor."""
     for place in places_of(row.params["A"], profile):
         analog = wanted.analog_inputs[place]
         gain = write_request(row, {"A": place, "B": analog.gain}, profile)
@@ -253,7 +253,7 @@ def _gains(row: Row, now: Settings, wanted: Settings, profile: Profile) -> Itera
 def _logins(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Set a login; another address forgets it unless both come together."""
+    """Set a login; changing the address deletes it unless the same request sets both."""
     for number, call in enumerate(wanted.http, start=1):
         login = write_request(row, {"A": number, "B": call.username, "C": call.password}, profile)
         address = write_request(notifications.URL_ROW, {"A": number, "B": call.url}, profile)
@@ -266,7 +266,7 @@ def _logins(
 def _readings(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Describe the readings of a custom device: those that differ, or all of them."""
+    """Describe the readings of a custom device: only those that differ, or all of them."""
     for device, (old, new) in enumerate(
         zip(now.modbus_devices, wanted.modbus_devices, strict=True)
     ):
@@ -297,7 +297,7 @@ def _sayable(body: ListBody, values: Mapping[str, Any], profile: Profile) -> dic
 def _schedule(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Send the whole schedule, as the command takes it, without what it cannot say."""
+    """Send the whole schedule in the command's form, without what the form cannot express."""
     body = row.body
     assert isinstance(body, ListBody)
     items = []
@@ -321,7 +321,7 @@ def _watchdog(
 def _accounts(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Set up sign-in; a password goes along only where the wanted one is known and another."""
+    """Set up sign-in; send a password only if the wanted one is known and differs."""
     access, before = wanted.access, now.access
     request = write_request(
         row,
@@ -344,7 +344,7 @@ def _new_password(old: str, new: str) -> str:
 
 
 def _users(row: Row, now: Settings, wanted: Settings, profile: Profile) -> Iterator[PlannedRequest]:
-    """Send all control users; one whose password cannot be given stays as it is."""
+    """Send all control users; if the password of a user cannot be sent, it stays unchanged."""
     body = row.body
     assert isinstance(body, ListBody)
     known = {user.name: user.password for user in now.access.users if user is not None}

@@ -1,4 +1,4 @@
-"""A plan being built: requests written from rows and tried, and the settings after each step."""
+"""A plan being built: requests created from rows and tried, and the settings after each step."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,9 +16,9 @@ from leverframe.interface.table.row import Row
 from leverframe.interface.table.shape import Item
 from leverframe.interface.table.stage import Stage
 
-# Requests as they are sent, written from rows and the values of their fields, and tried.
+# Requests in the form in which they are sent, created from rows and field values, and tried.
 
-#: What formatting a value raises that its type does not have.
+#: The exceptions when a value is formatted that its type cannot represent.
 _NO_TEXT = (StopIteration, ValueError, OverflowError, TypeError, AttributeError)
 
 
@@ -40,7 +40,7 @@ class PlannedRequest(Struct, frozen=True):
 
 
 class _PlainHashes(Mapping[str, str]):
-    """Passwords stand for themselves: the unit hashes them."""
+    """Stands for hashes: each password is its own, because the unit hashes it."""
 
     def __getitem__(self, password: str) -> str:
         return password
@@ -61,12 +61,12 @@ class Tried(NamedTuple):
     settings: Settings
     #: Path, old and new value of every leaf that changes.
     leaves: list[tuple[str, Any, Any]]
-    #: Paths that it sets, also to what they were.
+    #: Paths that it sets, even if their values stay the same.
     given: list[str]
 
 
 def write_request(row: Row, values: Mapping[str, Any], profile: Profile) -> PlannedRequest | None:
-    """Write the request of a row without a body; None where a value has no text in it."""
+    """Write the request of a row without a body; None if a value cannot be expressed in it."""
     texts = texts_of(row.form.holes, row.params, values, profile)
     return None if texts is None else PlannedRequest("GET", row.form.write(texts))
 
@@ -74,7 +74,7 @@ def write_request(row: Row, values: Mapping[str, Any], profile: Profile) -> Plan
 def write_item(
     item: Item, params: Mapping[str, Param], values: Mapping[str, Any], profile: Profile
 ) -> dict[str, str] | None:
-    """Return the texts of one item of a list body; None where it cannot be said so."""
+    """Return the texts of one item of a list body; None if a value cannot be expressed in it."""
     texts = texts_of(item.holes, params, values, profile)
     if texts is None:
         return None
@@ -113,7 +113,7 @@ def form_request(row: Row, values: Mapping[str, Any], profile: Profile) -> Plann
 
 
 def try_request(request: PlannedRequest, settings: Settings, profile: Profile) -> Tried:
-    """Perform a request on settings as the unit would; raises its refusal."""
+    """Perform a request on settings as the unit would; raise the unit's refusal."""
     stage = Stage(profile, settings, None, PLAIN_HASHES)
     for call in find(request.method, request.path, items_of(request.query), profile):
         if not isinstance(call, Call):
@@ -126,7 +126,7 @@ def try_request(request: PlannedRequest, settings: Settings, profile: Profile) -
 
 
 def leaf_or_missing(settings: Settings, path: str) -> Any:
-    """Return a leaf of settings; MISSING where they have no such entry."""
+    """Return a leaf of settings; MISSING if the settings have no such entry."""
     try:
         return value_at(settings, path)
     except (AttributeError, IndexError):
@@ -134,7 +134,7 @@ def leaf_or_missing(settings: Settings, path: str) -> Any:
 
 
 def parts(old: Any, new: Any, aim: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Take lists of one length apart, of which commands set one item at a time."""
+    """Split lists of equal length into items, because commands set single items."""
     lists = isinstance(old, tuple) and isinstance(new, tuple) and isinstance(aim, tuple)
     if lists and len(old) == len(new) == len(aim):
         yield from zip(old, new, aim, strict=True)
@@ -151,7 +151,7 @@ def is_within(path: str, branches: Collection[str]) -> bool:
 
 
 def count_gains(tried_leaves: list[tuple[str, Any, Any]], wanted: Settings) -> tuple[int, int]:
-    """Count the leaves that become as wanted, and those that were and are not any more."""
+    """Count the leaves that reach their wanted value, and those that lose it."""
     gain = loss = 0
     for path, old, new in tried_leaves:
         for before, after, aim in parts(old, new, leaf_or_missing(wanted, path)):
@@ -161,30 +161,30 @@ def count_gains(tried_leaves: list[tuple[str, Any, Any]], wanted: Settings) -> t
     return gain, loss
 
 
-# A plan in the making: the settings as they will be, and the steps that were taken so far.
+# A plan being built: the settings after the steps so far, and these steps.
 
 
 class PlannedStep(NamedTuple):
-    """A request with what it changes: path, old and new value of every leaf."""
+    """A request with its changes: path, old and new value of every leaf."""
 
     request: PlannedRequest
     changes: tuple[tuple[str, Any, Any], ...]
 
 
 class HelpfulRequest(NamedTuple):
-    """A request that brings the settings nearer to the wanted ones."""
+    """A request that reduces the difference to the wanted settings."""
 
     request: PlannedRequest
     effect: Tried
-    #: How many leaves become as wanted.
+    #: The number of leaves that reach their wanted value.
     gain: int
 
 
 class PlanBuilder:
-    """Takes requests that lead nearer to the wanted settings, and records why others do not.
+    """Collects requests that lead to the wanted settings, and records why others cannot be used.
 
-    `hidden` are leaves that could not be read and are not wanted: no request may set them.
-    `unknown` are leaves that could not be read and are wanted: they are set whatever they are.
+    `hidden` are unread leaves that are not wanted: no request may set them. `unknown` are unread
+    leaves that are wanted: they are set in any case.
     """
 
     def __init__(
@@ -209,10 +209,10 @@ class PlanBuilder:
         sets: Collection[str] | None = None,
         removed: Collection[str] = (),
     ) -> None:
-        """Take a request that is known to be right.
+        """Add a request that is known to be right.
 
-        `sets` are the leaves that it writes, where it does not write the whole branch that it
-        names; `removed` are unread leaves that it removes.
+        `sets` are the leaves that it writes, if that is not the whole branch that it names;
+        `removed` are unread leaves that it removes.
         """
         effect = try_request(request, self.now, self.profile)
         if sets is None:
@@ -235,7 +235,7 @@ class PlanBuilder:
             if value is MISSING:
                 continue
             if changes.get(path, (value,))[0] is not MISSING:
-                # What it was is not known.
+                # The previous value is unknown.
                 changes[path] = (value, value)
         self.unknown.difference_update(self._newly_known(effect))
         self.now = effect.settings
@@ -248,7 +248,7 @@ class PlanBuilder:
         return sorted(path for path in self.hidden | self.unknown if path.startswith("rules."))
 
     def offer(self, request: PlannedRequest) -> HelpfulRequest | None:
-        """Try a request; None if it is not allowed, does not help, or does harm."""
+        """Try a request; return None if it is not allowed, does not help, or does harm."""
         try:
             effect = try_request(request, self.now, self.profile)
         except Refusal:
@@ -292,7 +292,7 @@ class PlanBuilder:
             self.reasons.setdefault(path, reason)
 
     def knows_all_of(self, branch: str) -> bool:
-        """Return whether nothing of a branch is left that is wanted and could not be read."""
+        """Return whether no wanted leaf of a branch is unread."""
         return not any(path == branch or path.startswith(f"{branch}.") for path in self.unknown)
 
     def is_locked(self) -> bool:
@@ -300,7 +300,7 @@ class PlanBuilder:
 
 
 def _within(paths: Collection[str], branches: Collection[str]) -> list[str]:
-    """Return the paths that are one of these branches, below or above one, in order."""
+    """Return the sorted paths that are one of these branches, below one, or above one."""
     if not paths:
         return []
     roots = {branch.partition(".")[0] for branch in branches}

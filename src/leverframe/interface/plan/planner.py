@@ -1,9 +1,9 @@
 """The plan of a change of settings, and its requests with confidential values masked.
 
-What clients send is masked more coarsely (`masked_query`): a secret may have been sent with a bare
-`&` in it. A planned request is written by us, so its fields are where they seem to be. A field is
-shown if it is a number, is empty, or is what the request gives an open setting; anything else of a
-command that may hold a secret is masked.
+Clients' requests are masked more broadly (`masked_query`), because a secret may have been sent with
+a bare `&` in it. We write planned requests ourselves, so the position of each field is certain. A
+field is shown if it is a number, is empty, or sets an open setting; any other field of a command
+that may contain a secret is masked.
 """
 
 import re
@@ -43,7 +43,7 @@ from leverframe.interface.table.refusals import Refusal
 from leverframe.interface.table.row import Row, Run
 from leverframe.interface.table.stage import Stage
 
-#: Returns what stands in the place of a secret; it gets the path of its setting, if that is known.
+#: Returns the replacement for a secret; it gets the path of the secret's setting, if known.
 Mask = Callable[[str], str]
 
 
@@ -54,7 +54,7 @@ def mask_request(
     found: list[Call] = []
     for call in find(request.method, request.path, items_of(request.query), profile):
         if isinstance(call, Refusal):
-            # A plan of another version: it is not known where its secrets are.
+            # A plan of another version: the positions of its secrets are unknown.
             return PlannedRequest(
                 request.method,
                 f"{request.path}?{mask_query(request.query)[0]}",
@@ -103,7 +103,7 @@ def _mask_texts(
     profile: Profile,
     mask: Mask,
 ) -> dict[str, str]:
-    """Return the wire texts of fields; `known` are the paths that a command gives each value."""
+    """Return the wire texts of fields; `known` has the paths that a command sets, by value."""
     texts = {}
     for letter in letters:
         param = params[letter]
@@ -120,8 +120,8 @@ def _mask_texts(
 def _settings_given(
     call: Call, request: PlannedRequest, profile: Profile
 ) -> Mapping[Any, Sequence[str]]:
-    """Return the settings that a command gives each text, by the text."""
-    # Sign-in cannot be switched on without any password.
+    """Return the settings to which a command assigns each text, by text."""
+    # Set a password, because otherwise sign-in cannot be switched on.
     settings = with_value(defaults(profile), "access.admin.password", MASK)
     stage = Stage(profile, settings, None, PLAIN_HASHES)
     body = call.row.body
@@ -129,7 +129,7 @@ def _settings_given(
         content = None if body is None else body.read(request.body.encode(), "", profile)
         call.perform(stage, content)
     except Refusal:
-        # It needs settings that it does not find here: nothing of it is known.
+        # It depends on settings that are missing here, so nothing is known about it.
         return {}
     found: dict[Any, list[str]] = {}
     for path, value in (
@@ -143,16 +143,16 @@ def _settings_given(
 
 # The plan of a change: the requests that lead from the settings of a unit to the wanted ones.
 #
-# Every request is written from the command table and tried on the settings before it is taken: it
-# must bring at least one leaf to its wanted value, take none away from it, and set nothing that
-# could not be read. What no request reaches is listed with the reason. A rule is written whole:
-# what a unit does not show of it is written, too, and the step says so.
+# Every request is created from the command table and tried on the settings before it is added: it
+# must bring at least one leaf to its wanted value, remove none from it, and set nothing that could
+# not be read. Settings that no request reaches are listed with the reason. A rule is written as a
+# whole, including the parts that a unit does not show, and the step says so.
 #
-# The order is the safe one. First come the pages, the inputs and sensors, messages, the display;
-# then how outputs move; then the rules, one after the other, so that each is off no longer than
-# it is written (`rule_order.py`); then schedule and watchdog; the accounts come last. No request
-# switches an output. The lock of the outputs is lifted only where the unit would refuse a
-# setting, and is as wanted again behind it.
+# The order is safe. First come the pages, the inputs and sensors, messages and the display; then
+# the way in which outputs move; then the rules, one after the other, so that each is off only while
+# it is written (`rule_order.py`); then schedule and watchdog; finally the accounts. No request
+# switches an output. The lock of the outputs is lifted only if the unit would otherwise refuse a
+# setting, and set as wanted afterwards.
 
 #: Branches of the settings in the order in which they change.
 _PAGES = ("name", "timezone", "ui", "layout", "variables", "event_variables")
@@ -168,13 +168,13 @@ _MESSAGES = (
 _MOVING = ("pwm", "pwm_frequency", "outputs", "pid")
 _ACTING = ("schedule", "watchdog", "output_flags", "modbus_tcp")
 _ACCOUNTS = ("access",)
-#: Of rows that name no setting.
+#: The branches that rows without named settings change.
 _BRANCH_OF_RUN: dict[Run, set[str]] = {
     schedule.save: {"schedule"},
     schedule.set_active: {"schedule"},
     serial_port.set_9600: {"serial"},
 }
-#: Flags by which an output begins to move automatically.
+#: Flags that start automatic switching of an output.
 _BEGINS = frozenset({"pid.enabled", *(f"outputs.{index}.periodic" for index in range(6))})
 _HASHED = "A stored password cannot be sent; specify the password itself."
 _UNLOCK = PlannedRequest("GET", "/stm.cgi?outblock=0")
@@ -183,7 +183,7 @@ _SETTING_OF_RULE = re.compile(r"rules\.[0-9]+\.[a-z0-9_]+")
 
 
 class Unreachable(NamedTuple):
-    """A setting that no command brings to its wanted value, and why, as a sentence."""
+    """A setting that no command brings to its wanted value, with the reason as a sentence."""
 
     path: str
     wanted: Any
@@ -193,7 +193,7 @@ class Unreachable(NamedTuple):
 class Plan(NamedTuple):
     steps: tuple[PlannedStep, ...]
     unreachable: tuple[Unreachable, ...]
-    #: What the settings will be.
+    #: The settings after the plan.
     settings: Settings
 
 
@@ -206,11 +206,11 @@ def plan_between(
     named: Collection[str] = (),
     rows: Sequence[Row] = REAL_UNIT_ROWS,
 ) -> Plan:
-    """Plan the way from settings to others of the same version.
+    """Plan the way from present settings to wanted ones of the same version.
 
-    `unread` are leaves or branches that the unit could not show: they are left alone, except what
-    is `named` as wanted, which is sent whatever the unit holds. `rows` are the commands that the
-    unit has; Leverframe has the whole table.
+    `unread` are leaves or branches that the unit could not show: they are not changed, except the
+    `named` ones, which are wanted and sent in any case. `rows` are the commands of the unit;
+    Leverframe has the whole table.
     """
     offered: dict[str, list[Row]] = {}
     for row in rows:
@@ -220,7 +220,7 @@ def plan_between(
     hidden, unknown = _unread_leaves(now, wanted, unread, named)
     for path in hidden:
         if is_secret(path):
-            # It may hold something, which must not be forgotten unnoticed.
+            # The unit may have a secret there, which must not be deleted unnoticed.
             now, wanted = with_value(now, path, MASK), with_value(wanted, path, MASK)
     making = PlanBuilder(profile, now, wanted, hidden, unknown)
     knows_rules = not any(
@@ -240,13 +240,13 @@ def plan_between(
 def _unread_leaves(
     now: Settings, wanted: Settings, unread: Collection[str], named: Collection[str]
 ) -> tuple[set[str], set[str]]:
-    """Return the unread leaves that must be left alone, and those that are wanted."""
+    """Return the unread leaves that must not be changed, and those that are wanted."""
     if not unread:
         return set(), set()
     paths = {path for tree in (now, wanted) for path, _ in leaves(tree)} | set(unread)
     found = {path for path in paths if _is_below(path, unread)}
     unknown = {path for path in found if _is_below(path, named)}
-    # A branch of which a part is wanted is described by its leaves.
+    # If only a part of a branch is wanted, list its leaves.
     hidden = {path for path in found - unknown if path not in unread or not is_within(path, named)}
     return hidden, unknown & {path for path, _ in leaves(wanted)}
 
@@ -260,7 +260,7 @@ def _branches(row: Row) -> frozenset[str]:
     paths = (*(path for found in row.sets.values() for path in found), *row.limits)
     found = {path.partition(".")[0] for path in paths}
     if "ui" in found:
-        # Settings of the pages are variables at the same time.
+        # Settings of the pages are also stored as variables.
         found.add("variables")
     return frozenset(found | _BRANCH_OF_RUN.get(row.run, set()) if row.run else found)
 
@@ -274,7 +274,7 @@ def _requests(making: PlanBuilder, rows: Iterable[Row]) -> list[PlannedRequest]:
 
 
 def _follow(making: PlanBuilder, rows: Mapping[str, list[Row]], branches: Iterable[str]) -> None:
-    """Go through the branches that differ, or of which something is unknown."""
+    """Visit the branches with differences or unread settings."""
     for branch in branches:
         differs = getattr(making.now, branch) != getattr(making.wanted, branch)
         if differs or not making.knows_all_of(branch):
@@ -282,7 +282,7 @@ def _follow(making: PlanBuilder, rows: Mapping[str, list[Row]], branches: Iterab
 
 
 def _take_what_helps(making: PlanBuilder, rows: Sequence[Row]) -> None:
-    """Take helpful requests until none is left: first the largest gain with the fewest changes."""
+    """Take helpful requests until none is left: largest gain first, then fewest changes."""
     while True:
         offers = [offer for request in _requests(making, rows) if (offer := making.offer(request))]
         if not offers:
@@ -295,9 +295,7 @@ def _take_what_helps(making: PlanBuilder, rows: Sequence[Row]) -> None:
 
 
 def _urgency(offer: HelpfulRequest) -> tuple[int, int, int]:
-    """Put requests that stop a movement first and those that begin one last; then order by gain and
-    reach.
-    """
+    """Sort by movement (requests that stop one first, that start one last), gain and reach."""
     moves = {bool(new) for path, _, new in offer.effect.leaves if path in _BEGINS}
     when = 0 if False in moves else 2 if True in moves else 1
     return when, -offer.gain, len(offer.effect.given)

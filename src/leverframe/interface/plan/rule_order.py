@@ -1,17 +1,17 @@
-"""The order in which rules reach their places: no rule is off because another one changes.
+"""The order in which rules reach their places: no rule is off because another rule changes.
 
-A rule that is enabled before and after a plan runs all the time, also where it moves to another
-place: its copy is enabled before the rule at its old place is overwritten or deleted. Leverframe
-moves a rule in one step; to a real unit the rule is written again, from the end where others have
-to make room. Where rules change places in a circle, one of them has a copy behind the last place
-in the meantime. Only where all places are in use, a rule of such a circle is off until it is
+A rule that is enabled before and after a plan runs all the time, even if it moves to another place:
+its copy is enabled before the rule at its old place is overwritten or deleted. Leverframe moves a
+rule in one step. On a real unit the rule is written again; if other rules must make room, they move
+starting from the last. If rules exchange places in a circle, one of them gets a temporary copy
+after the last place. Only if all places are in use is a rule of such a circle off until it is
 written at its new place.
 
-A rule that is no longer wanted is deleted where that leaves the others in their places. A place
-between rules that is to be empty is reached by a gap behind the last rule: the rules that stand
-after it are written there, and the old ones deleted, which moves the gap down. A rule that the
-version cannot hold is not touched; where there is none yet, a disabled one keeps its place, so that
-the numbers of the others stay right.
+A rule that is no longer wanted is deleted if the others then keep their places. To empty a place
+between rules, a gap is created after the last rule: the rules after the place are written behind
+the gap, and the old ones are deleted, which moves the gap down. A rule that the version cannot
+represent is not touched; if there is no rule at its place yet, a disabled rule is put there, so
+that the numbers of the others stay right.
 """
 
 from collections import Counter
@@ -28,17 +28,17 @@ from leverframe.interface.table.params import encode_text, has_field
 from leverframe.interface.table.rules import EVENT_ROW, SETTINGS, event_query
 from leverframe.interface.version_change.limits import missing_of_rule
 
-# The requests that write, enable, name and delete one rule, tracked as a plan takes them.
+# The requests that write, enable, name and delete a single rule, tracked as a plan adds them.
 #
-# A real unit gets one command in each request: some depend on several event entries in one.
-# Leverframe carries out all commands of a request or none, so a rule changes there without ever
-# being off.
+# A real unit gets one command per request, because some units depend on several event entries in
+# one request. Leverframe carries out all commands of a request or none, so a rule changes there
+# without ever being off.
 #
-# `RuleWriter` also keeps account of what a unit does not show of its rules: a rule is written
-# whole, so that a value which no one has read is overwritten, and a deletion removes it.
+# `RuleWriter` also tracks the parts of rules that a unit does not show: because a rule is written
+# as a whole, writing overwrites unread values, and deleting removes them.
 
 _RULE_PATH = "/inpa.cgi"
-#: Ours alone.
+#: Actions that only Leverframe has.
 _OWN_ACTIONS = frozenset((*MODBUS_WRITES, *PULSES))
 
 
@@ -48,27 +48,26 @@ def event_fields(rule: Rule | None) -> Rule | None:
 
 
 def effect_of(rule: Rule) -> Rule:
-    """Return what a rule does, at whatever place it and the rule stand that it depends on."""
+    """Return the effect of a rule, whatever its place and the place of the rule it depends on."""
     return replace(rule, enabled=False, depends=0, name="")
 
 
 class RuleWriter:
-    """Takes the requests for single rules into a plan."""
+    """Adds the requests for single rules to a plan."""
 
     def __init__(self, making: PlanBuilder, *, with_own: bool) -> None:
         self._making = making
         self.with_own = with_own
-        #: Of every place, the place where its unread values stood before the plan; None if it has
-        #: none.
+        #: For every place, the original place of its unread values; None if it has none.
         self._origin: list[int | None] = list(range(len(self.rules)))
 
     @property
     def rules(self) -> tuple[Rule | None, ...]:
-        """Return the rules as the steps so far leave them."""
+        """Return the rules after the steps so far."""
         return tuple(self._making.now.rules)
 
     def live(self) -> Counter[Rule]:
-        """Count the enabled rules by what they do."""
+        """Count the enabled rules by effect."""
         return Counter(effect_of(rule) for _, rule in number_rules(self.rules) if rule.enabled)
 
     def can_say(self, rule: Rule) -> bool:
@@ -78,11 +77,11 @@ class RuleWriter:
         return not missing_of_rule(rule, self._making.profile)
 
     def differs(self, place: int, aim: Rule) -> bool:
-        """Return whether a place needs a request to hold this rule."""
+        """Return whether a place needs a request to contain this rule."""
         return bool(self._items(place, aim, rewrite=False))
 
     def write(self, place: int, aim: Rule) -> None:
-        """Make a place hold a rule: disabled, written and enabled in adjacent steps."""
+        """Set the rule at a place: disable, write and enable it in adjacent steps."""
         self._send(self._items(place, aim, rewrite=False), place)
 
     def insert(self, place: int, aim: Rule, to: int) -> None:
@@ -95,7 +94,7 @@ class RuleWriter:
         self._origin.insert(to, self._origin.pop(place))
 
     def delete(self, place: int) -> None:
-        """Delete a rule; the later ones move down by one."""
+        """Delete a rule; later rules move down by one."""
         rule = rule_numbered(self.rules, place + 1)
         assert rule is not None
         if rule.enabled and not self.with_own:
@@ -105,7 +104,7 @@ class RuleWriter:
         self._making.take(_request(f"eventdel={place}"), sets=(), removed=removed)
 
     def _items(self, place: int, aim: Rule, *, rewrite: bool) -> list[str]:
-        """List the commands that make a place hold a rule, in the order in which they are sent."""
+        """List the commands that set the rule at a place, in the order in which they are sent."""
         present = rule_numbered(self.rules, place + 1)
         base = present or Rule()
         unknown = self._unknown(place, aim)
@@ -126,7 +125,7 @@ class RuleWriter:
         return items
 
     def _unknown(self, place: int, aim: Rule) -> set[str]:
-        """Return the wanted parts of a rule that were not read, to be sent in any case."""
+        """Return the wanted parts of a rule that were not read and must be sent in any case."""
         wanted = rule_numbered(self._making.wanted.rules, place + 1)
         return {
             name
@@ -137,7 +136,7 @@ class RuleWriter:
         }
 
     def _needs_name(self, place: int, base: Rule, aim: Rule, unknown: set[str]) -> bool:
-        """Return whether to send the name; one that was not read and is not wanted stays."""
+        """Return whether to send the name; an unread name that is not wanted is not changed."""
         is_wanted = base.name != aim.name and f"rules.{place}.name" not in self._making.hidden
         return is_wanted or "name" in unknown
 
@@ -179,7 +178,7 @@ def _is_of(path: str, place: int | None) -> bool:
 
 
 def set_rules(making: PlanBuilder, *, with_own: bool) -> None:
-    """Delete, move, write and enable rules until they are the wanted ones."""
+    """Delete, move, write and enable rules until they are as wanted."""
     order = _RuleOrder(making.wanted.rules, RuleWriter(making, with_own=with_own))
     order.delete_surplus()
     order.keep_what_cannot_be_said()
@@ -188,7 +187,7 @@ def set_rules(making: PlanBuilder, *, with_own: bool) -> None:
         order.move_to_places()
     order.write_places()
     order.delete_copies()
-    # A deletion makes rules forget what they depended on, which may be there no more.
+    # A deletion can clear what other rules depend on, so write these again.
     order.write_places()
 
 
@@ -197,7 +196,7 @@ class _RuleOrder:
         self._aims = [*wanted]
         self._writer = writer
         enabled = Counter(effect_of(rule) for _, rule in number_rules(wanted) if rule.enabled)
-        #: How many rules of an effect must be on all the time.
+        #: The number of rules with an effect that must be on all the time.
         self._needed = enabled & writer.live()
 
     @property
@@ -206,11 +205,11 @@ class _RuleOrder:
 
     @property
     def is_dense(self) -> bool:
-        """Return whether there is no empty place between rules, now and then."""
+        """Return whether no place between rules is empty, neither now nor in the wanted rules."""
         return None not in self._rules and None not in self._aims
 
     def _can_lose(self, place: int) -> bool:
-        """Return whether all that must be on stays on without the rule at a place."""
+        """Return whether every needed effect stays on without the rule at a place."""
         rule = rule_numbered(self._rules, place + 1)
         if rule is None or not rule.enabled:
             return True
@@ -218,14 +217,14 @@ class _RuleOrder:
         return self._writer.live()[effect] > self._needed[effect]
 
     def _places(self, first: int = 0, end: int = MAX_RULES) -> list[int]:
-        """List the places that hold a rule, the last one first."""
+        """List the places with a rule, the last place first."""
         found = (number - 1 for number, _ in number_rules(self._rules))
         return [place for place in found if first <= place < end][::-1]
 
     # --- what goes --------------------------------------------------------------------------------
 
     def delete_surplus(self) -> None:
-        """Delete what is not needed, one after the other, so that most others stay in place."""
+        """Delete surplus rules one after the other, so that most others stay in place."""
         while len(self._rules) > len(self._aims):
             kept = {
                 place: self._in_place_without(place)
@@ -244,7 +243,7 @@ class _RuleOrder:
         )
 
     def keep_what_cannot_be_said(self) -> None:
-        """Aim at the rules that are there where the version cannot hold the wanted ones."""
+        """Keep present rules at places where the version cannot represent the wanted ones."""
         for place, aim in enumerate(self._aims):
             if aim is not None and not self._writer.can_say(aim):
                 self._aims[place] = rule_numbered(self._rules, place + 1) or Rule()
@@ -252,7 +251,7 @@ class _RuleOrder:
     # --- places that are to be empty --------------------------------------------------------------
 
     def empty_places(self) -> None:
-        """Write what stands behind the first place that is to be empty behind a gap."""
+        """Move the rules after the first place that is to be empty behind a gap."""
         first = min((p for p in self._places() if self._is_to_be_empty(p)), default=None)
         if first is None:
             return
@@ -267,7 +266,7 @@ class _RuleOrder:
             if aim is None:
                 continue
             while first + len(self._places(first, end)) + index >= MAX_RULES:
-                # There is no room for a copy.
+                # There is no place left for a copy.
                 end = self._delete_old(self._places(first, end)[0], end)
             count = len(self._places(first, end))
             self._writer.write(first + count + index, _depending(aim, first, count))
@@ -286,7 +285,7 @@ class _RuleOrder:
         return end - 1
 
     def _close_gaps(self, first: int, most: int) -> None:
-        """Fill and delete empty places until only `count` are left."""
+        """Fill and delete empty places until at most `most` are left."""
         while True:
             gaps = [p for p in range(first, len(self._rules)) if self._rules[p] is None]
             if len(gaps) <= most:
@@ -297,7 +296,7 @@ class _RuleOrder:
     # --- what comes -------------------------------------------------------------------------------
 
     def move_to_places(self) -> None:
-        """Move rules where they are wanted, and make room for new ones."""
+        """Move rules to their wanted places, and make room for new ones."""
         for place, aim in enumerate(self._aims):
             assert aim is not None
             behind = self._rules[place:]
@@ -319,14 +318,14 @@ class _RuleOrder:
                 self._writer.insert(source, aim, place)
 
     def _nearest(self, place: int, effects: list[Rule], effect: Rule) -> int:
-        """Return which of equal rules to take: the first one that is not in its place."""
+        """Return which of several equal rules to move: the first one that is not in its place."""
         found = [index for index, one in enumerate(effects) if one == effect]
         aims = [*_effects(self._aims[place:])]
         astray = (index for index in found if index >= len(aims) or aims[index] != effect)
         return next(astray, found[0])
 
     def write_places(self) -> None:
-        """Write the rules that differ; overwrite one that must stay on when its copy is on."""
+        """Write the rules that differ; overwrite one that must stay on only when its copy is on."""
         written: set[int] = set()
         copied: set[int] = set()
         while waiting := {p: aim for p, aim in self._waiting() if p not in written}:
@@ -344,12 +343,12 @@ class _RuleOrder:
             written.add(place)
 
     def _can_write(self, place: int, aim: Rule) -> bool:
-        """Return whether nothing is lost by writing a place, or the same rule is written there."""
+        """Return whether writing a place loses nothing, or writes the same rule again."""
         rule = rule_numbered(self._rules, place + 1)
         return self._can_lose(place) or (rule is not None and effect_of(rule) == effect_of(aim))
 
     def _copy(self, place: int, free: Sequence[int]) -> None:
-        """Write a copy of a rule behind all places, or else to one that is written later."""
+        """Write a copy of a rule after all places, or else to a place that is written later."""
         rule, end = self._rules[place], max(len(self._rules), len(self._aims))
         spare = [end] if end < MAX_RULES else free
         if rule is not None and spare:
@@ -361,7 +360,7 @@ class _RuleOrder:
                 yield place, aim
 
     def delete_copies(self) -> None:
-        """Delete from the end what is not needed and stands behind the wanted rules."""
+        """Delete surplus rules after the wanted ones, the last one first."""
         for place in self._places(len(self._aims)):
             if self._can_lose(place):
                 self._writer.delete(place)
@@ -372,7 +371,7 @@ def _effects(rules: RulePlaces) -> Iterator[Rule]:
 
 
 def _depending(rule: Rule, first: int, count: int) -> Rule:
-    """Return a rule that depends on the same one when `count` rules from `first` on are deleted."""
+    """Adapt the dependence of a rule to the deletion of `count` rules from `first` on."""
     number, _ = dependence(rule)
     follows = first < number <= MAX_RULES - count
     return replace(rule, depends=rule.depends + count) if follows else rule

@@ -1,7 +1,7 @@
-"""Rows: accounts and signing in, as real units take them.
+"""Rows: accounts and sign-in in the form that real units accept.
 
-A password that is sent empty stays as it is; passwords are never read back, so a client that
-returns what it was shown must not erase them.
+A password that is sent empty stays unchanged: passwords are never shown, so a client that returns
+the values that it was shown must not delete them.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from leverframe.interface.table.stage import Stage
 
 MAX_LETTERS = 31
 MAX_PASSWORD_LETTERS = 128
-#: For passwords chosen from now on, not for those that clients of real units send.
+#: For new passwords of Leverframe's own commands, not for the commands of clients of real units.
 MIN_PASSWORD_LETTERS = 12
 ACCOUNT_NAME = Base64Text(MAX_LETTERS, 1)
 PASSWORD = Base64Text(MAX_PASSWORD_LETTERS)
@@ -36,9 +36,9 @@ NEW_PASSWORD = Text(
     fitting=("a longer secret", "Ogród *&=+%\"'"),
     unfitting=("too short", " " * MIN_PASSWORD_LETTERS),
 )
-#: The beginning of a stored hash; what begins otherwise is a password itself.
+#: The prefix of a stored hash; a text with another prefix is a password.
 HASH_PREFIX = "$argon2id$"
-#: What is stored instead of a password; empty where there is none.
+#: The hash that is stored instead of a password; empty if there is none.
 HASH = Text(255, pattern=r"|\$argon2id\$[!-~]+", form="an Argon2id hash")
 USER_FIELDS: dict[str, Param] = {
     "A": Int(0, CONTROL_USERS - 1),
@@ -100,7 +100,7 @@ def save_users(stage: Stage, items: list[dict[str, Any]]) -> None:
 
 
 def change_password(stage: Stage, fields: dict[str, str]) -> None:
-    """Store a new password; the server has checked that the account's owner asks."""
+    """Store a new password; the server has checked that the owner of the account requests it."""
     path = password_path(stage.settings, fields["username"])
     if path is None:
         raise Conflict("This account no longer exists.")

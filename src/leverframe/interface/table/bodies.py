@@ -1,7 +1,7 @@
 """The three kinds of POST body: list items, form fields, an uploaded file.
 
-List bodies are read up to `&&`; clients of real units wrap all sorts of text around the list. What
-stands before the first `&` belongs to it only if it has the name of an item. Everything is checked
+List bodies are read up to `&&`; clients of real units wrap all sorts of text around the list. The
+text before the first `&` belongs to it only if it has the name of an item. Everything is checked
 before anything is staged.
 """
 
@@ -23,35 +23,34 @@ from leverframe.interface.table.params import (
 from leverframe.interface.table.refusals import BadValue, Malformed, Refusal
 from leverframe.interface.table.shape import Item
 
-# A file that comes in a form: `multipart/form-data`, as browsers and `curl -F file=@NAME` send
-# it.
+# A file in a form: `multipart/form-data`, as browsers and `curl -F file=@NAME` send it.
 #
-# The form holds the file and nothing else: one part is taken as the file, whatever its name, and
-# a form with several is refused, because one of them would be lost. Boundaries are matched
-# exactly as RFC 2046 defines them; what does not fit is refused rather than guessed, since a
-# wrong guess would become a damaged file.
+# The form contains only the file: its single part is the file, whatever the name of the part, and a
+# form with several parts is refused, because one of them would be lost. Boundaries are matched
+# exactly as RFC 2046 defines them; anything else is refused rather than guessed, because a wrong
+# guess would produce a damaged file.
 
 MEDIA_TYPE = "multipart/form-data"
 MAX_HEADER_BYTES = 8 << 10
 _MAX_PADDING = 64
 _LINE_END, _HEADER_END = b"\r\n", b"\r\n\r\n"
 _ADVICE = "send it as curl -F file=@NAME does, or the file itself as the body"
-#: The characters that RFC 2046 allows, of which a space may not be the last.
+#: The characters that RFC 2046 allows; the last one cannot be a space.
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]", re.ASCII)
 _PARAMETER = re.compile(r';\s*([A-Za-z0-9*!#$%&\'+.^_`|~-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s"]*)\s*')
-#: How the content of a part may be written: as it is.
+#: Transfer encodings that leave the content of a part unchanged.
 _AS_IT_IS = ("", "binary", "8bit", "7bit")
 
 
 class _Part(NamedTuple):
     headers: dict[str, str]
     content: bytes
-    #: What follows the delimiter behind the content.
+    #: The bytes after the delimiter that follows the content.
     rest: bytes
 
 
 def read_upload(body: bytes, content_type: str) -> bytes:
-    """Return the file that a request holds: its body, or the only part of its form."""
+    """Return the file in a request: its body, or the only part of its form."""
     if _media_type(content_type) != MEDIA_TYPE:
         return body
     delimiter = b"--" + _boundary(content_type)
@@ -67,7 +66,7 @@ def read_upload(body: bytes, content_type: str) -> bytes:
 
 
 def _first_part(body: bytes, delimiter: bytes) -> _Part:
-    """Take apart what follows the first boundary."""
+    """Parse the part after the first boundary."""
     if body.startswith(b"--"):
         _refuse("it contains no file")
     start = _after_line(body)
@@ -80,14 +79,14 @@ def _first_part(body: bytes, delimiter: bytes) -> _Part:
         _refuse("it is cut short: its closing boundary is missing")
     rest = body[content_end + len(delimiter) :]
     if not rest.startswith(b"--"):
-        # Blanks and a line end belong to a boundary; anything else is a mere resemblance.
+        # A boundary ends with blanks and a line end; anything else only resembles a boundary.
         _after_line(rest)
     headers = _headers(body[start:header_end])
     return _Part(headers, body[content_start:content_end], rest)
 
 
 def _after_line(text: bytes) -> int:
-    """Return where the line after a boundary begins: the boundary may be padded with blanks."""
+    """Return the start of the line after a boundary, which may be padded with blanks."""
     end = text.find(_LINE_END, 0, _MAX_PADDING)
     if end < 0 or text[:end].strip(b" \t"):
         _refuse("a boundary in it is not followed by a line end")
@@ -131,9 +130,9 @@ def _refuse(why: str) -> NoReturn:
 
 
 LIST_BODY_LIMIT = 1 << 20
-#: For what people send who have not signed in yet: it has room of its own.
+#: For clients that have not signed in yet; their requests have a memory budget of their own.
 SMALL_BODY_LIMIT = 8 << 10
-#: Larger ones are checked off the event loop; lists and forms of our own pages are smaller.
+#: Larger bodies are checked outside the event loop; lists and forms of our own pages are smaller.
 ON_LOOP_BODY_LIMIT = 32 << 10
 UPLOAD_LIMIT = 16 << 20
 
@@ -142,16 +141,16 @@ _PERCENT_ENCODED = {byte: f"%{byte:02X}" for byte in range(0x80, 0x100)}
 
 
 def _ascii(body: bytes) -> str:
-    """Decode the body to raw text; letters beyond ASCII count as percent-encoded."""
+    """Decode the body to raw text; bytes beyond ASCII become percent-encoded."""
     return body.decode("latin-1").translate(_PERCENT_ENCODED)
 
 
 class ListBody(Struct, frozen=True):
-    """`&m<A><B>=<C>*<D>` items ended by `&&`; gives one dict of fields per item."""
+    """`&m<A><B>=<C>*<D>` items ended by `&&`; returns one dict of fields per item."""
 
     item: Item
     params: Mapping[str, Param]
-    #: As many as there are places for them.
+    #: The number of places for items.
     max_items: int
     max_bytes: int = LIST_BODY_LIMIT
 
@@ -178,7 +177,7 @@ class ListBody(Struct, frozen=True):
         name, _, value = text.partition("=")
         texts = self.item.match_name(name)
         if texts is None:
-            # Where the list holds passwords, it may be the end of one that was not encoded.
+            # If the list contains passwords, this may be the unencoded end of one.
             raise Malformed(
                 f"{text[:60]!r} is not an item of this list.",
                 command=text[:120],
@@ -206,11 +205,11 @@ class ListBody(Struct, frozen=True):
 
 
 class FormBody(Struct, frozen=True):
-    """`application/x-www-form-urlencoded` fields, each of a known name, in any order."""
+    """`application/x-www-form-urlencoded` fields with known names, in any order."""
 
     fields: Mapping[str, Param]
     max_bytes: int = LIST_BODY_LIMIT
-    #: No field may be left out.
+    #: Whether every field is required.
     whole: bool = False
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> dict[str, Any]:
@@ -224,7 +223,7 @@ class FormBody(Struct, frozen=True):
             name, _, raw = pair.partition("=")
             param = self.fields.get(name)
             if param is None:
-                # Where the form holds a password, the name may be the end of it, not encoded.
+                # If the form contains a password, the name may be the unencoded end of it.
                 raise BadValue(
                     f"{name[:40]!r} is not a field of this form.",
                     field=name[:40],
@@ -255,7 +254,7 @@ class FormBody(Struct, frozen=True):
 
 
 class Upload(Struct, frozen=True):
-    """A file, as the body or in a form; if there is a check, the result of the check."""
+    """A file, as the body or in a form; its value is the result of the check, if there is one."""
 
     what: str
     max_bytes: int = UPLOAD_LIMIT

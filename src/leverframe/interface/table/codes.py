@@ -1,8 +1,8 @@
-"""The document's code tables: which number means which word, on which versions.
+"""The document's code tables: numbers, their words and their versions.
 
 The same reading has different numbers in different commands, and event entries have three dialects.
 Inside the program only the words exist (`DS1`, `PT1000`, `RESET ENERGY5`); these tables translate
-both ways. A code that some version does not have carries its spans.
+in both directions. A code that some versions lack has spans.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ class Code(Struct, frozen=True):
 
 
 class CodeTable:
-    """Numbers and words, with what each profile has of them."""
+    """Numbers and words, with the codes that each profile has."""
 
     def __init__(self, name: str, *groups: Iterable[Code]) -> None:
         self.name = name
@@ -62,7 +62,7 @@ class CodeTable:
 
 @lru_cache(maxsize=1024)
 def _codes_of(table: CodeTable, profile: Profile) -> tuple[Code, ...]:
-    """List the codes of a version; cached, because every command with a code asks."""
+    """List the codes of a version; cached, because every command with a code uses it."""
     return tuple(code for code in table.codes if is_offered(code.when, profile))
 
 
@@ -184,7 +184,7 @@ VOLTAGE_INPUTS = CodeTable(
     run(14, MAPPED[:4], HW35_SW["1.57"]),
 )
 #: The older two-digit form of `powsel` is printed with codes up to 12; the notes of code 13 (m4,
-#: VCC) name versions that have no other form.
+#: VCC) name versions that have only that form.
 CURRENT_INPUTS_OLDER = CURRENT_INPUTS.only("current input", range(14))
 VOLTAGE_INPUTS_OLDER = VOLTAGE_INPUTS.only("voltage input", range(14))
 
@@ -226,7 +226,7 @@ RULE_ACTIONS = CodeTable(
     run(49, _set_to_0_and_1(EVENT_VARIABLES[:4]), _ELDER),
     run(57, (f"RESET {label}" for label in ENERGIES[:4]), span("1.40", until="1.45")),
     run(61, ("OLED ON/NEXT SCREEN",), span("1.44", until="1.45")),
-    # ours, far from all numbers that the document gives or may come to give
+    # our own codes, far from all numbers that the document has or may get
     run(200, MODBUS_WRITES),
     run(210, PULSES),
 )
@@ -279,7 +279,7 @@ ANALOG_SENSORS = CodeTable(
     ),
     run(20, ("HV DC meter",), HW35_ANY),
 )
-#: The amplifier in front of INPA1-INPA4 takes other sensors than the bare pins INPA5-INPA6.
+#: The amplifier of INPA1-INPA4 supports other sensors than the bare pins INPA5-INPA6.
 ANALOG_SENSORS_1_TO_4 = ANALOG_SENSORS.only("INPA1-INPA4 sensor", (*range(14), *range(15, 21)))
 ANALOG_SENSORS_5_TO_6 = ANALOG_SENSORS.only("INPA5-INPA6 sensor", (*range(10), *range(13, 19)))
 GAINS = CodeTable("gain", run(1, ("1", "10", "50")))
@@ -339,11 +339,11 @@ DIVISORS = CodeTable(
     run(4, ("10000",), HW35_SW["1.57"]),
 )
 MODBUS_TYPES = CodeTable("type", run(0, ("int16", "int32", "float")))
-#: Ours: what can be written to a module.
+#: Our own codes: what can be written to a module.
 WRITTEN_TYPES = CodeTable(
     "written type", run(0, ("coil", "int16", "uint16", "int32", "uint32", "float"))
 )
-#: Of our own, beside those of the document.
+#: Our own codes in addition to those of the document.
 MODBUS_ALL_TYPES = CodeTable(
     "any type", run(0, ("int16", "int32", "float", "uint16", "uint32", "int64", "float64"))
 )

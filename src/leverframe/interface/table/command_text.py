@@ -1,6 +1,4 @@
-"""Commands as text: without HTTP around them, as files hold them, and with confidential values
-masked.
-"""
+"""Commands as text: without HTTP around them, in files, and with confidential values masked."""
 
 import re
 from collections.abc import Iterator
@@ -26,15 +24,15 @@ from leverframe.interface.table.stage import Stage
 
 # Commands as text without HTTP around them: `out0=1`, `/outs.cgi?out0=1`, several joined by `&`.
 #
-# Where no path is given, the commands are looked for on every path: all together first, because
-# some forms have several items, then each alone.
+# Without a path, the commands are searched on every path: first all together, because some forms
+# have several items, then each alone.
 
-#: Switching comes first: the most frequent, and the shortest names.
+#: `/outs.cgi` comes first: switching is the most frequent use and has the shortest names.
 _PATHS = tuple(sorted(COMMAND_PATHS, key=lambda path: (path != "/outs.cgi", path)))
 
 
 def calls_in(text: str, profile: Profile) -> list[Call]:
-    """Find the calls of a text; raise the refusal of the first command that is none."""
+    """Parse the commands of a text; raise the refusal of the first invalid one."""
     text = text.strip()
     path, mark, query = text.partition("?")
     named = "/" + path.lstrip("/")
@@ -48,7 +46,7 @@ def calls_in(text: str, profile: Profile) -> list[Call]:
         except UnknownCommand as unknown:
             refusal = refusal or unknown
         except Refusal as telling:
-            # A path that knows the command and refuses it says more than one that does not.
+            # The refusal of a path that has the command explains more than that of another path.
             refusal = telling
     assert refusal is not None
     if len(items) < 2 or not isinstance(refusal, UnknownCommand):
@@ -56,7 +54,7 @@ def calls_in(text: str, profile: Profile) -> list[Call]:
     try:
         return [call for item in items for call in calls_in(item, profile)]
     except Refusal as refused:
-        # What follows a secret may be the rest of it.
+        # The text after a secret may be the rest of the secret.
         if any(map(may_hold_secret, items)):
             refused.without_value()
         raise
@@ -74,12 +72,11 @@ def _calls_on(path: str, query: str, profile: Profile) -> list[Call]:
     return calls
 
 
-# Commands as they are written in a file: one request per line, such as `/outs.cgi?out0=1`.
+# Commands in a file: one request per line, such as `/outs.cgi?out0=1`.
 #
-# A command with a body has it behind a space. Empty lines and lines that begin with `#` are left
-# out.
+# A body follows its command after a space. Empty lines and lines that begin with `#` are skipped.
 
-#: Of commands, their bodies, and comments.
+#: Of commands, bodies and comments together.
 MAX_TEXT_BYTES = 64 << 10
 
 
@@ -91,9 +88,9 @@ class WrittenCommand(Struct, frozen=True):
 
 
 def parse_commands(text: str) -> list[WrittenCommand]:
-    """Read the commands of a text; raise a refusal of the first that is none.
+    """Parse the commands of a text; raise the refusal of the first invalid one.
 
-    All lines together are one request, and hold no more commands than one may.
+    All lines together count as one request, and are limited to the commands of one request.
     """
     if (size := len(text.encode("utf-8", "surrogatepass"))) > MAX_TEXT_BYTES:
         raise TooManyCommands(
@@ -120,7 +117,7 @@ def parse_commands(text: str) -> list[WrittenCommand]:
 
 
 def _body_of(line: int, body: bytes) -> bytes:
-    """Return the body of a command, unless it is too large to be read for many controllers."""
+    """Return the body of a command; refuse one that is too large for many controllers."""
     if len(body) > ON_LOOP_BODY_LIMIT:
         raise TooManyCommands(
             f"The body of the command in line {line} has {len(body)} bytes.",
@@ -130,7 +127,7 @@ def _body_of(line: int, body: bytes) -> bytes:
 
 
 def perform_written(commands: list[WrittenCommand], stage: Stage) -> None:
-    """Perform all commands on a stage; a refusal says in which line it is."""
+    """Perform all commands on a stage; a refusal names the line."""
     for command in commands:
         try:
             perform_one(command, stage)
@@ -146,7 +143,7 @@ def perform_one(command: WrittenCommand, stage: Stage) -> None:
 
 
 def calls_of(command: WrittenCommand, profile: Profile) -> Iterator[tuple[Call, Any]]:
-    """Give the calls of a command, each with the content of its body."""
+    """Yield the calls of a command, each with the content of its body."""
     method = "POST" if command.body else "GET"
     for call in find(method, command.path, items_of(command.query), profile):
         if not isinstance(call, Call):
@@ -160,12 +157,12 @@ def calls_of(command: WrittenCommand, profile: Profile) -> Iterator[tuple[Call, 
         yield call, None if body is None else body.read(command.body, "", profile)
 
 
-# A query as others may see it: without the values of commands that may hold a secret.
+# A query that others may see: without the values of commands that may contain a secret.
 #
-# Beside a secret nothing of a query is shown: one that was sent with a bare `&` in it continues
-# in the next item.
+# If a query may contain a secret, none of its values is shown: a secret that was sent with a bare
+# `&` in it continues in the next item.
 
-#: Names of values that are secret, wherever they stand: also in answers, and of other programs.
+#: Names of secret values, wherever they occur, including in answers and in other programs.
 _SECRET_NAME = (
     r"pass(?!ed|ive)|pwd|secret|token|credential|cookie|authorization"
     r"|api_?key|community|authentication_key|privacy_key"
@@ -182,7 +179,7 @@ def names_secret(name: str) -> bool:
 
 
 def mask_query(query: str) -> tuple[str, list[str]]:
-    """Return a query, or a form, with its values masked if one may be a secret; and what is."""
+    """Return a query or form, masked if a value may be secret, and the masked values."""
     items = query.split("&")
     if not any(map(_may_hold_secret, items)):
         return query, []
@@ -196,13 +193,13 @@ def _may_hold_secret(item: str) -> bool:
     if not (name.startswith("sms") or may_hold_secret(name) or names_secret(name)):
         return False
     if not equals and without_value(name) is not None:
-        # A command with a body, such as `signin`, or one that only asks.
+        # A command with a body, such as `signin`, or one that only queries.
         return False
     return not _is_open_command(name)
 
 
 def _is_open_command(name: str) -> bool:
-    """Return whether a name is that of a command without a secret, such as `em1` beside `em4`."""
+    """Return whether a name is that of a command without a secret, such as `em1` but not `em4`."""
     rows = [row for row in _SINGLE_ROWS if row.form.items[0].match_name(name) is not None]
     return bool(rows) and not any(row.secret for row in rows)
 

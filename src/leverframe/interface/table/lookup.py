@@ -1,7 +1,7 @@
-"""The whole command table, in the order of the interface document, and finding rows in it.
+"""The whole command table in the order of the interface document, and the search for rows in it.
 
 The table is an ordered list: of the rows that a version offers, the first that accepts a command
-takes it. If none accepts, the refusal of the first one that it could have been is reported.
+performs it. If none accepts it, the refusal of the most likely row is reported.
 """
 
 import re
@@ -66,7 +66,7 @@ DOCUMENT_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Firmware, backup, reset", system.FIRMWARE_ROWS),
     ("Restart, status pages, variables", system.OTHER_ROWS),
 )
-#: Commands of real units that it only mentions, and ours for what it leaves out.
+#: Commands of real units that the document only mentions, and our own for what it omits.
 FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Further sensor commands", sensors.EXTRA_ROWS),
     ("Schedule", schedule.ROWS),
@@ -90,7 +90,7 @@ SECTIONS = DOCUMENT_SECTIONS + FURTHER_SECTIONS
 DOCUMENT_ROWS = tuple(row for _, rows in DOCUMENT_SECTIONS for row in rows)
 FURTHER_ROWS = tuple(row for _, rows in FURTHER_SECTIONS for row in rows)
 TABLE = DOCUMENT_ROWS + FURTHER_ROWS
-#: Ours alone; real units have the others.
+#: Rows that only Leverframe has; real units have the others.
 OWN_ROWS = (
     *system.NAME_ROWS,
     *rules.NAME_AND_ORDER_ROWS,
@@ -106,7 +106,7 @@ OWN_ROWS = (
 _OWN_LINES = frozenset(row.line for row in OWN_ROWS)
 REAL_UNIT_ROWS = tuple(row for row in TABLE if row.line not in _OWN_LINES)
 
-#: Paths that take commands.
+#: The paths of commands.
 COMMAND_PATHS = frozenset(row.form.path for row in TABLE if row.form.items)
 
 
@@ -127,11 +127,11 @@ class Call(Struct, frozen=True):
 
     row: Row
     values: dict[str, Any]
-    #: The command as it was sent, for refusals; without its values where they may be secret.
+    #: The command as it was sent, for refusals; without values that may be secret.
     text: str
 
     def perform(self, stage: Stage, body: Any = None) -> None:
-        """Carry the command out on the stage; a refusal names the command."""
+        """Carry out the command on the stage; a refusal names the command."""
         try:
             self.row.perform(stage, self.values, body)
         except Refusal as refusal:
@@ -140,19 +140,19 @@ class Call(Struct, frozen=True):
             raise refusal.of(self.text) from None
 
 
-#: The maker's client library forgets the `&` between these three.
+#: The maker's client library omits the `&` between these three.
 _RUN_TOGETHER = re.compile(r"(sensor=\d+)?(calibration=\d-?\d+)?(multiplier=\d+)?", re.ASCII)
 
 
-#: What one request may hold, by whatever way it comes; as long as the query of an HTTP request.
+#: The limits of one request, whatever its protocol; the length is that of an HTTP query.
 MAX_COMMANDS = 100
 MAX_QUERY_BYTES = 8 << 10
 
 
 def items_of(query: str) -> list[str]:
-    """Split a raw query into its commands, not decoded yet; refuse more than a request may hold.
+    """Split a raw query into its undecoded commands; refuse a request beyond the limits.
 
-    Whatever reads commands reads them by this, so that the limits hold for every way in.
+    Every reader of commands uses this function, so that the limits apply to all protocols.
     """
     size = len(query.encode("utf-8", "surrogatepass"))
     if size > MAX_QUERY_BYTES:
@@ -177,9 +177,9 @@ def _split_item(item: str) -> list[str]:
 
 
 def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator[Call | Refusal]:
-    """Yield one call per command of a query, or the refusal of an item that is none.
+    """Yield a call for each command of a query, or the refusal of an invalid item.
 
-    An item beside a secret may be a part of it: the secret was sent with a bare `&` in it.
+    An item next to a secret may be a part of it: the secret was sent with a bare `&` in it.
     """
     position, hidden, looked = 0, False, False
     while position < len(items):
@@ -205,7 +205,7 @@ def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator
 def _find_one(
     method: str, path: str, items: list[str], position: int, profile: Profile
 ) -> tuple[Call | Refusal, int]:
-    """Find the command that begins at a position, or its refusal, and how many items it takes."""
+    """Find the command at a position, or its refusal; return it with the number of its items."""
     text = items[position]
     name = text.partition("=")[0]
     refused: list[tuple[Row, Refusal]] = []
@@ -219,7 +219,7 @@ def _find_one(
             values = row.fields(items[position : position + len(row.form.items)], profile)
         except Refusal as not_this_one:
             if len(row.form.items) > 1:
-                # All its names are there: the items are this command and no shorter one.
+                # All names of this command are present, so no shorter command is meant.
                 return not_this_one, len(row.form.items)
             refused.append((row, not_this_one))
             continue
@@ -234,9 +234,9 @@ def _find_one(
 
 
 def _best_refusal(refused: list[tuple[Row, Refusal]], text: str, profile: Profile) -> Refusal:
-    """Choose the refusal of the form that was meant, of one name: separators show which.
+    """Choose the refusal of the form that was meant, among forms of one name, by the separators.
 
-    A value that is wrong says more than a form that does not fit; then all forms are named.
+    A wrong value is more informative than a form that does not fit; if no form fits, all are named.
     """
     meant = [pair for pair in refused if pair[0].form.items[0].shares_separator(text)]
     refusals = [refusal for _, refusal in meant or refused]
@@ -257,14 +257,14 @@ def _candidates(path: str, name: str) -> tuple[Row, ...]:
 
 
 _KEYS = frozenset(item.key for row in TABLE for item in row.form.items)
-#: Of all names in a form that holds a secret: `em` for `em4`.
+#: The common key of all names in a form with a secret: `em` for `em4`.
 _SECRET_KEYS = tuple({item.key for row in TABLE if row.secret for item in row.form.items})
-#: A name in which no value hides.
+#: A name that is too plain to contain a value.
 _PLAIN_NAME = re.compile(r"[a-z0-9_.]{0,30}", re.ASCII)
 
 
 def may_hold_secret(text: str) -> bool:
-    """Return whether a command could hold a secret, also where its name or path is not right."""
+    """Return whether a command might contain a secret, even if its name or path is wrong."""
     name = text.partition("=")[0]
     key = name_key(name)
     if key in _KEYS:
@@ -273,12 +273,12 @@ def may_hold_secret(text: str) -> bool:
 
 
 def without_value(text: str) -> str | None:
-    """Return the name of a command that may hold a secret; None where the name may hold it, too."""
+    """Return the name of a command that may contain a secret; None if the name itself may."""
     name = text.partition("=")[0]
     key = name_key(name)
     if key not in _KEYS:
         return None
-    # One digit is a place; more of them may be a code.
+    # One digit is a place; more digits may be a code.
     return f"{name if len(name) <= len(key) + 1 else key}=..."
 
 
@@ -315,7 +315,7 @@ def _unknown(path: str, text: str) -> Refusal:
         }
     )
     hint = f" It exists under {', '.join(others)}." if others else ""
-    # Only its name: whatever was meant by it, the value may be a secret.
+    # Only the name: the value may be a secret, whatever was meant.
     return UnknownCommand(
         f"{path} has no command {name[:40]!r}.{hint}",
         command=name[:40],
@@ -323,18 +323,18 @@ def _unknown(path: str, text: str) -> Refusal:
     )
 
 
-# The accounts that may run each command: the one check before any row runs, by any server.
+# The accounts that may run each command: the one check before any row runs, for every server.
 #
-# What a command needs is data on its row. The administrator may do everything. The user account
-# and control users switch outputs, PWM outputs and event variables, one command per request; the
-# user account not even that while it is read-only. Requests of the other ways in, such as
-# messages, carry the rights of a control user, and may join commands.
+# The role that a command requires is data on its row. The administrator may do everything. The user
+# account and control users switch outputs, PWM outputs and event variables, one command per
+# request; a read-only user account cannot even do that. Requests by other protocols, such as
+# messages, have the rights of a control user, and may join commands.
 
 
 class Account(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     role: str
-    #: Setting path of its password; empty for accounts without one.
+    #: The setting path of its password; empty for accounts without a password.
     path: str = ""
     joins_commands: bool = False
 
@@ -343,18 +343,18 @@ class Account(Struct, frozen=True, forbid_unknown_fields=True):
 UNRESTRICTED = Account("", ADMIN, joins_commands=True)
 #: A client that is not signed in.
 ANONYMOUS = Account("", ANYONE)
-#: A client that reaches the controller by another way than HTTP, which has checked the client.
+#: A client of a protocol other than HTTP, which has checked the client.
 FIELD_BUS = Account("", CONTROL, joins_commands=True)
-#: A client that may write by Modbus TCP: the registers limit what it can write.
+#: A client that may write by Modbus TCP: the registers limit what it can change.
 MODBUS_WRITER = Account("", ADMIN, joins_commands=True)
 
-#: Programs in a network that the configuration trusts, which cannot sign in.
+#: Programs in a trusted network, which cannot sign in.
 TRUSTED_USER = Account("trusted network", CONTROL)
 TRUSTED_ADMINISTRATOR = Account("trusted network", ADMIN, joins_commands=True)
 
 
 def require(account: Account, role: str) -> None:
-    """Refuse unless the account has the role, or more."""
+    """Refuse unless the account has at least the role."""
     if role == ANYONE or account.role == ADMIN:
         return
     if (role == CONTROL == account.role) or (role == ACCOUNT and account.path):
@@ -365,7 +365,7 @@ def require(account: Account, role: str) -> None:
 
 
 def is_read_only(account: Account, settings: Settings) -> bool:
-    """Return whether this acts as the user account and the settings make that read-only."""
+    """Return whether this is the user account and the settings make it read-only."""
     if not settings.ui.user_read_only:
         return False
     return account.path == "access.user.password" or account is TRUSTED_USER

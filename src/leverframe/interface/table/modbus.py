@@ -31,7 +31,7 @@ from leverframe.interface.table.shape import Item
 from leverframe.interface.table.stage import Stage
 
 SLAVE_ID = Int(1, 247)
-#: Where there are slots, two digits are a slot and an ID, so only one digit is an ID alone.
+#: If there are slots, two digits are a slot and an ID, so only a single digit is an ID alone.
 SINGLE_SLAVE_ID = Changed(((HW35_ANY, Int(1, 9)), (ALWAYS, SLAVE_ID)))
 CUSTOM_INDEX = Changed(((HW35_SW["1.57"], Int(0, 4)), (ALWAYS, Int(0, 2))))
 
@@ -59,9 +59,9 @@ READING_FIELDS: dict[str, Param] = {
     "H": Word(codes.MODBUS_TYPES),
     "I": Trailing(Word(codes.ENDIANS), "none", SW["1.57"]),
 }
-#: The same with all types.
+#: The same fields with all types.
 ALL_READING_FIELDS = READING_FIELDS | {"H": Word(codes.MODBUS_ALL_TYPES)}
-#: Of all custom devices together.
+#: The number of readings of all custom devices together.
 MAX_READINGS = 5 * 30
 #: The setting of a reading that each of these fields sets.
 READING_SETTINGS = {
@@ -170,7 +170,7 @@ ROWS = (
         doc="Switch the Modbus TCP server on or off.",
     ),
 )
-#: Our own: how a slot is reached, and more types of readings.
+#: Our own rows: how a slot is reached, and more types of readings.
 FURTHER_ROWS = (
     row(
         "GET /stm.cgi?modbusline<A>=<B>*<C>*<D>",
@@ -212,10 +212,10 @@ FURTHER_ROWS = (
 )
 
 
-# Rows, all ours: writing to the modules in the Modbus slots, immediately and by rules.
+# Our own rows: writing to the modules in the Modbus slots, immediately and by rules.
 #
-# The document only reads modules. A value goes to a coil or to one or two holding registers, and
-# is read back. Slots are counted from 1 here, as in `modbusmapping`.
+# The commands of the document only read modules. A value is written to a coil or to one or two
+# holding registers, and read back. Slots are counted from 1, as in `modbusmapping`.
 
 WRITTEN_SLOT = Changed(((HW35_ANY, Int(1, 3)), (ALWAYS, Int(1, 1))))
 SLOT_OR_NONE = Changed(((HW35_ANY, Int(0, 3)), (ALWAYS, Int(0, 1))))
@@ -231,7 +231,7 @@ _VALUES = (
     (("uint32",), Scaled(1, 0, 0xFFFFFFFF)),
     (("float",), FLOAT),
 )
-#: Any of these, for settings that come from files.
+#: The range of all types together, for settings that come from files.
 ANY_VALUE = Scaled(1000, -0x80000000 * 1000, 0xFFFFFFFF * 1000)
 NUMBER = Int(1, len(MODBUS_WRITES))
 #: The setting of a write that each field sets.
@@ -262,7 +262,7 @@ def run_write(stage: Stage, A: int, B: bool) -> None:
 
 
 def _write(stage: Stage, write: ModbusWrite, value: float) -> None:
-    # Devices on a module may move, as devices on an output do.
+    # Devices on a module can move, like devices on an output.
     stage.check_unlocked(f"Modbus slot {write.slot}")
     if not has_module(stage.settings, write.slot):
         raise Conflict(

@@ -1,6 +1,4 @@
-"""Rows: e-mail, the requests HTTP1-HTTP4, the MQTT client, the SNMP agent and the receiver of
-traps.
-"""
+"""Rows: e-mail, the requests HTTP1-HTTP4, the MQTT client, the SNMP agent and trap receivers."""
 
 from typing import Any
 
@@ -43,7 +41,7 @@ WHAT = {
     "G": "subject",
     "H": "text (of eMail 1 when it activates)",
 }
-#: Of the fields that say which server it is.
+#: A note on the fields that determine the server.
 FORGETS = " A different value deletes the password unless `em4` sets it in the same request."
 EXAMPLE = {
     "A": "mail.example",
@@ -104,7 +102,7 @@ EMAIL_ROWS = (
 
 # Rows: the requests of HTTP1-HTTP4, the MQTT client, the SNMP agent and the receiver of traps.
 #
-# They are our own, in the style of the document, which leaves these without commands.
+# They are our own, in the style of the document, which has no commands for these.
 
 URL = Text(
     255,
@@ -139,7 +137,7 @@ DISCOVERY = Text(
     fitting=("homeassistant", ""),
     unfitting=("a/b", "#", "x y"),
 )
-#: SNMPv3 keys shorter than eight letters are not allowed by the protocol.
+#: The protocol does not allow SNMPv3 keys shorter than eight characters.
 V3_KEY = Text(
     63,
     pattern=r"|.{8,63}",

@@ -30,10 +30,10 @@ def pulse(stage: Stage, A: int, B: int) -> None:
 
 
 def check_unlocked(stage: Stage, A: int, B: int) -> None:
-    """Refuse what switches immediately while outputs are locked.
+    """Refuse a change that would switch immediately while outputs are locked.
 
-    Periodic switching begins with the on time, and a return time that has passed already switches
-    off. Ending either switches nothing.
+    Periodic switching starts with the on time, and an elapsed return time switches off immediately.
+    Ending either of them switches nothing.
     """
     if B:
         stage.check_unlocked(OUTPUTS[A])
@@ -47,7 +47,7 @@ def switch_periodic(stage: Stage, A: int, B: bool) -> None:
 def set_periodic_time(stage: Stage, A: int, B: int) -> None:
     index = A % len(OUTPUTS)
     if stage.settings.outputs[index].periodic:
-        # A new time restarts it.
+        # A new time restarts the period.
         stage.check_unlocked(OUTPUTS[index])
     if A in range(len(OUTPUTS)):
         stage.set(f"outputs.{A}.on_time", B)
@@ -153,7 +153,7 @@ ROWS = (
     ),
 )
 
-#: Ours: the document can only change the return time for good.
+#: Our own rows: the document can only change the return time permanently.
 PULSE_ROWS = (
     row(
         "GET /outs.cgi?pulse<A>=<B>",
@@ -166,7 +166,7 @@ PULSE_ROWS = (
     ),
 )
 
-#: Older units toggle several outputs by their digits.
+#: Older units toggle several outputs whose digits are listed.
 ALIASES = (
     row(
         "GET /outs.cgi?out=<A>",

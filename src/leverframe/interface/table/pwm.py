@@ -13,7 +13,7 @@ from leverframe.interface.table.stage import Stage
 
 PWM_INDEX = Int(0, 3)
 COEFFICIENT = Int(-INT32 - 1, INT32)
-#: "Up to SW 1.49d" includes it, so the wide range begins with the next letter; HW 3.0 never had it.
+#: "Up to SW 1.49d" includes it, so the wide range begins with 1.49e; HW 3.0 never had it.
 FREQUENCY = Changed(((codes.span("1.49e"), Int(1, 1_000_000)), (ALWAYS, Int(50, 100_000))))
 
 
@@ -36,13 +36,13 @@ def set_duty(stage: Stage, A: int, B: int) -> None:
 
 
 def set_up_pid(stage: Stage, G: int, **_: Any) -> None:
-    # It drives the duty, and ending it moves the duty to 0.
+    # The regulator drives the duty, and ending it sets the duty to 0.
     stage.check_unlocked(PWMS[G])
     stage.do(FollowSetting(ENABLE_PID))
 
 
 def check_target(stage: Stage, A: float) -> None:
-    # The regulator moves the duty to reach it.
+    # The regulator changes the duty to reach the target.
     stage.check_unlocked(PWMS[stage.settings.pid.pwm])
 
 
@@ -148,7 +148,7 @@ PID_ROWS = (
     ),
 )
 
-#: Ours: another target without repeating, or switching, anything else of the regulator.
+#: Our own rows: set the target without repeating or switching other parts of the regulator.
 TARGET_ROWS = (
     row(
         "GET /stm.cgi?pidtarget=<A>",
@@ -160,7 +160,7 @@ TARGET_ROWS = (
     ),
 )
 
-#: Real units also take the PWM state on `/stm.cgi`.
+#: Real units also accept the PWM state on `/stm.cgi`.
 ALIASES = (
     row(
         "GET /stm.cgi?pwm<A>=<B>",

@@ -1,10 +1,10 @@
-"""Why a command is not carried out: one class per decision a caller makes.
+"""Why a command is not carried out: one class for each case that callers distinguish.
 
-Every refusal is a sentence for a person: what was wrong, what is allowed, what to do. After a
-refusal nothing has changed.
+Every refusal is a sentence for users: what is wrong, what is allowed, what to do. After a refusal
+nothing has changed.
 
-A sentence that repeats what was sent says so: by `value`, or by `discreet`, the same sentence
-without it and without a field. So a refusal of what may be a secret can leave it out.
+A sentence that repeats what was sent is marked: by `value`, or by `discreet`, the same sentence
+without it and without a field. So a refusal can omit what may be a secret.
 """
 
 from typing import Any, NamedTuple
@@ -36,13 +36,13 @@ class Refusal(Exception):
         self.allowed = allowed
 
     def of(self, command: str, field: str | None = None) -> "Refusal":
-        """Set the command (and field) that the refusal is about, unless they are set."""
+        """Set the command (and field) of the refusal, unless they are already set."""
         self.command = self.command or command
         self.field = self.field or field
         return self
 
     def without_value(self) -> "Refusal":
-        """Remove what was sent from the refusal: it may be a secret."""
+        """Remove the sent text from the refusal, because it may be a secret."""
         if self._discreet is not None:
             self.detail, self.field = self._discreet, None
         elif self.value is not None:
@@ -52,17 +52,17 @@ class Refusal(Exception):
 
     @property
     def at_its_place(self) -> str:
-        """What is wrong and what is allowed, for users who see the place."""
+        """What is wrong and what is allowed, for a user who sees the field."""
         hint = f" Allowed: {self.allowed}." if self.allowed else ""
         return f"{self.detail}{hint}"
 
     def _sentence(self) -> str:
-        """Return what is wrong, with the field and what is allowed, as a sentence."""
+        """Return a sentence that says what is wrong, in which field, and what is allowed."""
         about = f"Field {self.field}: " if self.field else ""
         return f"{about}{self.at_its_place}"
 
     def as_problem(self) -> dict[str, str | int]:
-        """Return the members of an RFC 9457 problem document."""
+        """Return the fields of an RFC 9457 problem document."""
         problem: dict[str, str | int] = {
             "type": "about:blank",
             "title": self.title,
@@ -138,14 +138,14 @@ class NotAllowed(Refusal):
     title = "This account is not allowed to do that"
 
 
-# The outcome of a restore: the new settings, and the list of what could not be carried over.
+# The result of a restore: the new settings, and the settings that could not be carried over.
 
 
 class NotCarriedOver(NamedTuple):
-    """A setting that is left out, or means something else now, with the reason as a sentence."""
+    """A setting that is omitted or has another meaning now, with the reason as a sentence."""
 
     path: str
-    #: What the backup holds; never a secret or a token.
+    #: The value in the backup; never a secret or a token.
     value: Any
     reason: str
 

@@ -1,9 +1,9 @@
-"""One row of the command table: a printed form and everything there is to know about it.
+"""One row of the command table: a printed form with all data about it.
 
-A row either names the settings its fields go to (`sets`) or points to a function that runs on the
-stage (`run`). At most that: a special wish of a few commands is code in their `run` function, not
-a new kind of row. Everything else that is known of a form stands here, too: what its settings may
-be, what replaces it and what reads well as an example.
+A row either names the settings of its fields (`sets`) or a function that runs on the stage (`run`).
+There is no third kind: the special cases of a few commands are code in their `run` functions. The
+row also contains everything else about the form: the limits of its settings, the form that replaces
+it, and good examples.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,14 +41,14 @@ from leverframe.interface.table.shape import Form, Item
 from leverframe.interface.table.stage import Stage
 
 ADMIN = "admin"
-#: Outputs, PWM outputs and event variables: also for the user account and control users.
+#: Outputs, PWM outputs and event variables: permitted to the user account and control users, too.
 CONTROL = "control"
-#: The own password: for all who have signed in.
+#: The account's own password: permitted to all who have signed in.
 ACCOUNT = "account"
-#: Signing in: for all clients.
+#: Signing in: permitted to all clients.
 ANYONE = "anybody"
 
-#: Types in which no asterisk can be a part of the value.
+#: Types whose values cannot contain an asterisk.
 _NUMBERS = (Bits, EqualsComparison, Flag, Int, MappingItem, Position, Scaled, Seconds10, Word)
 
 Values = Mapping[str, Any]
@@ -56,7 +56,7 @@ Run = Callable[..., None]
 
 
 class Body(Protocol):
-    """The reader of a POST command's body: `values` for the row's `run`, or a refusal."""
+    """The parser of a POST command's body: returns `values` for the row's `run`, or refuses."""
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> Any: ...
 
@@ -69,31 +69,31 @@ class Body(Protocol):
 class Row(Struct, frozen=True, kw_only=True):
     form: Form
     params: Mapping[str, Param]
-    #: Setting path per field letter, or one path for the last field; `{A}` is filled in.
+    #: The setting path of each field letter, or one path for the last field; `{A}` is replaced.
     sets: Mapping[str, tuple[str, ...]]
     run: Run | None
-    #: Types of the settings that `run` sets, by path; `{A}` is a field, `*` any place.
+    #: Types of the settings that `run` sets, by path; `{A}` is a field, `*` any index.
     limits: Mapping[str, Param]
     when: Spans
     role: str
     body: Body | None
     doc: str
-    #: Its fields hold a secret: refusals do not repeat what was sent.
+    #: Its fields contain a secret, so refusals do not repeat what was sent.
     secret: bool
-    #: It sets where a stored secret is sent to.
+    #: It sets the server to which a stored secret is sent.
     names_server: bool
-    #: The line of the form that does the same and more, and the versions that prefer it.
+    #: The line of the form that does the same and more, and the versions that prefer that form.
     replaced_by: str | None
     replaced_when: Spans
-    #: Texts of fields that read better than what their types alone give; the tests send them.
+    #: Field texts that are better examples than their types can provide; the tests send them.
     example: Mapping[str, str]
-    #: What the keys of the status files say that show its settings by its name; "" for no key.
+    #: The description of the status-file keys that show its settings by its name; "" for none.
     shown: str
-    #: Their scale, where the types of the fields do not say it.
+    #: The scale of these keys, if the types of the fields do not define it.
     shown_in: str
     _lists: frozenset[str] = frozenset()
     _optional: frozenset[str] = frozenset()
-    #: An encoded asterisk can only be a separator: clients encode whole values.
+    #: Whether an encoded asterisk is always a separator: clients encode whole values.
     _only_numbers: bool = False
 
     def __post_init__(self) -> None:
@@ -117,7 +117,7 @@ class Row(Struct, frozen=True, kw_only=True):
         if len(items) < len(forms):
             return None
         if len(forms) > 1 and not all(map(Item.is_named_in, forms, items)):
-            # Before anything is refused: with other names it is another command.
+            # Check the names before refusing anything: with other names it is another command.
             return None
         seen: dict[str, Any] = {}
         for item, text in zip(forms, items, strict=False):
@@ -141,8 +141,8 @@ class Row(Struct, frozen=True, kw_only=True):
         for letter, paths in self.sets.items():
             if letter in values:
                 for path in paths:
-                    # One text for the entries of a journal about the same setting: 15 KB less for
-                    # each controller in use.
+                    # Intern the path, so that journal entries about the same setting share one
+                    # text: this saves 15 KB for each controller in use.
                     stage.set(intern(path.format_map(values)), values[letter])
         if self.run is not None:
             if self.body is not None:
@@ -178,7 +178,7 @@ def row(
     shown_in: str = "",
     **params: Param,
 ) -> Row:
-    """Make a row from how it is written in the table; `sets` alone means the last field."""
+    """Create a row from its notation in the table; a plain `sets` is the path of the last field."""
     form = Form(line)
     if sets is None:
         sets = {}

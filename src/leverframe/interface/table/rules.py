@@ -31,7 +31,7 @@ NAME = Text(31)
 SECONDS = Int(0, INT32)
 SOURCE = Word(codes.RULE_SOURCES)
 HYSTERESIS = Scaled(100, 0, INT32)
-#: The versions with a field for what an action sets, and what it sets without one.
+#: The versions that have a field for the value that an action sets, and the value in others.
 HAS_VALUE = HW35_SW["1.45"]
 DEFAULT_VALUE = 1
 #: The setting of a rule that each field sets.
@@ -63,7 +63,7 @@ def _reference(source: str) -> Depends:
 
 
 def set_rule(stage: Stage, A: int, **fields: Any) -> None:
-    """Set entry A, or add it if there is none; entries before it may be missing."""
+    """Set entry A, or add it if it is missing; entries before it may be missing."""
     if "N" in fields and "P" not in fields and not stage.lenient:
         count = 1 + len(fields)
         raise Malformed(
@@ -79,19 +79,19 @@ def set_rule(stage: Stage, A: int, **fields: Any) -> None:
     stage.set("rules", with_rule(rules, A, rule))
 
 
-#: Codes of sources that only HW 3.0 has, and what newer hardware calls the same source: no other
-#: meaning is possible there. 50-53 (INPD1-INPD4) are POWER and ENERGY on newer hardware.
+#: Codes of sources that only HW 3.0 has, with the codes of the same sources on newer hardware, if
+#: they have no other meaning there. 50-53 (INPD1-INPD4) are POWER and ENERGY on newer hardware.
 _HW30_SOURCES = {
     str(old + offset): str(new + offset)
     for old, new, count in ((54, 104, 4), (58, 112, 6), (64, 108, 4), (68, 118, 1), (73, 123, 4))
     for offset in range(count)
 }
-#: The places of the sources among the fields of an event entry: B and H.
+#: The positions of the sources among the fields of an event entry: B and H.
 _SOURCE_FIELDS = (1, 7)
 
 
 def with_sources_of_hw_30(item: str) -> str | None:
-    """Rewrite an `event` item whose sources are codes of HW 3.0; None where none of them is."""
+    """Rewrite an `event` item whose sources have codes of HW 3.0; None if it has none of them."""
     name, _, value = item.partition("=")
     fields = value.split("*")
     if name != "event" or len(fields) <= _SOURCE_FIELDS[-1]:
@@ -103,12 +103,12 @@ def with_sources_of_hw_30(item: str) -> str | None:
 
 
 def _value_left_out(old: Rule, profile: Profile) -> int:
-    """Keep the value where it is a field; older dialects state it with the action."""
+    """Keep the value if the version has a field for it; older dialects have it in the action."""
     return old.value if is_offered(HAS_VALUE, profile) else DEFAULT_VALUE
 
 
 def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
-    """Write the command that sets an entry to this rule; None if the version cannot express it."""
+    """Return the command that sets an entry to this rule; None if the version cannot express it."""
     fields = {"A": index, **_fields(rule, profile)}
     if fields["G"] not in {code.word for code in codes.RULE_ACTIONS.of(profile)}:
         return None
@@ -123,7 +123,7 @@ def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
 
 
 def _fields(rule: Rule, profile: Profile) -> dict[str, Any]:
-    """Return what `set_rule` makes the rule of; older dialects have the value in the action."""
+    """Return the fields of a rule for `set_rule`; older dialects have the value in the action."""
     fields = {letter: getattr(rule, name) for letter, name in SETTINGS.items()}
     if codes.RULE_ACTIONS.number(rule.action, profile) is None:
         fields["G"] = f"{rule.action}={rule.value}"
@@ -198,7 +198,7 @@ EVENT_ROW = row(
     I=_comparison("H"),
     J=_reference("H"),
     K=HYSTERESIS,
-    # Clients of HW 3.0 end with K.
+    # Clients of HW 3.0 send no fields after K.
     L=Trailing(SECONDS, 0),
     M=Trailing(Int(0, 2), DEFAULT_VALUE, HAS_VALUE),
     N=Trailing(SECONDS, 0, HW35_SW["1.57"]),
@@ -244,7 +244,7 @@ ROWS = (
     ),
 )
 
-#: Ours: the document knows entries by their place alone.
+#: Our own rows: the document identifies entries only by their place.
 NAME_AND_ORDER_ROWS = (
     row(
         "GET /inpa.cgi?rulename=<A>*<B>",

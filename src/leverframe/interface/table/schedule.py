@@ -1,4 +1,4 @@
-"""Rows: the schedule and the watchdog, as real units take them; the document only mentions them."""
+"""Rows: schedule and watchdog in the form of real units; the document only mentions them."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from leverframe.interface.table.row import row
 from leverframe.interface.table.shape import Item
 from leverframe.interface.table.stage import Stage
 
-# Rows: the watchdog, as real units take it (the document only mentions it).
+# Rows: the watchdog in the form of real units (the document only mentions it).
 
 HOST = Text(
     63,
@@ -40,7 +40,7 @@ WATCHDOG_ENTRY = Record(
         ("delay", Int(0, 86400)),
     )
 )
-#: The seven numbers behind the host in the example.
+#: The seven numbers after the host in the example.
 TIMES = "3*2*60*120*10*0*60"
 
 
@@ -68,13 +68,13 @@ WATCHDOG_ROWS = (
 )
 
 
-# Rows: the schedule, as real units take it (the document only mentions it).
+# Rows: the schedule in the form of real units (the document only mentions it).
 
 EPOCH = date(1970, 1, 1)
 LAST_DAY = (date.max - EPOCH).days
 SECONDS_OF_DAY = 86400
 PERIODIC_BIT = 256
-#: Zero on the pages of real units.
+#: Always zero on the pages of real units.
 EVERY_DAY_BIT = 128
 ALL_DAYS = 127
 ENTRY = Int(0, SCHEDULE_ENTRIES - 1)
@@ -93,7 +93,7 @@ FIELDS: dict[str, Param] = {
 def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
     days, periodic = fields["G"], bool(fields["G"] & PERIODIC_BIT)
     if days & EVERY_DAY_BIT and not days & ALL_DAYS:
-        # Public clients mean every day by it; beside days it says nothing.
+        # Public clients use this bit for every day; together with days it has no meaning.
         days |= ALL_DAYS
     if fields["E"] == SECONDS_OF_DAY and not periodic:
         raise BadValue(
@@ -115,7 +115,7 @@ def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
 
 
 def fields_of_entry(entry: ScheduleEntry) -> dict[str, Any]:
-    """Return the fields that `entry_from_fields` makes the entry of."""
+    """Return the fields from which `entry_from_fields` creates the entry."""
     return {
         "B": entry.name,
         "C": entry.action,
@@ -169,7 +169,7 @@ def _must_exist(stage: Stage, index: int) -> None:
         )
 
 
-#: Lamps on weekday mornings.
+#: An example: lamps on weekday mornings.
 _MORNING = {"A": "0", "B": "Morning", "C": "0", "D": "1", "E": "21600", "F": "0", "G": "31"}
 
 ROWS = (
@@ -192,7 +192,8 @@ ROWS = (
     ),
 )
 
-#: Ours: `sched_save` replaces what other clients may have changed since then, and cannot be joined.
+#: Our own rows: `sched_save` would overwrite recent changes of other clients, and cannot be joined
+#: with other commands.
 ENTRY_ROWS = (
     row(
         "GET /inpa.cgi?schedset=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>",

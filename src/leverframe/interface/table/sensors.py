@@ -116,7 +116,7 @@ WEATHER_ROWS = (
     ),
 )
 
-#: Of real units, beyond the document.
+#: Rows of real units that the document does not have.
 EXTRA_ROWS = (
     row(
         "GET /stm.cgi?dsOffset=<A>:<B>",

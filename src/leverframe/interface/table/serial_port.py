@@ -83,7 +83,7 @@ ROWS = (
         A=Text(255, 1),
         run=send_command,
         example={"A": "AT%2BCSQ"},
-        # A PIN, or the password of an access point.
+        # It may contain a PIN or the password of an access point.
         secret=True,
         doc="Send a command to the GSM modem.",
     ),
@@ -154,7 +154,7 @@ ROWS = (
     ),
 )
 
-#: The document shows one bitrate; the meters have these.
+#: The document shows one bitrate; the meters support these.
 ALIASES = (
     row(
         "GET /stm.cgi?sdm120bitrate=<A>",

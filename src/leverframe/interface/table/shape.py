@@ -23,17 +23,17 @@ NO_OTHER_FORM = "has no other form"
 
 
 def with_plain_colons(raw: str) -> str:
-    """Decode colons alone: libraries encode them wherever they stand."""
+    """Decode only colons: some libraries encode them everywhere."""
     return raw.replace("%3A", ":").replace("%3a", ":")
 
 
 def name_key(name: str) -> str:
-    """Return the part that forms of one family share: `out` for `out0` and for `out<A>`."""
+    """Return the key that related forms share: `out` for `out0` and for `out<A>`."""
     return (_HOLE.sub("", name) if "<" in name else name).rstrip(DIGITS)
 
 
 class Template(Struct, frozen=True):
-    """Literal text with holes: `literals[0] <holes[0]> literals[1] <holes[1]> ...`"""
+    """Literal text with placeholders: `literals[0] <holes[0]> literals[1] <holes[1]> ...`"""
 
     literals: tuple[str, ...]
     holes: tuple[str, ...]
@@ -51,7 +51,7 @@ class Template(Struct, frozen=True):
 
 
 class Item:
-    """One item of a query: a name, and a value where the form has one."""
+    """One item of a query: a name, and a value if the form has one."""
 
     __slots__ = ("_name_pattern", "holes", "name", "text", "value")
 
@@ -71,7 +71,7 @@ class Item:
         if not self.name.holes:
             return {} if name == self.name.literals[0] else None
         if self._name_pattern is None:
-            # Not earlier: the patterns of all names would slow every start.
+            # Compiled at first use: the patterns of all names would slow down every start.
             self._name_pattern = _name_pattern(self.name)
         found = self._name_pattern.fullmatch(name)
         return dict(zip(self.name.holes, found.groups(), strict=True)) if found else None
@@ -80,7 +80,7 @@ class Item:
         return self.match_name(text.partition("=")[0]) is not None
 
     def is_shape_of(self, text: str) -> bool:
-        """Return whether the separators alone show that the text has this form and no other."""
+        """Return whether the separators alone show that the text has this form."""
         separators = self._separators()
         value = text.partition("=")[2]
         return bool(separators) and all(
@@ -88,7 +88,7 @@ class Item:
         )
 
     def shares_separator(self, text: str) -> bool:
-        """Return whether the text contains a separator of this form, which others do not have."""
+        """Return whether the text contains a separator that only this form has."""
         value = with_plain_colons(text.partition("=")[2])
         return any(separator in value for separator in self._separators())
 
@@ -101,8 +101,8 @@ class Item:
     ) -> dict[str, str]:
         """Return the raw text of each hole; those in `optional`, which come last, may be missing.
 
-        A hole named in `lists` may contain the separator `*`; in any other it is one field too
-        many.
+        A hole named in `lists` may contain the separator `*`; in any other hole, a `*` means one
+        field too many.
         """
         if self.value is None:
             if value:

@@ -1,8 +1,8 @@
-"""A request being prepared: what would be set and done if every command of it is good.
+"""A request being prepared: what it would set and do if all its commands are valid.
 
-Commands run one after the other on the stage, each seeing what the ones before it set, so that
-`sensor=01&igain=03` works in one request. Nothing outside the stage changes until the whole request
-has been accepted; a refusal throws the stage away.
+Commands run one after the other on the stage, and each sees the changes of the earlier ones, so
+that `sensor=01&igain=03` works in one request. Nothing outside the stage changes until the whole
+request has been accepted; after a refusal the stage is discarded.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from leverframe.core.settings import Settings
 from leverframe.core.tree import difference, exchange_value, is_same, value_at
 from leverframe.interface.table.refusals import Locked
 
-#: Types of leaves that are no lists.
+#: Types of leaves that are not lists.
 _PLAIN = frozenset((str, int, float, bool))
 NO_HASHES: Mapping[str, str] = MappingProxyType({})
 
@@ -26,26 +26,26 @@ NO_HASHES: Mapping[str, str] = MappingProxyType({})
 class Stage(Struct, eq=False):
     profile: Profile
     settings: Settings
-    #: The sensor that answers on the I2C bus at this moment.
+    #: The sensor that currently answers on the I2C bus.
     i2c_found: str | None = None
-    #: Hashes of passwords known so far; hashing is slow and random, so it is done outside.
+    #: Password hashes known so far; hashing is slow and random, so the caller does it.
     hashes: Mapping[str, str] = NO_HASHES
-    #: Forms that no version printed are taken where they cannot mean anything else.
+    #: Accept forms that no version printed if they are unambiguous.
     lenient: bool = False
-    #: Paths that commands set, also to what they were.
+    #: Paths that commands set, even if their values stay the same.
     given: list[str] = []
     actions: list[Action] = []
     #: Uploaded files by name; None removes one.
     blobs: dict[str, bytes | None] = {}
-    #: All settings are replaced: those of an earlier version do not come back any more.
+    #: All settings are replaced, and those kept from an earlier version are no longer restored.
     replaces_all: bool = False
-    #: Paths of secrets that are gone with the server that they were given for.
+    #: Paths of secrets that were deleted together with the server to which they belong.
     forgotten: tuple[str, ...] = ()
-    #: Passwords that must be hashed before this stage can be used: stage again with them.
+    #: Passwords that must be hashed first; the request must then be staged again with the hashes.
     unhashed: frozenset[str] = frozenset()
     _before: Any = None
-    #: Every leaf that differs by path, while nothing but plain ones was set; and the settings up to
-    #: which that is true. Comparing the trees instead takes 6 us longer.
+    #: Every changed leaf by path, as long as only plain leaves were set; and the settings up to
+    #: which this is complete. Comparing the trees instead takes 6 us longer.
     _noted: dict[str, tuple[str, Any, Any]] = {}
     _noted_up_to: Settings | None = None
 
@@ -82,12 +82,12 @@ class Stage(Struct, eq=False):
         self.set(path, self.hashes.get(password, "not hashed yet"))
 
     def forget_redirected(self) -> None:
-        """Remove secrets that would go to another server, unless they were given again.
+        """Delete secrets that would go to another server, unless the request sets them again.
 
-        Called when all commands are staged: their order does not matter.
+        Called after all commands are staged, because their order does not matter.
         """
         paths = secrets_to_forget(self._before, self.settings)
-        # A restore decides for itself.
+        # A restore makes its own decision.
         if not paths or self.replaces_all:
             return
         self.forgotten = tuple(
@@ -100,13 +100,13 @@ class Stage(Struct, eq=False):
         self.actions.append(action)
 
     def switch_output(self, label: str, value: int) -> None:
-        """Switch from outside, which the lock forbids."""
+        """Switch on request from outside; refused while the outputs are locked."""
         if self.settings.output_flags.lock:
             raise _refuse_locked(label)
         self.actions.append(Switch(label, value))
 
     def check_unlocked(self, label: str) -> None:
-        """Refuse what could move an output or its pin from outside while the outputs are locked."""
+        """Refuse a change from outside that could move an output while the outputs are locked."""
         if self.settings.output_flags.lock:
             raise _refuse_locked(label)
 

@@ -34,14 +34,14 @@ from leverframe.interface.table.user_interface import (
 from leverframe.interface.uploads.picture import ALLOWED as PICTURE_KINDS
 from leverframe.interface.uploads.picture import check_picture
 
-#: The upload that lists what the last restore left out.
+#: The upload that lists the settings that the last restore omitted.
 RESTORE_REPORT = "restore-report"
 MAX_BACKUP_BYTES = 1 << 20
 BIT = Int(0, 1)
 BYTE = Int(-128, 127)
 WORD = Int(-32768, 32767)
 OFFSETS = ListOf(WORD, offset_count)
-# Pages use some positions for settings of their own, so a whole list has limits beside its places.
+# Some positions belong to page settings, so a whole list has limits for each position.
 BIT_POSITION = Position(
     8,
     (
@@ -74,7 +74,7 @@ def raise_restart_flag(stage: Stage) -> None:
 
 
 def reset_to_defaults(stage: Stage) -> None:
-    """Reset all but the accounts: a reset must not open a controller to strangers."""
+    """Reset everything except the accounts: a reset must not open a controller to strangers."""
     access = stage.settings.access
     stage.settings = defaults(stage.profile)
     stage.set("access", access)
@@ -84,7 +84,7 @@ def reset_to_defaults(stage: Stage) -> None:
 
 
 def _follow_settings(stage: Stage) -> None:
-    """End live overrides by rules, which must not outlive the rules."""
+    """End live overrides by rules, because they must not outlast the rules."""
     for action in OVERRIDING:
         stage.do(FollowSetting(action))
     for index in range(len(PWMS)):
@@ -96,8 +96,8 @@ def keep_site(stage: Stage, body: bytes) -> None:
 
 
 def check_site(file: bytes) -> bytes:
-    """Return the archive as it is once it has been checked."""
-    # Imported here, in the thread of the upload: a controller without a site unpacks no archive.
+    """Check an archive and return it unchanged."""
+    # Imported here, in the thread of the upload, because few controllers have a site.
     from leverframe.interface.uploads.site import unpack_site
 
     unpack_site(file)
@@ -105,7 +105,7 @@ def check_site(file: bytes) -> bytes:
 
 
 def restore(stage: Stage, restored: Restored) -> None:
-    """Replace the settings by those of a backup that was checked and converted."""
+    """Replace the settings by those of a checked and converted backup."""
     stage.settings = restored.settings
     stage.replaces_all = True
     stage.blobs[RESTORE_REPORT] = msgspec.json.encode(restored.not_carried_over)
@@ -289,7 +289,7 @@ NAME_ROWS = (
     ),
 )
 
-#: Names that real units use, and the clock command that the document does not print.
+#: Names that real units use, and the clock command, which the document does not print.
 ALIASES = (
     row(
         "GET /stm.cgi?upgrade=lkstart3",

@@ -1,8 +1,8 @@
 """Rows: language, refresh interval, homepage and the flags that the pages use.
 
-These are positions among the stored variables with a meaning of their own, so each row sets both
-the setting and the variable. Where a version gives a position no meaning, the plain variable rows
-of `system.py` take it.
+These settings are also positions among the stored variables, so each row sets both the setting and
+the variable. In a version where a position has no such meaning, the variable rows of `system.py`
+set it.
 """
 
 from leverframe.core.profile import HW35_TO_38, HW39, VersionSpan, is_offered
@@ -27,7 +27,7 @@ def set_refresh(stage: Stage, A: int) -> None:
 
 
 def set_homepage(stage: Stage, A: str) -> None:
-    """Set the page; older versions' bit is 0 for a page that it cannot express."""
+    """Set the homepage; in older versions, the bit is 0 for a page that it cannot express."""
     stage.set("ui.homepage", A)
     if is_offered(HOMEPAGE, stage.profile):
         stage.set("variables.bytes.0", codes.HOMEPAGES.number(A, stage.profile))

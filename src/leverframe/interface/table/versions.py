@@ -1,4 +1,4 @@
-"""The versions that differ: found by walking through the spans of everything in the table.
+"""The versions that differ, found by visiting the spans of everything in the table.
 
 Tests name them `3.5/1.49`, `3.5` with its newest software, `newest`, `hardware` or `all`.
 """
@@ -39,7 +39,7 @@ FAMILIES = (HW39, HW35_TO_38, HW30)
 
 @lru_cache(maxsize=1)
 def all_profiles() -> tuple[Profile, ...]:
-    """Return one of every version that differs from its neighbours, newest first."""
+    """Return one profile for each version that differs from its neighbours, newest first."""
     return tuple(Profile(hw[-1], sw) for hw in FAMILIES for sw in reversed(software_versions()))
 
 
@@ -80,7 +80,7 @@ def params_of(row: Row) -> Mapping[str, Param]:
 
 
 def inner_params(param: Param) -> Iterator[Param]:
-    """Walk through a type and all types inside it."""
+    """Yield a type and all types inside it."""
     yield param
     match param:
         case Changed(versions):
@@ -100,23 +100,23 @@ def inner_params(param: Param) -> Iterator[Param]:
 
 
 def profile_from(text: str) -> Profile:
-    """Return the version that `3.5/1.49` or `3.5` names."""
+    """Return the version that a text such as `3.5/1.49` or `3.5` names."""
     if text == "newest":
         return Profile()
     hw, _, sw = text.strip().partition("/")
-    # Refuses a hardware version that never was before its newest software is asked for.
+    # Refuse an unknown hardware version before looking up its newest software.
     Profile(hw)
     return existing(hw, sw or newest_software(hw))
 
 
 def version_parameters(text: str) -> dict[str, str]:
-    """Return the same as parameters of a twin."""
+    """Return the version as parameters of a twin."""
     profile = profile_from(text)
     return {"hw": profile.hw, "sw": profile.sw}
 
 
 def versions_from(text: str) -> list[str]:
-    """Return the versions of a list with commas, or of one of the words."""
+    """Return the versions in a comma-separated list, or those of one of the words."""
     if text == "all":
         return [
             f"{one.hw}/{one.sw}"

@@ -1,6 +1,6 @@
 """Files that users upload to a controller: checked, unpacked, and created.
 
-Bytes go in, bytes come out, and nothing else happens. Whatever is wrong with a file is a
+The functions convert bytes to bytes, without side effects. A problem with a file raises
 `BadUpload`.
 """
 
@@ -11,6 +11,6 @@ FRONT_PAGE = "index.html"
 
 
 def ending_of(name: str) -> str:
-    """Return what stands behind the last dot of a file's name, in small letters, if it has one."""
+    """Return the extension of a file's name in lower case, or an empty text."""
     before, dot, ending = name.rpartition(".")
     return ending.lower() if dot and before and "/" not in ending else ""

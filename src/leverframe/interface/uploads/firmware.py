@@ -1,9 +1,10 @@
-"""Firmware images: which software version a controller becomes, perhaps with a web site.
+"""Firmware images: the software version that a controller changes to, perhaps with a web site.
 
-An image is the magic, a format version, the length of a description, the description (JSON: the
-hardware it is for, the software version, the length of the site), the site archive if there is one,
-and an Ed25519 signature over all that. The signature is made with the owner's private key; the
-controller has the public one. An image without a signature can be shown and signed, not installed.
+An image consists of the magic, a format version, the length of a description, the description
+(JSON: the hardware, the software version, the length of the site), the site archive if there is
+one, and an Ed25519 signature of all that. The owner's private key creates the signature; the
+controller has the public key. An image without a signature can be shown and signed, but not
+installed.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Firmware(Struct, frozen=True):
     hw: tuple[str, ...]
     sw: str
-    #: A site archive; None leaves the site as it is.
+    #: A site archive; None leaves the site unchanged.
     site: bytes | None
     is_signed: bool
 
@@ -68,7 +69,7 @@ def read_image(image: bytes) -> Firmware:
 
 
 def sign_image(image: bytes, private_key: bytes) -> bytes:
-    """Return the image signed with this key (PEM); replace a signature that it had."""
+    """Return the image signed with this key (PEM); replace an existing signature."""
     read_image(image)
     signed = _cut_signed_part(image)
     return signed + _private_key(private_key).sign(signed)
@@ -78,7 +79,7 @@ def check_image(image: bytes, public_key: bytes, hw: str) -> Firmware:
     """Return the firmware of an image signed with this key (PEM) for this hardware."""
     from cryptography.exceptions import InvalidSignature
 
-    # The signature comes before all that a stranger could have written.
+    # Check the signature first, before parsing data that a stranger could have written.
     description, end = _description(image)
     signature = image[end:]
     if not signature:
@@ -115,7 +116,7 @@ def new_key_pair() -> tuple[bytes, bytes]:
 
 
 def check_public_key(pem: bytes) -> None:
-    """Raise `BadUpload` for anything but a public key of the kind that signs images."""
+    """Raise `BadUpload` unless this is a public key of the kind that signs images."""
     _public_key(pem)
 
 

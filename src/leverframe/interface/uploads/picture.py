@@ -1,9 +1,9 @@
-"""The picture of the Status for user page: recognised by its content and drawn again.
+"""The picture of the Status for user page: recognised by its content and encoded again.
 
-A picture is decoded and encoded again, so that neither what a camera wrote into it (place,
-time, owner) nor anything hidden behind it is stored or served. Sizes are checked before
-decoding: a small file can say that it is a picture of many gigabytes. Of moving pictures the
-first one is kept.
+A picture is decoded and encoded again, so that neither the camera's data (place, time, owner) nor
+anything hidden behind the picture is stored or served. Sizes are checked before decoding, because a
+small file can claim to be a picture of many gigabytes. Of an animation, only the first picture is
+kept.
 """
 
 from io import BytesIO
@@ -19,14 +19,14 @@ MAX_BYTES = 8 << 20
 MAX_DOTS = 8_000_000
 LONGEST_SIDE = 8192
 QUALITY = 90
-#: Formats that are taken, and what each becomes. GIF has nothing that PNG has not, but for motion.
+#: Accepted formats, and the format of the result. GIF has no advantage over PNG except animation.
 BECOMES = {"PNG": "PNG", "GIF": "PNG", "JPEG": "JPEG", "WEBP": "WEBP"}
 ALLOWED = "PNG, JPEG, GIF or WebP"
 _MARKS = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
 
 
 def check_picture(file: bytes) -> bytes:
-    """Return the picture and nothing else of the file; raise `BadUpload`."""
+    """Return only the picture of the file; raise `BadUpload` if there is none."""
     if len(file) > MAX_BYTES:
         raise BadUpload(
             f"The picture has {len(file)} bytes; at most {MAX_BYTES} are accepted. Make it smaller."
@@ -37,14 +37,14 @@ def check_picture(file: bytes) -> bytes:
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
-            # Not the picture but this machine is in trouble.
+            # This machine has a problem, not the picture.
             raise
-        # The decoders raise all sorts of errors for files that were tampered with.
+        # For manipulated files, the decoders raise various exceptions.
         raise BadUpload(f"The picture cannot be read: it is damaged or not {ALLOWED}.") from error
 
 
 def content_type(picture: bytes) -> str | None:
-    """Return the content type of a picture that was checked; None for anything else."""
+    """Return the content type of a checked picture; None for anything else."""
     return next((kind for mark, kind in _MARKS if picture.startswith(mark)), None)
 
 
@@ -55,7 +55,7 @@ def _redraw(file: bytes) -> bytes:
 
     try:
         with catch_warnings():
-            # The decoders only warn of a picture that is large and not yet huge.
+            # For a picture that is large but not huge, the decoders only warn.
             simplefilter("error", Image.DecompressionBombWarning)
             opened = Image.open(BytesIO(file), formats=list(BECOMES))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):

@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
 # A web site as one file: magic, format version, checksum, and a ZIP archive of the pages.
 #
-# `leverframe site build` makes it, `/post.cgi?wwwfileupload` and firmware images bring it. The
-# checksum detects a cut or damaged file; everything behind it is checked as if it was made by
-# hand: names that lead out of the site, links, and archives that are small only as long as they
-# are packed.
+# `leverframe site build` creates it; `/post.cgi?wwwfileupload` and firmware images transport it.
+# The checksum detects a cut or damaged file; the rest is checked as if it were forged: names that
+# lead out of the site, links, and archives that become huge when they are unpacked.
 
-# The library loads it with the first archive, when there may be no file left to open.
+# Load the codec now: later, with the first archive, the limit of open files may be reached.
 codecs.lookup("cp437")
 
 MAGIC = b"LEVERFRAME SITE\x00"
@@ -37,16 +36,16 @@ _ENCRYPTED = 0x1
 #: Folders and file names; none begins with a dot, so none is `..` or hidden.
 _NAME = re.compile(r"(?=.{1,200}\Z)[\w~-][\w.~-]*(/[\w~-][\w.~-]*)*", re.ASCII)
 _MAKE_ONE = "create one with `leverframe site build FOLDER`"
-#: The last bytes of an archive, which say how large its directory is. We write no comment behind
-#: them, and nothing in front of them that says the same with larger numbers.
+#: The last bytes of an archive, which contain the size of its directory. We write neither a comment
+#: after them nor the variant for larger numbers before them.
 _END = struct.Struct("<4s4H2LH")
 _END_MARK, _LARGE_END_MARK, _LARGE_END_BYTES = b"PK\x05\x06", b"PK\x06\x07", 20
-#: An entry of the directory: what it says about a file, its name, and a little that others add.
+#: An entry of the directory: data about a file, its name, and some space for extra fields.
 _MAX_ENTRY_BYTES = 46 + 200 + 64
 
 
 def pack_site(pages: Mapping[str, bytes]) -> bytes:
-    """Pack pages by name into an archive, the same bytes each time; raise `BadUpload`."""
+    """Pack pages by name into an archive, always with the same bytes; raise `BadUpload`."""
     _check_names(pages)
     _check_sizes([len(page) for page in pages.values()])
     packed = BytesIO()
@@ -85,7 +84,7 @@ def _content(file: bytes) -> bytes:
 
 
 def _check_directory(content: bytes) -> None:
-    """Refuse a directory of too many entries before it is read: each takes time and memory."""
+    """Refuse a directory with too many entries before parsing it, to save time and memory."""
     end = len(content) - _END.size
     if end < 0 or not content.startswith(_END_MARK, end):
         raise BadUpload(f"The site archive cannot be unpacked; {_MAKE_ONE}.")
@@ -99,7 +98,7 @@ def _check_directory(content: bytes) -> None:
 
 
 def _read(archive: ZipFile, info: ZipInfo) -> bytes:
-    """Read one file; unpack no more of it than its header states."""
+    """Read a file; unpack no more bytes than its header states."""
     with archive.open(info) as packed:
         data = packed.read(info.file_size + 1)
     if len(data) != info.file_size:

@@ -1,1 +1,1 @@
-"""Settings of one version made into settings of another, and back."""
+"""Conversion of settings between versions."""

@@ -1,6 +1,4 @@
-"""Settings of one version converted to another, with a list of what is left behind; going back
-loses none.
-"""
+"""Conversion of settings between versions, with a list of losses, which a return restores."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -51,21 +49,22 @@ from leverframe.interface.version_change.limits import (
     plain_leaves,
 )
 
-# Settings of one version made into settings of another, with a list of what is left behind.
+# Conversion of the settings of one version to another, with a list of what cannot be carried over.
 #
-# A restore goes through here, also when both versions are the same. First everything is checked
-# (`limits.py`). Then lists get the lengths of the new version, a setting that it does not
-# have or cannot hold returns to its default, and so do parts of rules and of the schedule
-# (`entries.py`). What would do something else by that is switched off: rules and the
-# regulator on readings that are others there (`entries.py`), and on after start where a remembered
-# state decided. Texts keep showing the same readings.
+# Every restore uses this, even if both versions are the same. First everything is checked
+# (`limits.py`). Then lists are fitted to the lengths of the new version; a setting that the version
+# does not have, or whose value it does not allow, returns to its default, and so do parts of rules
+# and of the schedule (`entries.py`). Whatever would then act differently is switched off: rules and
+# the regulator if their reading is a different one in the new version (`entries.py`), and "on after
+# start" if a remembered state decided so far. Texts keep showing the same readings.
 #
-# Secrets that the file does not hold stay as they are on the controller, and so do the accounts,
-# whose passwords are secrets: a restore must neither lock the owner out nor open the door. What
-# would be sent to a server that the file names and the controller did not have is forgotten.
+# Secrets that the file does not contain stay unchanged on the controller, and so do the accounts,
+# whose passwords are secrets: a restore must neither lock the owner out nor let strangers in. A
+# secret is deleted if it would be sent to a server that the file names and the controller did not
+# have.
 
 _ACCESS = "access."
-#: A unit that counts the same, for versions that have only this one of the two.
+#: The equivalent unit for versions that have only one of the two.
 _COUNTS_THE_SAME = {"W->kW/kWh": "W/kWh", "kW->W/kWh": "kW/kWh"}
 
 
@@ -83,10 +82,10 @@ def _homepage(ui: Ui, target: Profile) -> int:
 
 
 def _bit_2(ui: Ui, target: Profile) -> int:
-    """Return the homepage at first, and later whether only names set by the user are shown."""
+    """Return the bit: the homepage, in later versions whether only users' names are shown."""
     if is_offered(pages.NAMES_ONLY, target):
         return int(ui.names_only)
-    # 0 for a page that the bit cannot express, as the command for it sets.
+    # 0 for a page that the bit cannot express; the command does the same.
     return HOMEPAGES_OLDER.number(ui.homepage, target) or 0
 
 
@@ -100,7 +99,7 @@ _POSITIONS = (
 
 
 def carry_over(content: Content, target: Profile, present: Settings) -> Restored:
-    """Convert a backup for a controller that has the present settings."""
+    """Convert a backup for a controller with the present settings."""
     lost: list[NotCarriedOver] = []
     source = check_content(content, lost)
     settings = _at_length(source, content.profile, target, lost)
@@ -128,7 +127,7 @@ def carry_over(content: Content, target: Profile, present: Settings) -> Restored
 def _at_length(
     source: Settings, made_on: Profile, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Fit the leaves into the lists of the new version."""
+    """Fit the leaves into lists of the new version's lengths."""
     if made_on == target:
         return source
     old = dict(leaves(source))
@@ -161,7 +160,7 @@ def _without_unknown(settings: Settings, target: Profile, lost: list[NotCarriedO
 
 
 def _instead(path: str, value: Any, default: Any, target: Profile) -> Any:
-    """Return the version's nearest to a value that it cannot hold, else the default."""
+    """Return the new version's value nearest to one that it does not allow, or the default."""
     if path == "pwm_frequency":
         limits = FREQUENCY.pick(target)
         assert isinstance(limits, Int)
@@ -173,7 +172,7 @@ def _instead(path: str, value: Any, default: Any, target: Profile) -> Any:
 def _off_without_memory(
     source: Settings, settings: Settings, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Clear on after start where a remembered state decided: alone it would switch on."""
+    """Clear "on after start" if a remembered state decided so far: alone it would switch on."""
     for index, (old, new) in enumerate(zip(source.outputs, settings.outputs, strict=True)):
         if new.on_after_start and old.remember and not new.remember:
             path = f"outputs.{index}.on_after_start"
@@ -186,10 +185,10 @@ def _off_without_memory(
 def _positions(
     settings: Settings, made_on: Profile, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Set the variables at positions that the target uses for page settings to those settings."""
+    """Set the variables at the target's positions of page settings to those settings."""
     for position in _POSITIONS:
         path = f"variables.{position.variables}.{position.number}"
-        # A position that held a page setting was no variable of its own.
+        # A position that contained a page setting was not an independent variable.
         value = 0 if is_offered(position.when, made_on) else value_at(settings, path)
         if is_offered(position.when, target):
             if value:
@@ -201,7 +200,7 @@ def _positions(
 
 
 def with_page_settings(settings: Settings, profile: Profile) -> Settings:
-    """Set the variables that a version uses for page settings to what these say."""
+    """Set the variables that a version uses for page settings from these settings."""
     settings = with_value(settings, "variables.words.0", settings.ui.refresh // 10)
     for position in _POSITIONS:
         if is_offered(position.when, profile):
@@ -232,7 +231,7 @@ def _with_present_secrets(
 def _without_redirected(
     settings: Settings, content: Content, present: Settings, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Remove secrets of the controller that would go to a server which the file names."""
+    """Delete secrets of the controller that would go to a server which the file names."""
     before, after = servers(present), servers(settings)
     for path, server in after.items():
         branch = path.rpartition(".")[0]
@@ -246,8 +245,8 @@ def _without_redirected(
 
 
 def _stays(path: str, content: Content) -> bool:
-    """Return whether the file leaves a setting out because it is confidential."""
-    # Files of earlier versions hold the addresses of HTTP1-HTTP4 openly.
+    """Return whether the file omits a setting because it is confidential."""
+    # Files of earlier program versions contain the addresses of HTTP1-HTTP4 openly.
     return is_confidential(path) and path not in content.settings and not path.startswith(_ACCESS)
 
 
@@ -255,18 +254,17 @@ def _without_passwords(accounts: Any) -> list[tuple[str, Any]]:
     return [(path, value) for path, value in leaves(accounts) if not path.endswith("password")]
 
 
-# The change of a controller to another version, with settings converted; going back loses none.
+# The change of a controller to another version, with converted settings; a return restores losses.
 #
-# What the new version cannot hold is listed, as after a restore. The settings as they were before
-# are kept beside the others, without secrets, until a version is reached that can hold all of
-# them: they are then what the controller has again, except where something was changed in
-# between.
+# Settings that the new version does not support are listed, as after a restore. The previous
+# settings are kept in addition, without secrets, until the controller reaches a version that
+# supports all of them. They are then restored, except where something was changed in the meantime.
 
-#: The upload under which the settings of an earlier version are kept.
+#: The upload that keeps the settings of an earlier version.
 EARLIER = "earlier-version"
-#: Lists whose entries are meaningful only together.
+#: Lists whose entries are meaningful only as a whole.
 _ENTRIES = ("rules", "schedule")
-#: Settings below a path that are meaningful only together.
+#: Settings below a path that are meaningful only as a whole.
 _TOGETHER = (
     ("pid", Pid.__struct_fields__),
     (r"differentials\.\d+", ("first", "operator", "second")),
@@ -279,7 +277,7 @@ _ACCESS_LEAVES = "access"
 class VersionChange(msgspec.Struct, frozen=True):
     settings: Settings
     not_carried_over: tuple[NotCarriedOver, ...] = ()
-    #: What to keep as `EARLIER`; None when nothing is lost any more.
+    #: The content of `EARLIER`; None if nothing is lost any more.
     earlier: bytes | None = None
 
 
@@ -302,7 +300,7 @@ def change_version(
         return VersionChange(fresh.settings, lost, _encode_common(old, present) if lost else None)
     content = msgspec.json.decode(earlier, type=_Earlier).content()
     before = carry_over(content, new, fresh.settings)
-    # The settings as they would be without any change since.
+    # The settings as they would be without any change since then.
     untouched = carry_over(content, old, present).settings
     unchanged = _convert(untouched, old, new).settings
     settings, changed = _with_changes(before.settings, unchanged, fresh.settings)
@@ -318,7 +316,7 @@ def change_version(
 def _with_changes(
     settings: Settings, old: Settings, new: Settings
 ) -> tuple[Settings, tuple[str, ...]]:
-    """Apply to the settings what differs between two others; return them and the paths."""
+    """Apply the differences between two trees to the settings; return the result and the paths."""
     changed = [_ACCESS_LEAVES]
     for path, *_ in difference(old, new):
         if path.partition(".")[0] not in (*_ENTRIES, _ACCESS_LEAVES):
@@ -347,7 +345,7 @@ def _disable_if_source_changed(
     target: Profile,
     lost: list[NotCarriedOver],
 ) -> Settings:
-    """Switch off rules and regulator on readings that came back as others."""
+    """Switch off rules and the regulator if their restored readings have another meaning."""
     others = other_readings(present, settings)
     if "pid.source" in changed and settings.pid.source in others:
         settings = replace(settings, pid=regulator_off(settings.pid, target, lost))
@@ -370,7 +368,7 @@ def _each_once(lost: Sequence[NotCarriedOver]) -> tuple[NotCarriedOver, ...]:
 
 
 def _convert(settings: Settings, old: Profile, new: Profile) -> Restored:
-    """Convert all settings; secrets come along even where the version has no use for them."""
+    """Convert all settings, including secrets that the version does not use."""
     content = Content(old, dict(leaves(settings)), with_secrets=True)
     converted, lost = carry_over(content, new, defaults(new))
     for path in secret_paths(converted):

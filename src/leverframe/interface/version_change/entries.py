@@ -1,4 +1,4 @@
-"""Rules, schedule entries, texts and readings of one version converted to those of another."""
+"""Conversion of rules, schedule entries, texts and readings from one version to another."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -47,11 +47,11 @@ from leverframe.interface.version_change.limits import (
     missing_of_schedule,
 )
 
-# Reading codes in texts on another version: numbers of labels have two digits or three.
+# Reading codes in texts of another version: the numbers of labels have two or three digits.
 #
-# A text is rewritten with the digits of the version, so that it shows the same readings. One that
-# would show others all the same, or that becomes too long, is left out. Messages of versions
-# without codes are sent as they stand, and so they come over.
+# A text is rewritten with the digits of the version, so that it shows the same readings. If it
+# would still show other readings, or becomes too long, it is omitted. Messages of versions without
+# codes are sent unchanged, and are therefore carried over unchanged.
 
 _DISPLAY = "!"
 _MESSAGE = "%"
@@ -108,27 +108,27 @@ def _carry_text(
 
 
 def _fits(path: str, text: str, target: Profile) -> bool:
-    """Return whether the path can hold the text; lists of texts have one length in all versions."""
+    """Return whether a path can hold a text; lists of texts have one length in all versions."""
     count = 4 if path.endswith(("texts", "lines")) else 0
     whole: Any = (text, *("",) * (count - 1)) if count else text
     return is_allowed(path, whole, None, target)
 
 
-# Readings on another version: which of them are something else there, and what acted on them.
+# Readings in another version: which of them have another meaning there, and what acts on them.
 #
-# A differential of which the version does not know an operand, a power in another unit, a
-# module's reading at another place: the label is there, but what was decided about its value is
-# no longer true. Rules and the regulator that act on such a label come over switched off. A
-# custom Modbus reading that would be read otherwise is not read. A reading that is merely absent
-# switches nothing and needs no care.
+# Examples are a differential with an operand that the version does not know, a power in another
+# unit, or a module's reading at another place: the label exists, but decisions about its value are
+# no longer right. Rules and the regulator that act on such a label are carried over switched off. A
+# custom Modbus reading that would be decoded differently is omitted. A reading that is merely
+# absent switches nothing and needs no action.
 
-#: Reported as a whole where a version has none.
+#: Reported as a whole if a version does not have it.
 MAPPING = "modbus_mapping."
 _INACTIVE = 0
 
 
 def other_readings(before: Settings, after: Settings) -> frozenset[str]:
-    """List the labels that stand for another number than before, without absent ones."""
+    """List the labels that now stand for another value, except absent ones."""
     others = set(_other_module_readings(before, after))
     others |= set(_other_meters(before, after, others))
     # One pass for each link of the longest chain.
@@ -156,7 +156,7 @@ def _other_meters(before: Settings, after: Settings, others: AbstractSet[str]) -
 
 
 def _power_sources(setting: Power) -> tuple[Any, ...]:
-    """Return what a power is computed from; the rest of its setting changes nothing."""
+    """Return the sources of a power; the rest of its setting does not affect the value."""
     if setting.current in ANALOG_INPUTS:
         return setting.current, setting.voltage
     if setting.current in DIGITAL_INPUTS:
@@ -203,7 +203,7 @@ def disable_if_source_changed(
 def with_readable_modules(
     before: Settings, after: Settings, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Drop custom readings that would be read otherwise; adapt what m1-m30 stand for."""
+    """Drop custom readings that would be decoded differently; adapt the mapping of m1-m30."""
     for place, (old, new) in enumerate(
         zip(before.modbus_devices, after.modbus_devices, strict=False)
     ):
@@ -245,17 +245,17 @@ def _without_reading(
     return settings
 
 
-# Rules and schedule entries of one version made into those of another.
+# Conversion of rules and schedule entries of one version to another.
 #
-# An entry whose source or action the version does not know is left out. One that loses a lesser
-# part of what it says comes over switched off: it would not do what was meant. A part that has no
-# effect in it, such as the second condition of an entry with one, may go without that. A rule on
-# a reading that is another one there is switched off, too.
+# An entry whose source or action the version does not know is omitted. An entry that loses a minor
+# part is carried over switched off, because it would not do what was meant. A part without effect,
+# such as the second condition of an entry that uses only one, can be dropped. A rule on a reading
+# that has another meaning in the version is switched off, too.
 
-#: HW 3.0 has one e-mail, the others call it the first of four.
+#: HW 3.0 has a single e-mail; other versions call it the first of four.
 _SAME_ACTION = {"eMail": "eMail 1", "eMail 1": "eMail"}
 _SECOND_CONDITION = frozenset({"source2", "compare2", "reference2", "hysteresis2"})
-#: Without these an entry means nothing.
+#: An entry without these has no meaning.
 _ESSENTIAL = frozenset({"source", "source2", "action"})
 
 
@@ -265,7 +265,7 @@ def carry_rules(
     lost: list[NotCarriedOver],
     others: AbstractSet[str],
 ) -> tuple[Rule | None, ...]:
-    """Convert rules; `others` are the readings that are not the same there."""
+    """Convert rules; `others` are the readings with another meaning in the target version."""
     dropped = []
     carried: list[Rule | None] = []
     for place, rule in enumerate(rules):
@@ -284,7 +284,7 @@ def carry_rules(
         else:
             rule = disable_if_source_changed(rule, f"rules.{place}", others, target, lost)
         carried.append(rule)
-    # No dependence breaks by this: versions with dependences know all sources and actions.
+    # This breaks no dependence: versions with dependences know all sources and actions.
     left = tuple(carried)
     for place in reversed(dropped):
         left = rules_without(left, place)
@@ -292,7 +292,7 @@ def carry_rules(
 
 
 def find_reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
-    """List the conditions that earlier programs took to mean the opposite, with their rule."""
+    """List the rules with conditions that earlier program versions interpreted in reverse."""
     found = []
     for number, rule in number_rules(rules):
         conditions = [(rule.source, rule.compare, rule.reference)]
@@ -311,7 +311,7 @@ def find_reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
 
 
 def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:
-    """Remove from the rule what the version cannot hold and what changes nothing in it."""
+    """Remove parts of the rule that the version does not support and that have no effect."""
     idle = idle_parts(rule).intersection(missing_of_rule(rule, target))
     reason = f"{target} does not have it; it has no effect in this entry."
     lost += (report_lost(f"{path}.{name}", getattr(rule, name), reason) for name in sorted(idle))
@@ -319,7 +319,7 @@ def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCa
 
 
 def idle_parts(rule: Rule) -> set[str]:
-    """Return the settings of a rule that have no effect in it."""
+    """Return the settings of a rule that have no effect."""
     idle: set[str] = set()
     if rule.operator == Rule().operator:
         idle |= _SECOND_CONDITION
@@ -360,7 +360,7 @@ def _switch_off(
     target: Profile,
     lost: list[NotCarriedOver],
 ) -> Any:
-    """Remove from the entry what the version cannot hold, and switch it off."""
+    """Remove unsupported parts from the entry, and switch it off."""
     reason = f"{target} does not have it; the entry is switched off."
     lost += (report_lost(f"{path}.{name}", getattr(entry, name), reason) for name in missing)
     switch = "enabled" if isinstance(entry, Rule) else "active"

@@ -1,9 +1,9 @@
-"""The limits of a version: whether it can hold a setting, a rule or a schedule entry.
+"""The limits of a version: which settings, rules and schedule entries it supports.
 
-Commands check what they are sent; a backup brings settings without commands. The limits are those
-of the command table: a row says of what type each setting is that it sets. A value is allowed if
-its command could be sent: it is written as the command would have it, and reading that back must
-give the same value. The default is always allowed.
+Commands check their own values; a backup brings settings without commands. The limits are those of
+the command table: a row defines the type of each setting that it sets. A value is allowed if a
+command could send it: formatting and parsing the value must return the same value. The default is
+always allowed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,10 +34,10 @@ from leverframe.interface.table.versions import all_profiles
 
 
 class Limit(Struct, frozen=True):
-    """The type that a row gives the settings at some places."""
+    """The type that a row defines for the settings at some places."""
 
     row: Row
-    #: The path's parts: names, places, `*` for any place, `{A}` for one that a field allows.
+    #: The parts of the path: names, indexes, `*` for any index, `{A}` for one that a field allows.
     steps: tuple[str, ...]
     param: Param
 
@@ -46,7 +46,7 @@ class Limit(Struct, frozen=True):
         return seen is not None and is_sendable(self.param, value, profile, seen)
 
     def place(self, steps: list[str], profile: Profile) -> Seen | None:
-        """Return the fields that say the place, None if the version has no such place here."""
+        """Return the fields that select the place; None if the version has no such place."""
         if not self.row.is_offered(profile):
             return None
         seen: dict[str, Any] = {}
@@ -64,7 +64,7 @@ class Limit(Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def _limits() -> dict[str, list[Limit]]:
-    """Read the limits from the table, by path with `*` for every place."""
+    """Collect the limits of the table, by path with `*` for every index."""
     limits: dict[str, list[Limit]] = {}
     for row in TABLE:
         fields = ((path, row.params[x]) for x, paths in row.sets.items() for path in paths)
@@ -79,7 +79,7 @@ def _key(steps: tuple[str, ...] | list[str]) -> str:
 
 
 def is_sendable(param: Param, value: Any, profile: Profile, seen: Seen = NOTHING_SEEN) -> bool:
-    """Return whether a command could have set this value: written and read back it is the same."""
+    """Return whether a command could set this value, so that parsing its text returns it."""
     if isinstance(param, Trailing) and not is_offered(param.when, profile):
         return bool(value == param.default)
     try:
@@ -89,13 +89,13 @@ def is_sendable(param: Param, value: Any, profile: Profile, seen: Seen = NOTHING
 
 
 def is_allowed(path: str, value: Any, default: Any, profile: Profile) -> bool:
-    """Return whether a version allows this value for the setting at this path."""
+    """Return whether a version allows a value for the setting at a path."""
     if value == default:
         return True
     steps = path.split(".")
     if any(limit.takes(steps, value, profile) for limit in _limits().get(_key(steps), ())):
         return True
-    # A list of which commands set one item at a time.
+    # A list whose items are set by separate commands.
     is_list = isinstance(value, tuple) and isinstance(default, tuple)
     return (
         is_list
@@ -108,7 +108,7 @@ def is_allowed(path: str, value: Any, default: Any, profile: Profile) -> bool:
 
 
 def types_at(path: str, profile: Profile) -> list[Param]:
-    """Return the types that a version gives the setting at a path; none if it has no such one."""
+    """Return the types that a version defines for the setting at a path, if any."""
     steps, found = path.split("."), list[Param]()
     for limit in _limits().get(_key(steps), ()):
         param, seen = limit.param, limit.place(steps, profile)
@@ -126,13 +126,13 @@ def versions_with(path: str) -> Spans:
 
 
 def has_setting(path: str, profile: Profile) -> bool:
-    """Return whether a version has a command for a setting; without one it keeps its default."""
-    # Of some lists commands set one item at a time.
+    """Return whether a version has a command for a setting, which otherwise keeps its default."""
+    # Some lists have commands for single items.
     return bool(types_at(path, profile) or types_at(f"{path}.0", profile))
 
 
 def missing_of_rule(rule: Rule, profile: Profile) -> list[str]:
-    """List the settings of a rule that a version cannot hold."""
+    """List the settings of a rule that a version does not support."""
     params, seen = rule_rows.EVENT_ROW.params, {"B": rule.source, "H": rule.source2}
     missing = [
         name
@@ -146,7 +146,7 @@ def missing_of_rule(rule: Rule, profile: Profile) -> list[str]:
 
 
 def missing_of_action(rule: Rule, profile: Profile) -> list[str]:
-    """Judge action and value together: older versions write 0 or 1 into the action."""
+    """Check action and value together: in older versions the action contains the 0 or 1."""
     words = {code.word for code in RULE_ACTIONS.of(profile)}
     if rule.action in words:
         value = rule_rows.EVENT_ROW.params["M"]
@@ -157,9 +157,9 @@ def missing_of_action(rule: Rule, profile: Profile) -> list[str]:
 
 
 def missing_of_schedule(entry: ScheduleEntry, profile: Profile) -> list[str]:
-    """List the settings of a schedule entry that a version cannot hold.
+    """List the settings of a schedule entry that a version does not support.
 
-    Name, days, date and period are either all as the command can say them, or `time` is missing.
+    If the command cannot express name, days, date and period together, `time` stands for them.
     """
     try:
         fields = schedule_rows.fields_of_entry(entry)
@@ -175,13 +175,15 @@ def missing_of_schedule(entry: ScheduleEntry, profile: Profile) -> list[str]:
     return missing if is_sound and not unfit - {"C", "D"} else [*missing, "time"]
 
 
-# The content of a backup, and the check that some version could have made it.
+# The content of a backup, and the check that some version could have created it.
 #
-# A value that no version allows refuses the whole file, before anything is carried over.
+# A value that no version allows causes the whole file to be refused before anything is carried
+# over.
 
-#: Counts changes in what stored settings mean. 2: `< 1` of a digital source is met at 0, not at 1.
+#: Increases when the meaning of stored settings changes. Since 2, `< 1` of a digital source is met
+#: at 0, not at 1.
 EDITION = 2
-#: Checked entry by entry, or as a whole.
+#: Paths that are checked entry by entry, or as a whole.
 ENTRIES = ("rules.", "schedule.")
 _PROFILE = "profile."
 
@@ -190,18 +192,18 @@ class Content(Struct, frozen=True):
     """The settings that were read from a backup."""
 
     profile: Profile
-    #: Values by path; of secrets only those that came along.
+    #: Values by path; secrets only if the file contains them.
     settings: Mapping[str, Any]
-    #: Secrets that were set and are not in the file.
+    #: Secrets that were set but are not in the file.
     left_out: tuple[str, ...] = ()
-    #: The file's secrets came along, so its accounts can be taken over.
+    #: The file contains its secrets, so its accounts can be imported.
     with_secrets: bool = False
-    #: What its program took settings to mean.
+    #: The edition of its program: how it interpreted the settings.
     edition: int = EDITION
 
 
 def check_content(content: Content, lost: list[NotCarriedOver]) -> Settings:
-    """Check a backup; return the tree as its controller had it."""
+    """Check a backup; return the tree that its controller had."""
     stored = {
         path: value for path, value in content.settings.items() if not path.startswith(_PROFILE)
     }
@@ -240,7 +242,7 @@ def _check_plain(tree: Settings, profile: Profile) -> None:
 
 
 def plain_leaves(tree: Settings, profile: Profile) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (path, value, default) of every leaf that is not at its default."""
+    """Yield (path, value, default) of every leaf that differs from its default."""
     for path, default, value in difference(defaults(profile), tree):
         if not path.startswith((*ENTRIES, _PROFILE)):
             yield path, value, None if default is MISSING else default

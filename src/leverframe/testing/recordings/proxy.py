@@ -168,7 +168,7 @@ async def _read(
 
 
 async def _hand_over(part: bytes | None, pieces: asyncio.Queue[bytes | None]) -> None:
-    """Wait until the client has read enough, with a time limit because it may be gone."""
+    """Wait until the client has read enough, with a time limit because it may have left."""
     async with asyncio.timeout(CLIENT_S):
         await pieces.put(part)
 

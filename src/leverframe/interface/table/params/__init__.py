@@ -1,9 +1,9 @@
-"""Parameter types: text on the wire to values in real units, and back.
+"""Parameter types: conversion between text on the wire and values in real units.
 
-Each type has both directions (`parse`, `format`), says in words what it allows, gives a JSON schema
-for forms and reference, and gives examples that must be accepted and texts that must be refused,
-from which the conformance tests are made. `parse` gets the raw text, still percent-encoded, because
-an encoded separator inside a text is no separator.
+Each type has both directions (`parse`, `format`), describes in words what it allows, provides a
+JSON schema for forms and reference, and provides examples that must be accepted and texts that must
+be refused, from which the conformance tests are generated. `parse` gets the raw text, still
+percent-encoded, because an encoded separator inside a text is not a separator.
 """
 
 from leverframe.interface.table.params.compound import (

@@ -1,4 +1,4 @@
-"""Types made of other types: lists, records, and what follows from another field or the version."""
+"""Types composed of other types: lists, records, types that depend on a field or the version."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -12,10 +12,10 @@ from leverframe.interface.table.shape import Item, with_plain_colons
 
 
 class ListOf(Struct, frozen=True):
-    """Items joined by a separator, exactly as many as the profile has."""
+    """Items joined by a separator; their number must be that of the profile."""
 
     item: Param
-    #: How many; a function of the profile where versions differ.
+    #: The number of items; a function of the profile if versions differ.
     count: Any
     separator: str = "*"
     least: int | None = None
@@ -81,7 +81,7 @@ class ListOf(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """Several named fields joined by `*`, all of them given."""
+    """Several named fields joined by `*`, all of them required."""
 
     fields: tuple[tuple[str, Param], ...]
 
@@ -123,7 +123,7 @@ class Record(Struct, frozen=True):
 
 
 class Depends(Struct, frozen=True):
-    """A field whose type follows from an earlier field's value."""
+    """A field whose type depends on the value of an earlier field."""
 
     on: str
     #: (values of the earlier field, the type then)
@@ -160,7 +160,7 @@ class Depends(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """A type that is not the same on all versions: the first whose spans cover the profile."""
+    """A type that depends on the version: the first one whose spans include the profile applies."""
 
     versions: tuple[tuple[Spans, Param], ...]
 
@@ -174,7 +174,7 @@ class Changed(Struct, frozen=True):
             raise self._of_another_version(raw, profile, seen) or refusal from None
 
     def _of_another_version(self, raw: str, profile: Profile, seen: Seen) -> BadValue | None:
-        """Return a refusal that names the versions which accept the value; None if none does."""
+        """Return a refusal with the versions that accept the value; None if no version does."""
         for spans, param in self.versions:
             if is_offered(spans, profile):
                 continue
@@ -207,13 +207,13 @@ class Changed(Struct, frozen=True):
 
 
 class Trailing(Struct, frozen=True):
-    """A last field that older versions do not have, and that may be left out where they do.
+    """A last field that older versions do not have, and that is optional in newer ones.
 
-    What is left out keeps its value: a client that does not know a setting must not change it.
+    If it is missing, it keeps its value: a client that does not know a setting must not change it.
     """
 
     param: Param
-    #: The value on versions that do not have it, and in an entry that is new.
+    #: The value in versions without the field, and in a new entry.
     default: Any
     when: Spans = ALWAYS
 
@@ -248,7 +248,7 @@ def item_of_version(item: Item, params: Mapping[str, Param], profile: Profile) -
 
 
 def optional_fields(params: Mapping[str, Param]) -> frozenset[str]:
-    """Name the last fields of a form that may be left out."""
+    """Return the last fields of a form that are optional."""
     return frozenset(letter for letter, param in params.items() if isinstance(param, Trailing))
 
 
@@ -260,7 +260,7 @@ def split_fields(
     optional: frozenset[str],
     lists: frozenset[str] = frozenset(),
 ) -> dict[str, str]:
-    """Split a value into raw fields; a refusal prints the form as this version has it."""
+    """Split a value into raw fields; a refusal shows the form of this version."""
     try:
         return item.split_value(value, optional, lists)
     except Malformed:
@@ -275,7 +275,7 @@ def parse_fields(
     profile: Profile,
     seen: dict[str, Any],
 ) -> None:
-    """Add the values of a form's fields to those seen; a trailing field not sent adds none."""
+    """Add the values of a form's fields to `seen`; a missing trailing field adds none."""
     for letter in letters:
         param = params[letter]
         if isinstance(param, Trailing):

@@ -13,13 +13,14 @@ from leverframe.interface.table.refusals import BadValue
 
 INT32 = 2147483647
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
-#: Numbers up to here choose one of a few things: `out00` is no output. Quantities may be padded.
+#: Numbers up to this limit select one of a few things, so they cannot be padded: `out00` is no
+#: output. Quantities may be padded.
 _MAX_COUNTED = 99
 
 
 def integer(raw: str, param: Param, profile: Profile) -> int:
     if _INTEGER.fullmatch(raw):
-        # As nearly all are sent: there is nothing to decode.
+        # The usual case: nothing must be decoded.
         return int(raw)
     text = decode_text(raw)
     if not _INTEGER.fullmatch(text):
@@ -91,7 +92,7 @@ class Flag(Struct, frozen=True):
 
 
 class Scaled(Struct, frozen=True):
-    """A whole number on the wire, that many times the real value."""
+    """A whole number on the wire, which is a multiple of the real value."""
 
     factor: int
     lo: int = -INT32 - 1
@@ -147,7 +148,7 @@ class Seconds10(Struct, frozen=True):
 
 
 class Word(Struct, frozen=True):
-    """A number of a code table on the wire, its word inside (or the word as a number)."""
+    """A number of a code table on the wire; inside, its word (or the word as a number)."""
 
     table: CodeTable
     #: Turns words that are numbers (gain, bitrate, divisor) into numbers.
@@ -234,7 +235,7 @@ class Bits(Struct, frozen=True):
 
 
 class Position(Struct, frozen=True):
-    """A position among the stored variables, without those that this version uses for itself."""
+    """A position of a stored variable that this version does not use for a page setting."""
 
     count: int
     #: (position, the versions that use it for a user-interface setting)

@@ -1,4 +1,4 @@
-"""Types that one command alone has."""
+"""Types that only one command has."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from leverframe.interface.table.params.numbers import Int
 from leverframe.interface.table.params.texts import Seen, Text, decode_text
 from leverframe.interface.table.refusals import BadValue
 
-#: Behind the primary I2C sensor where the particulate sensor is connected, too.
+#: Added to the primary I2C sensor if the particulate sensor is connected, too.
 WITH_SPS30 = " + SPS30"
 
 
@@ -113,7 +113,7 @@ class EqualsComparison(Struct, frozen=True):
 
 
 class TimeZoneName(Text, frozen=True):
-    """The name of a time zone that the machine knows, or nothing."""
+    """The name of a time zone that this machine knows, or an empty text."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
         name = super().parse(raw, profile, seen)

@@ -1,6 +1,4 @@
-"""The protocol of parameter types, and texts: free ones with a length, and those of a certain
-form.
-"""
+"""The protocol of parameter types, and texts: with a maximum length, or of a certain form."""
 
 import re
 from base64 import b64decode, b64encode
@@ -13,10 +11,10 @@ from msgspec import Struct
 from leverframe.core.profile import Profile
 from leverframe.interface.table.refusals import BadValue
 
-# The protocol of parameter types, and how raw text becomes text.
+# The protocol of parameter types, and the decoding of raw text.
 #
-# `parse` gets the raw text of a field, still percent-encoded, because an encoded separator inside
-# a text is no separator. `seen` holds the fields before it, for types that depend on them.
+# `parse` gets the raw text of a field, still percent-encoded, because an encoded separator inside a
+# text is not a separator. `seen` contains the earlier fields, for types that depend on them.
 
 Seen = Mapping[str, Any]
 NOTHING_SEEN: Seen = {}
@@ -24,7 +22,7 @@ NOTHING_SEEN: Seen = {}
 
 class Param(Protocol):
     def parse(self, raw: str, profile: Profile, seen: Seen) -> Any:
-        """Return the value or raise `BadValue`; `seen` holds the fields before this one."""
+        """Return the value or raise `BadValue`; `seen` contains the fields before this one."""
 
     def format(self, value: Any, profile: Profile, seen: Seen) -> str: ...
 
@@ -39,7 +37,7 @@ class Param(Protocol):
 
 
 def decode_text(raw: str, *, plus_is_space: bool = True) -> str:
-    """Decode percent-encoded text; refuse what is not UTF-8, and control characters."""
+    """Decode percent-encoded text; refuse invalid UTF-8 and control characters."""
     if plus_is_space:
         raw = raw.replace("+", " ")
     try:
@@ -60,20 +58,20 @@ def _is_control(letter: str) -> bool:
 
 
 def encode_text(text: str) -> str:
-    """Percent-encode, so that nothing can be mistaken for a separator."""
+    """Percent-encode a text, so that nothing in it can be mistaken for a separator."""
     return quote(text, safe="")
 
 
-# Texts: free ones with a length, and those of a certain form.
+# Texts with a maximum length, and texts of a certain form.
 
 
 class Text(Struct, frozen=True):
-    """Up to `most` characters (letters, not bytes); longer texts are refused, never cut."""
+    """Up to `most` characters (not bytes); longer texts are refused, never cut."""
 
     most: int
     least: int = 0
     pattern: str | None = None
-    #: Describes in words what the pattern requires, with texts that fit it and texts that do not.
+    #: A description of what the pattern requires, with texts that match and texts that do not.
     form: str = ""
     fitting: tuple[str, ...] = ()
     unfitting: tuple[str, ...] = ()
@@ -130,7 +128,7 @@ class Text(Struct, frozen=True):
 
 
 class Phone(Struct, frozen=True):
-    """A telephone number: digits, perhaps after a plus, which stays a plus even unencoded."""
+    """A telephone number: digits, optionally after a plus, which is kept even unencoded."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
         text = decode_text(raw, plus_is_space=False)
@@ -194,7 +192,7 @@ class OneWireId(Struct, frozen=True):
 
 
 class Base64Text(Struct, frozen=True):
-    """A text sent as Base64, whose plus signs stay plus signs."""
+    """A text sent as Base64, in which a plus sign is not a space."""
 
     most: int
     least: int = 0
