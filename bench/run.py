@@ -36,6 +36,7 @@ BENCHMARKS = {
     "tenant_isolation": "tenants in one process",
     "cluster": "nodes on PostgreSQL",
     "http_load": "HTTP",
+    "fleet_changes": "durable changes of many controllers",
     "http_accounts": "HTTP with accounts",
     "http_node_red": "HTTP against Node-RED",
     "engine_speed": "engine",

@@ -189,5 +189,5 @@ def test_page_of_the_library_lists_every_attribute() -> None:
             for attribute in own:
                 assert attribute[0] == "_" or f"- `{attribute}" in about, f"{name}.{attribute}"
     assert "- `clock`: Its time, for code under test that uses it." in page
-    assert "- `command`: What was refused, such as" in page
+    assert "- `command`: The refused command, such as" in page
     assert "- `method`: `str`." in page

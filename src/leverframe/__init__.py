@@ -31,7 +31,7 @@ __all__ = [
     "__version__",
 ]
 
-#: Name -> its module. Loaded when first asked for: a start of the program needs the version alone.
+#: Name -> its module. Loaded when first asked for: starting the program needs only the version.
 _PLACES = {
     "Board": "leverframe.devices.board",
     "Clock": "leverframe.core.runtime.clock",

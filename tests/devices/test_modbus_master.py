@@ -280,7 +280,7 @@ def test_unknown_exception_code_is_reported_as_such() -> None:
         bus.refusing, bus.refuses_with = {0}, 99
         bench = Bench(bus, GTIL)
         await asyncio.sleep(2.0)
-        assert "exception 99, a code that the protocol does not have" in str(bench.troubles)
+        assert "exception 99, a code that the protocol does not define" in str(bench.troubles)
         await bench.master.close()
 
     run_virtually(scenario())

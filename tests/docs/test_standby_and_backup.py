@@ -113,7 +113,7 @@ def test_standby_backup_and_restore_work_by_the_guides() -> None:
         first.type(begin.text, exchanged)
         node = GuideNode(node_port)
         until(lambda: node.standbys() == 1, first.node_log)
-        assert "north (asked)" in first.type(add.text, exchanged)
+        assert "north (this node)" in first.type(add.text, exchanged)
         assert node.rename("kept")
 
         backup, stop, make, fill = part(

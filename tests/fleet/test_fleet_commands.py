@@ -626,7 +626,7 @@ def test_start_prints_the_first_administrator_password(fleet: Terminal) -> None:
     runs, password = fleet("start").splitlines()
     assert runs == "cellar is running now."
     assert re.fullmatch(
-        r"Its administrator has the password [\w-]+, which is shown this once\.", password
+        r"Its administrator has the password [\w-]+, which is shown only once\.", password
     )
 
 
@@ -724,12 +724,10 @@ def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
     output = fleet("tenant", "add", "acme", "--open")
-    assert (
-        "created: acme\n2 controllers are open to every user of the machine of the node." in output
-    )
+    assert "created: acme\n2 controllers are open to every user of the node's machine." in output
     output = fleet("protect", "gh-1")
     assert "The administrator of gh-1 has the password " in output
-    assert "shown only this once" in output
+    assert "shown only once" in output
     assert fleet("tenant", "add", "acme").count("1 controller is open to every user") == 1
     (result,) = fleet.json("protect", "gh-2")
     assert result["password"]

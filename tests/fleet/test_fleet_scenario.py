@@ -74,7 +74,7 @@ def test_digest_identifies_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixt
         ('tag = ["north"]\nsim', 'tag = ["nroth"]\nsim', 19, "No controller has the tag 'nroth'"),
         ('tag = ["north"]\nsim', 'tag = "north"\nsim', 19, "tag must be a list of strings"),
         ("DS1=4.5&INPD1=1", "DS99=1", 19, "The simulated board has no 'DS99'"),
-        ("DS1=4.5&INPD1=1", "advance=5", 19, "advance and until do not work in scenarios"),
+        ("DS1=4.5&INPD1=1", "advance=5", 19, "advance and until are not allowed in scenarios"),
         ('sim = "DS1=4.5&INPD1=1"', "sim = 3", 19, "sim must be a string"),
         ('sim = "DS1', 'smi = "DS1', 22, "unknown key smi"),
         ("eventname", "eventnmae", 15, "has no command 'eventnmae'"),

@@ -19,14 +19,14 @@ from .post_office import Bell, PostOffice, ScriptedChannel
 
 #: In which phase each deadline counts, and what is said when it has passed.
 PHASES = [
-    ("greeting", "greeting_s", "did not greet within"),
+    ("greeting", "greeting_s", "sent no greeting within"),
     ("EHLO", "command_s", "did not answer EHLO within"),
-    ("STARTTLS", "command_s", "did not begin TLS within"),
-    ("AUTH", "command_s", "did not answer the login within"),
+    ("STARTTLS", "command_s", "did not answer STARTTLS within"),
+    ("AUTH", "command_s", "did not answer AUTH within"),
     ("MAIL", "command_s", "did not answer MAIL within"),
     ("RCPT", "command_s", "did not answer RCPT within"),
     ("DATA", "data_s", "did not answer DATA within"),
-    ("end", "end_s", "did not confirm it within"),
+    ("end", "end_s", "did not confirm this within"),
 ]
 SHORT_S = 0.5
 

@@ -265,7 +265,7 @@ async def test_store_that_cannot_be_read_is_not_thinned_and_nothing_is_lost(
     store, machine = Unreadable(), (await LoopTwin.start()).controller.engine.machine
     noting = ActionAudit(Writer(store), audit.AuditTrail(()), ["deed.000000000001"], gather_s=0.0)
     noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
-    await until(lambda: "could not be thinned: The disk reported an error." in caplog.text)
+    await until(lambda: "could not be pruned: The disk reported an error." in caplog.text)
     assert len(store.load().audit) == 1
 
 

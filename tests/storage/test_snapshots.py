@@ -256,7 +256,7 @@ async def test_snapshot_that_cannot_be_removed_is_reported_and_the_store_closes(
     service.settings_changed(settings, with_value(settings, "email.password", "hunter2"))
     async with asyncio.timeout(PATIENCE_S):
         await troubles.begun.wait()
-    assert "secrets that were erased and could not be removed" in troubles[TROUBLE]
+    assert "erased secrets could not be removed" in troubles[TROUBLE]
     assert troubles[TROUBLE] in caplog.text
     await service.close()
 

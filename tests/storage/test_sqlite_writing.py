@@ -5,14 +5,15 @@ import contextlib
 import resource
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.sqlite_file import reason
+from leverframe.storage.sqlite_file import MIGRATIONS, reason
+from leverframe.storage.statements import Statement
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
 from leverframe.storage.watched_file import WatchedFile
 from tests.devices.waiting import until
@@ -218,3 +219,18 @@ async def test_long_log_is_checkpointed_after_the_commit_was_answered(
     assert (tmp_path / "store.db").stat().st_size < size
     answered.set()
     await until(lambda: (tmp_path / "store.db").stat().st_size > size)
+
+
+def test_long_log_is_checkpointed_once_however_many_transactions_come_before(
+    tmp_path: Path,
+) -> None:
+    later: list[Callable[[], None]] = []
+    file = WatchedFile(tmp_path / "store.db", MIGRATIONS, later.append)
+    large: Statement = ("REPLACE INTO blob (name, data) VALUES ('large', ?)", (bytes(5_000_000),))
+    for _ in range(3):
+        file.write([large], erases=False)
+    (checkpoint,) = later
+    checkpoint()
+    file.write([large], erases=False)
+    assert len(later) == 2
+    file.close()

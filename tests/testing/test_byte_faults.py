@@ -145,7 +145,7 @@ def test_bytes_to_the_broker_are_delayed_corrupted_or_cut(broker: Broker) -> Non
             twin.command("outs.cgi?out4=1")
             assert b"leverframe/OUT4" not in rest_of(connection)
         begins = [entry["text"] for entry in twin.journal if entry["cause"] == "fault"]
-        assert begins.count("acts on what goes to the broker") == 3
+        assert begins.count("acts on data for the broker") == 3
 
 
 def test_connection_to_the_broker_is_reset_and_made_again(broker: Broker) -> None:

@@ -109,7 +109,7 @@ def test_time_of_the_code_under_test_goes_back_with_the_twin(twin: Twin) -> None
 
 
 def test_wrong_mover_of_time_is_an_error(twin: Twin) -> None:
-    with pytest.raises(TypeError, match="give time_machine, freezegun"), twin.clock.moving_with(7):
+    with pytest.raises(TypeError, match="pass time_machine, freezegun"), twin.clock.moving_with(7):
         pass
 
 

@@ -274,7 +274,7 @@ def test_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> No
                 print(twin.modbus)
         assert fleet["gh-1"].state["OUT0"] == 0
         assert twin._json("/api/sim/snapshots") == []
-        with pytest.raises(RuntimeError, match="no start to go back to"):
+        with pytest.raises(RuntimeError, match="no start to return to"):
             fleet["gh-1"].reset()
         assert [one.name for one in fleet] == ["gh-1", "gh-2"]
         assert len(fleet) == 2

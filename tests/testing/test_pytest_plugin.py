@@ -229,7 +229,7 @@ def test_failure_shows_the_last_requests_the_journal_and_the_seed(
             "*GET /outs.cgi[?]out2=1 200",
             "The same twin again: Twin(seed=7)",
             "The same test again: *::test_own'",
-            "*could not say what happened*",
+            "*could not report what happened*",
             "The same twin again: Twin.process(seed=*)",
         ]
     )
@@ -428,7 +428,9 @@ def test_twin_that_was_left_on_is_closed_and_reported(pytester: pytest.Pytester)
     """)
     result = run(pytester)
     result.assert_outcomes(passed=2, warnings=1)
-    result.stdout.fnmatch_lines(["*test_leaks left 1 twins on; they were closed. Start them with*"])
+    result.stdout.fnmatch_lines(
+        ["*test_leaks left 1 twins running; they were closed. Start them with*"]
+    )
 
 
 def test_mark_takes_keywords_alone(pytester: pytest.Pytester) -> None:

@@ -99,7 +99,7 @@ def test_snapshot_of_another_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSnapshot, match="cannot be read: No such file"):
         Twin.load(tmp_path / "none.snapshot")
     path.write_bytes(whole)
-    with pytest.raises(BadSnapshot, match="hw, settings: the snapshot says this itself"):
+    with pytest.raises(BadSnapshot, match="hw, settings: the snapshot already contains this"):
         Twin.load(path, hw="3.0", settings={})
 
 

@@ -168,10 +168,13 @@ def test_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
         ("[schedule.1]\ndays = 3", "must be weekdays such as"),
         ('[schedule.1]\nvalue = "up"', "schedule.1.value must be one of off, on, reverse."),
         ('[schedule.1]\naction = "OUT9"', "HW 3.9 SW 1.75 has no action 'OUT9' there."),
-        ('[schedule.1]\nname = "a name that is long"', "has no such time, date, days or name"),
+        (
+            '[schedule.1]\nname = "a name that is long"',
+            "does not support this time, date, days or name",
+        ),
         ('[rules]\n1 = "when it rains"', "rules.1 is not a rule; write it like"),
         ('[rules.1]\nsource = "DS9"', "rules.1: HW 3.9 SW 1.75 has no source 'DS9' there."),
-        ('[email]\npassword = "hush"', "email.password is a secret, which does not stand in"),
+        ('[email]\npassword = "hush"', "email.password is a secret, which must not be in"),
         ('[email]\npassword = { env = "NOT_SET" }', "environment variable NOT_SET, which is not"),
         (
             '[email]\npassword = { secret = "no" }',
@@ -204,7 +207,7 @@ def test_mistake_in_a_unit_file_is_reported_with_its_line(
     assert len(found) == 1
     assert mistake in found[0]
     number = 2 + len(line.splitlines())
-    at_header = {"there is no rules.1", "such time, date"}
+    at_header = {"there is no rules.1", "this time, date"}
     assert found[0].startswith(
         f"unit.toml, line {number}{' is' if 'valid TOML' in mistake else ':'} "
     ) or any(words in mistake for words in at_header)

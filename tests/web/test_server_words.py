@@ -96,10 +96,10 @@ COMPOSED = {
     "7 does not answer; check its wiring, its slave ID and 7.": (
         "7 does not answer; check its wiring, its slave ID and that it uses 7.",
     ),
-    "answers of 7 arrive damaged; check 7, the ends of the wires and that no other device has "
-    "its slave ID.": (
-        "answers of 7 arrive damaged; check that it uses 7, the ends of the wires and that no "
-        "other device has its slave ID.",
+    "answers of 7 arrive damaged; check 7, the bus termination and that no other device has its"
+    " slave ID.": (
+        "answers of 7 arrive damaged; check that it uses 7, the bus termination and that no other"
+        " device has its slave ID.",
     ),
     "It differs from its file: 77.": (
         "It differs from its file: 7.",
@@ -116,7 +116,7 @@ COMPOSED = {
     "7 with slave ID 77": ("7 with slave ID 7", "7 with slave ID 7 at 7"),
     "The command 7 7.": (
         "The command 7 does not accept a value.",
-        "The command 7 has no other form.",
+        "The command 7 accepts no other form.",
         "The command 7 begins with 7.",
         "The command 7 has 7 fields.",
         "The command 7 has 7 fields; the request has 7.",

@@ -77,7 +77,7 @@ def seconds_of(duration: Duration) -> float:
         raise BadDuration(f"{duration!r} is not a duration; write it like 90s, 1h30m, 24h or 7d.")
     seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
     if not seconds >= 0:
-        raise BadDuration(f"{duration!r} is not a duration; time goes forward only.")
+        raise BadDuration(f"{duration!r} is not a duration; it must be 0 or more.")
     return seconds
 
 
@@ -97,7 +97,7 @@ def wall_of(moment: WhenText, zone: tzinfo) -> float:
             ) from None
     if not isinstance(moment, datetime):
         raise BadMoment(
-            f"{moment!r} is not a moment; write it like 2026-03-29T00:30, or give a datetime or"
+            f"{moment!r} is not a moment; write it like 2026-03-29T00:30, or pass a datetime or"
             " seconds since 1970."
         )
     if moment.tzinfo is None:

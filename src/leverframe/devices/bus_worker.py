@@ -204,7 +204,8 @@ log = logging.getLogger(__name__)
 #: How long the bus rests after a fault.
 REST_S = 1.0
 NO_BUS = (
-    "no Modbus bus is configured; set serial_modbus in the configuration to its device, or set "
+    "no Modbus bus is configured; set serial_modbus in the configuration to the device of the"
+    " bus, or set "
     "the address of the slot with modbushost."
 )
 #: More requests than users and rules make at a time.

@@ -89,7 +89,7 @@ class Modem:
         self._looked_at = 0.0
         self.status = ModemStatus()
 
-    # --- what others ask of it --------------------------------------------------------------------
+    # --- requests to the modem --------------------------------------------------------------------
 
     async def send_sms(self, number: str, text: str) -> None:
         """Send a message; raise ModemUnavailable if the network does not accept all parts."""

@@ -324,8 +324,8 @@ class ModuleSlot(Struct):
         speaks = f"that it uses {_in_words(self.module.line)}"
         if answer.is_damaged:
             return (
-                f"answers of {self._who} arrive damaged; check {speaks}, the ends of the wires "
-                "and that no other device has its slave ID."
+                f"answers of {self._who} arrive damaged; check {speaks}, the bus termination and"
+                " that no other device has its slave ID."
             )
         return f"{self._who} does not answer; check its wiring, its slave ID and {speaks}."
 

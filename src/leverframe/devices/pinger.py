@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 LOOKUPS_AT_A_TIME = 6
 
 _NO_PERMISSION = (
-    "pings cannot be sent, so every host counts as silent: allow it with"
+    "pings cannot be sent, so every host counts as silent: allow pings with"
     " `setcap cap_net_raw+ep` on the Python program, or for a group of users with"
     " `sysctl net.ipv4.ping_group_range`"
 )

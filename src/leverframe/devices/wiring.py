@@ -42,8 +42,8 @@ class Pin(Table, frozen=True):
     """A GPIO line."""
 
     chip: Annotated[str, Meta(description="The chip of the line, like /dev/gpiochip0.")]
-    line: Annotated[Number | str, Meta(description="Its number on the chip, or its name.")]
-    active_low: Annotated[bool, Meta(description="Low level means on.")] = False
+    line: Annotated[Number | str, Meta(description="Number of the line on the chip, or its name.")]
+    active_low: Annotated[bool, Meta(description="True if a low level means on.")] = False
     debounce_ms: Annotated[
         int,
         Meta(
@@ -59,7 +59,7 @@ class PwmChannel(Table, frozen=True):
     """A PWM channel: pwmchip0, channel 1 is /sys/class/pwm/pwmchip0/pwm1."""
 
     chip: Annotated[Number, Meta(description="0 is pwmchip0.")]
-    channel: Annotated[Number, Meta(description="0 is pwm0 of that chip.")]
+    channel: Annotated[Number, Meta(description="Channel of that chip; 0 is pwm0.")]
 
 
 class AdcChannel(Table, frozen=True):
@@ -68,11 +68,13 @@ class AdcChannel(Table, frozen=True):
     device: Annotated[
         str,
         Meta(
-            description="Folder (iio:device0) or name of the converter (ads1015); the name stays"
-            " the same."
+            description="Folder (iio:device0) or name of the converter (ads1015), which stays the"
+            " same when folders are renumbered."
         ),
     ]
-    channel: Annotated[str, Meta(description="Like voltage0; temp for TEMP.")]
+    channel: Annotated[
+        str, Meta(description="Channel of the converter, like voltage0; temp for TEMP.")
+    ]
     factor: Annotated[
         float,
         Meta(
@@ -119,7 +121,7 @@ class Wiring(Table, frozen=True):
     ] = SIMULATED
     sysfs: Annotated[
         str,
-        Meta(description="Where the kernel shows its devices.", extra={"metavar": "DIR"}),
+        Meta(description="Folder in which the kernel lists its devices.", extra={"metavar": "DIR"}),
     ] = "/sys"
     outputs: Annotated[
         dict[str, Pin],

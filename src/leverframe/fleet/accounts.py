@@ -35,18 +35,18 @@ from leverframe.storage.store import Changes
 
 # Authentication at a node: accounts of the operator and of tenants, by HTTP Basic.
 #
-# On a loopback address a node without accounts is open to this machine. With the first account,
-# all users sign in, there as on every other address: a proxy in front of it brings strangers
-# along.
+# On a loopback address a node without accounts is open to this machine. From the first account on,
+# all users must sign in, as on any other address: a proxy could bring strangers even to loopback.
 
 log = logging.getLogger(__name__)
 
-#: Where a node keeps its administrator: as a controller does, so that commands set both alike.
+#: The setting with the administrator's name: the same as a controller's, so that the same commands
+#: set both.
 _NAME_PATH = "access.admin.name"
 
 
 class Asking(Struct, frozen=True, forbid_unknown_fields=True):
-    """An authenticated requester and its tenant; None is the operator, who may do everything."""
+    """An authenticated requester and its tenant; None for the operator, who may do everything."""
 
     account: Account
     tenant: str | None = None
@@ -69,7 +69,7 @@ class NodeAccounts:
         self._warn = LogThrottle(log).warning
         self._administrator: Accounts = {}
         self._accounts: Accounts = {}
-        #: The records that are among the accounts.
+        #: The account records that `_accounts` was built from.
         self._known: dict[str, FleetAccount] | None = None
         #: A read that started before a password was generated must not overwrite it.
         self._reading = asyncio.Lock()
@@ -100,7 +100,7 @@ class NodeAccounts:
         return self._asking(await self._access.who(request))
 
     def watch(self, asking: Asking) -> Callable[[], bool]:
-        """Return a function that returns whether a requester may still receive a stream."""
+        """Return a function that checks whether a requester may still receive a stream."""
         account = asking.account
         known = self._registry.accounts.get(account.name)
 
@@ -128,7 +128,7 @@ class NodeAccounts:
             return password
 
     async def look_again(self) -> None:
-        """Read the administrator's account, which a command may have changed in a database."""
+        """Read the administrator's account again: a command may have changed it in a database."""
         async with self._reading:
             self._take(await self._fetch())
 
@@ -141,7 +141,7 @@ class NodeAccounts:
         self._known = None
 
     def _current(self) -> Accounts:
-        """Return the accounts as they are now, which another node may have changed."""
+        """Return the present accounts; another node may have changed them."""
         records = self._registry.accounts
         if records is not self._known:
             known = {
@@ -171,9 +171,9 @@ def _account_of(record: FleetAccount) -> Account:
 # Controllers that every user of the machine may use, and the administrators that close them.
 #
 # On a loopback address a new controller requires no sign-in. The first account or tenant of the
-# node changes that, since other users then share the machine or come by a proxy. So open
-# controllers get an administrator then. Controllers of one tenant get the same password, which
-# the answer shows once. A controller that has a password already keeps it.
+# node changes that, since other users then share the machine or come through a proxy. So open
+# controllers then get an administrator. Controllers of one tenant get the same password, which the
+# answer shows once. A controller that already has a password keeps it.
 
 NEW_ADMINISTRATOR = "It requires sign-in now, and has an administrator."
 PASSWORD_STAYS = "It requires sign-in now; its passwords are as they were."
@@ -187,7 +187,7 @@ def is_open(member: Member) -> bool:
 async def close_open(
     members: Sequence[Member], passwords: Passwords, source: str, requester: Account
 ) -> BulkReport:
-    """Make open controllers require sign-in; return the results of all."""
+    """Make open controllers require sign-in; return a result for each controller."""
     results = {member.name: MemberResult(member.name, DONE) for member in members}
     by_tenant: dict[str, list[Member]] = {}
     for member in members:
@@ -202,7 +202,7 @@ async def close_open(
 async def _close_some(
     members: Sequence[Member], passwords: Passwords, source: str, requester: Account
 ) -> list[MemberResult]:
-    """Close controllers of one tenant; those without a password get the same one."""
+    """Make controllers of one tenant require sign-in; those without a password get the same one."""
     new = {member.name for member in members if not _access(member).admin.password}
     password = random_password()
     hashes = {password: await passwords.hash(password)} if new else {}
@@ -226,7 +226,7 @@ def _access(member: Member) -> AccessSettings:
 
 
 def _command_to_require_sign_in(member: Member, password: str) -> str:
-    """Return the command; an empty password leaves the present one."""
+    """Return the command; an empty password keeps the present one."""
     access = _access(member)
     texts = (access.admin.name, password, access.user.name, "")
     packed = "*".join(b64encode(text.encode()).decode() for text in texts)

@@ -1,7 +1,7 @@
 """Try or carry out commands on many controllers, with a result for each.
 
-To try a command is to stage it without writing it, so the refusals are the real ones. "All or none"
-tries the command on all controllers first, and carries it out in the same round of the event loop.
+Trying a command stages it without writing it, so the refusals are the real ones. "All or none"
+first tries the command on all controllers, and then runs it in the same round of the event loop.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -41,18 +41,18 @@ from leverframe.storage.store import StoreUnavailable
 
 #: The account in journals and audit trails.
 BY_FLEET = Account("fleet", ADMIN, joins_commands=True)
-#: How much of what a command would change is reported.
+#: The number of changes by a command that are reported.
 MAX_EFFECTS = 4
 DONE = 200
 NOT_SAVED = 507
-#: Commands that are carried out within one round of the loop, for all controllers together.
+#: Maximum number of commands, over all controllers, that run within one round of the event loop.
 MAX_TOGETHER = 5_000
 _NOTHING = Reply(DONE, "", b"")
 _NOT_DONE = "Nothing was changed here, because other controllers reject the command."
 
 
 class CommandEffect(Struct, frozen=True, forbid_unknown_fields=True):
-    """A state or a setting that a command would set; it may stay as it is."""
+    """A state or a setting that a command would set; its value may already be the same."""
 
     what: Annotated[str, Meta(description="The name of an output, or the path of a setting.")]
     old: Any = None
@@ -69,7 +69,7 @@ class MemberResult(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     ] = []
     password: Annotated[
         str | None,
-        Meta(description="Password of its new administrator if it had none; shown this once."),
+        Meta(description="Password of its new administrator if it had none; shown only once."),
     ] = None
 
 
@@ -145,7 +145,7 @@ def _perform(
 async def try_out(
     members: Sequence[Member], perform: Callable[[Controller, Stage], None]
 ) -> BulkReport:
-    """Return the result of an operation on every controller; nothing is changed."""
+    """Return the result that an operation would have on every controller; change nothing."""
     tried = []
     async for member in in_turns(members):
         tried.append(_try_on(member, partial(perform, member.controller)))
@@ -158,9 +158,9 @@ async def _all_or_none(
 ) -> BulkReport:
     """Carry out a command on all controllers within one round of the event loop, or on none.
 
-    The command is tried on all of them in turns. Controllers that have changed since are tried
-    again in the final round. Passwords are hashed before that round; hashing takes a while, after
-    which the command is tried again.
+    The command is tried on all of them in turns; controllers that have changed since are tried
+    again in the final round. Passwords are hashed before that round. Hashing takes a while, so the
+    command is tried again afterwards.
     """
     _check_together(len(members), len(items_of(command.query)))
     hashes: dict[str, str] = {}
@@ -190,7 +190,7 @@ async def _try_on_all(
     hashes: Mapping[str, str],
     needed: set[str],
 ) -> list[MemberResult]:
-    """Try a command on all controllers; the results are valid in the round of the return."""
+    """Try a command on all controllers; the results hold in the round in which this returns."""
 
     def attempt(member: Member) -> MemberResult:
         perform = partial(_perform, command, requester, member.controller)
@@ -217,7 +217,7 @@ def _check_together(members: int, commands: int) -> None:
 
 
 class _Decisive(Struct, frozen=True, eq=False):
-    """The state that decides if a controller refuses a command."""
+    """The state that decides whether a controller refuses a command."""
 
     settings: Settings
     others: tuple[object, ...]
@@ -299,7 +299,7 @@ def _effect_on(path: str, old: Any, new: Any) -> CommandEffect:
 
 
 def not_done(tried: list[MemberResult]) -> list[MemberResult]:
-    """Return the results of a change that was made nowhere, because some controllers refuse it."""
+    """Return the results of a change that no controller made, because some of them refuse it."""
     return [
         MemberResult(one.name, NOT_DONE, _NOT_DONE) if one.status == DONE else one for one in tried
     ]
@@ -328,7 +328,7 @@ async def submit_all(
     requester: Account,
     hashes: Mapping[str, str],
 ) -> BulkReport:
-    """Carry out a separate command on each controller; passwords are hashed already."""
+    """Run a different command on each controller; its passwords are already hashed."""
     answers = []
     for member in members:
         (written,) = parse_commands(command(member))
@@ -343,7 +343,7 @@ def _submit(
     requester: Account,
     hashes: Mapping[str, str],
 ) -> AnyReply | Coroutine[Any, Any, AnyReply]:
-    """Carry out a command whose passwords are hashed already."""
+    """Run a command whose passwords are already hashed."""
     controller = member.controller
     cause = Cause("command", f"{requester.name} {source}", requester.name, source)
     try:

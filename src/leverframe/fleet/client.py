@@ -1,6 +1,6 @@
 """Clients of the API of a node: requests, and refusals as exceptions.
 
-The command line and the twin kit use the network; the kit also calls a node in its own process.
+The command line and the twin kit use the network; the kit can also call a node in its own process.
 """
 
 import sys
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 Reply = TypeVar("Reply")
 
-#: How long a node may take: thousands of controllers can be concerned.
+#: How long a node may take to answer: a request can concern thousands of controllers.
 ANSWER_S = 3600.0
 #: How long a node may take to start its controllers, and how often it is polled until then.
 START_S = 600.0
 START_LOOK_S = 1.0
-#: How often the progress of a request is polled, and how long that may take.
+#: How often the progress of a request is polled, and how long a poll may take.
 LOOK_S = 0.2
 LOOKED_S = 5.0
 
@@ -49,16 +49,16 @@ class NodeRefused(ErrorForPeople):
     def __init__(self, sentence: str, status: int | None = None, field: str | None = None) -> None:
         super().__init__(sentence)
         self.field = field
-        #: Of the refusal; None without an answer.
+        #: The status of the refusal; None without an answer.
         self.status = status
 
 
 class NodeAnswer(Struct, frozen=True):
     status: int
     body: bytes
-    #: Nodes that share the database, and have not answered this one.
+    #: Names of the nodes that share the database but did not answer this node.
     silent: str | None = None
-    #: The number of controllers that run, while it is starting.
+    #: While the node is starting: the number of its controllers that run.
     starting: str | None = None
 
 
@@ -90,7 +90,7 @@ class NodeAsking(ABC):
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
     ) -> NodeAnswer:
-        """Send a request; raise NodeRefused without an answer."""
+        """Send a request; raise NodeRefused if there is no answer."""
 
     def carry_out(
         self,
@@ -98,7 +98,7 @@ class NodeAsking(ABC):
         parameters: Mapping[str, Any],
         body: bytes | None = None,
     ) -> Reply:
-        """Have the node carry out an operation; return its report, typed as it is declared."""
+        """Let the node run an operation; return its report, converted to the declared type."""
         answer = self._ask(operation.methods[0], operation.path, parameters, body)
         report: Reply = msgspec.convert(answer, operation.reply)
         return report
@@ -121,7 +121,7 @@ class NodeAsking(ABC):
         headers: dict[str, str] = {}
         target = what if what.startswith("/") else f"{PATHS}/{what}".rstrip("/")
         if method == "POST" and body is None:
-            # The names of thousands have no room in a query.
+            # Thousands of names do not fit into a query.
             body, headers = query.encode(), {"Content-Type": FORM}
         elif query:
             target += f"?{query}"
@@ -132,7 +132,7 @@ class NodeAsking(ABC):
             raise NodeRefused(
                 f"{self.url} is not a node: its answer has another format.", answer.status
             ) from None
-        # The state of a node that is not ready is an answer.
+        # The state of a node that is not ready is an answer, despite its error status.
         if answer.status >= 400 and "detail" in content:
             raise NodeRefused(f"{content['detail']}", answer.status, content.get("field"))
         if answer.silent:
@@ -142,7 +142,7 @@ class NodeAsking(ABC):
     def _send_until_ready(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
     ) -> NodeAnswer:
-        """Send a request, again if the node refuses it because it is still starting."""
+        """Send a request; retry while the node refuses it because it is still starting."""
         until, counted = time.monotonic() + START_S, None
         while True:
             answer = self._exchange(method, target, body, headers)
@@ -155,9 +155,9 @@ class NodeAsking(ABC):
 
 
 class NodeClient(NodeAsking):
-    """Sends requests to a node by the network, with an account if there is one."""
+    """Sends requests to a node over the network, with an account if there is one."""
 
-    #: Advice if there is no answer.
+    #: Shown if there is no answer.
     advice = "Start a node with `leverframe fleet run`, and use the address that it prints."
 
     def __init__(
@@ -203,9 +203,9 @@ class NodeClient(NodeAsking):
 
     @contextmanager
     def follow_progress(self, on_progress: Callable[[int, int], None]) -> Iterator[None]:
-        """Call `on_progress` at intervals with the numbers of controllers done and in all.
+        """Call `on_progress` at intervals with the number of controllers processed and the total.
 
-        The progress is requested on a connection of its own, as long as the node knows the request.
+        The progress is polled over a separate connection, as long as the node knows the request.
         """
         id, ended = token_hex(8), threading.Event()
 
@@ -215,8 +215,7 @@ class NodeClient(NodeAsking):
                     try:
                         content = other.get("progress", {"id": id})
                     except NodeRefused:
-                        # It has not arrived yet, or has ended; the request itself reports its
-                        # errors.
+                        # The request has not arrived yet, or has ended; it reports its own errors.
                         continue
                     on_progress(content["done"], content["of"])
 
@@ -240,13 +239,14 @@ class NodeClient(NodeAsking):
 class CommandLineClient(NodeClient):
     """Sends requests to a node for the command line, and names the options that help.
 
-    It asks for the password before the first request: mistakes in a command are reported before.
+    It prompts for the password only before the first request, after mistakes in the command were
+    reported.
     """
 
     advice = "Start a node with `leverframe fleet run`, or set its address with --node."
 
     def __init__(self, url: str, user: str | None, ca_file: str | None) -> None:
-        # A node that is silent for several requests of a command is named once.
+        # A node that is silent during several requests of a command is named only once.
         super().__init__(url, None, ca_file, cache(print_silent))
         self._user = user
 
@@ -278,7 +278,7 @@ def _text(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-# Exported controllers as files: a fleet file, and a settings file for each of them.
+# Exported controllers as files: a fleet file, and a settings file for each controller.
 
 FLEET_FILE = "fleet.toml"
 

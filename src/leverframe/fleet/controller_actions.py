@@ -32,30 +32,30 @@ from leverframe.host.controller.snapshot import go_back, take_snapshot
 from leverframe.interface.table.refusals import BadValue, Conflict, Refusal
 
 MAX_RATE = 1000.0
-#: How often running time is moved on.
+#: Interval at which running time advances.
 PACE_S = 0.05
 NONE = "none"
-#: Wall times are seconds since 1970, which leave a fraction of a second no more digits.
+#: Tolerance when wall times are compared: seconds since 1970 leave few digits for the fraction.
 SAME_S = 0.001
 #: Settings that identify a controller.
 _OWN_ROWS = ("identity.", "snmp.boots", "profile.", "job.")
 
 
 class GroupTime:
-    """The time of a node's controllers: moved by hand, or running at a rate; else it stands.
+    """The time of a node's controllers: it is advanced by hand, runs at a rate, or is frozen.
 
-    One move of a tenant's controllers waits for another one of this tenant, and for none of other
-    tenants.
+    An advance of a tenant's controllers waits for other advances of this tenant, but not for those
+    of other tenants.
     """
 
     def __init__(self, node: FleetNode) -> None:
         self._node = node
-        #: By tenant, as long as time of its controllers is moved.
+        #: By tenant, while the time of its controllers is advanced.
         self._moving: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: asyncio.Task[None] | None = None
-        #: How far one controller may be ahead of the others on the way.
+        #: How far one controller may be ahead of the others during an advance.
         self.window_s = WINDOW_S
-        #: Seconds of virtual time in a second; 0 while it stands.
+        #: Seconds of virtual time per second; 0 while it is frozen.
         self.rate = 0.0
 
     async def advance(
@@ -81,7 +81,7 @@ class GroupTime:
     async def advance_to(
         self, members: Sequence[Member], wall: float, *, of_all: bool = True
     ) -> None:
-        """Move each to a moment, also if their times differ; refuse a moment that has passed."""
+        """Advance each controller to one moment, even if their times differ; refuse the past."""
         self._require_virtual()
         async with self._hold_time_of(members):
             clock = self._node.clock
@@ -99,13 +99,13 @@ class GroupTime:
                 self._set_common(wall)
 
     def _set_common(self, wall: float) -> None:
-        """Set the common time, also back: new controllers start where the others are."""
+        """Set the common time, also backwards: new controllers start at the time of the others."""
         clock = self._node.clock
         clock.move_to(clock.now() + wall - clock.wall())
         clock.set_wall(wall)
 
     async def step(self, members: Sequence[Member], *, of_all: bool = True) -> int:
-        """Move all to the next moment at which something is due; return for how many it is."""
+        """Advance all controllers to their next deadline; return how many of them have one then."""
         self._require_virtual()
         controllers = [one.controller for one in members]
         async with self._hold_time_of(members):
@@ -119,10 +119,10 @@ class GroupTime:
 
     @asynccontextmanager
     async def _hold_time_of(self, members: Sequence[Member]) -> AsyncIterator[None]:
-        """Hold the time of the tenants whose controllers are moved.
+        """Lock the time of the tenants whose controllers are advanced.
 
-        A move of several tenants' controllers waits until none of them is moved, and makes no
-        tenant wait for another one in the meantime.
+        An advance of several tenants' controllers waits until all of these tenants are free, and
+        blocks none of them while it waits for another.
         """
         locks = [self._lock_of(tenant) for tenant in {one.record.tenant for one in members}]
         while (taken := next((one for one in locks if one.locked()), None)) is not None:
@@ -130,7 +130,7 @@ class GroupTime:
                 pass
         async with AsyncExitStack() as held:
             for lock in locks:
-                # It is free, and taken without a turn of the loop.
+                # The lock is free, so this does not yield to the event loop.
                 await held.enter_async_context(lock)
             yield
 
@@ -142,7 +142,7 @@ class GroupTime:
         return lock is not None and lock.locked()
 
     async def run_at(self, rate: float) -> None:
-        """Run the time of all at a number of seconds per second; 0 freezes it."""
+        """Run the time of all controllers at a rate in seconds per second; 0 freezes it."""
         self._require_virtual()
         if not 0 <= rate <= MAX_RATE:
             raise BadValue(
@@ -166,7 +166,8 @@ class GroupTime:
             await asyncio.sleep(PACE_S)
             now = loop.time()
             members = tuple(self._node.members.values())
-            # A tenant whose controllers are being moved by hand delays no other time.
+            # Controllers of other tenants need not wait for a tenant whose time is being advanced
+            # by hand.
             moved = {one.record.tenant for one in members if self._is_moved(one.record.tenant)}
             free = [one for one in members if one.record.tenant not in moved]
             async with self._hold_time_of(free):
@@ -183,7 +184,7 @@ class GroupTime:
 
 
 def _check_distance(seconds: float) -> None:
-    """Refuse to move time further than one request may."""
+    """Refuse an advance that is longer than one request may make."""
     if seconds > MAX_ADVANCE_S:
         raise BadValue(
             f"Time cannot move by {text_from_seconds(seconds)} in one request.",
@@ -207,7 +208,7 @@ async def fork(
     records: Sequence[MemberRecord],
     within: TenantRecord | None = None,
 ) -> list[Member]:
-    """Create controllers that resume from another one's state, and belong to the same tenant."""
+    """Create controllers of the same tenant that resume from another controller's state."""
     controller = member.controller
     await controller.writer.flush()
     snapshot = await take_snapshot(controller) if node.is_virtual else None
@@ -233,7 +234,7 @@ async def fork(
 
 
 async def set_fault(members: Sequence[Member], text: str, seed: int) -> BulkReport:
-    """Set a fault on controllers, each with a seed of its own; `none` ends all faults."""
+    """Set a fault on controllers, each with its own seed; `none` ends all faults."""
     try:
         fault = None if text == NONE else fault_from_text(text)
     except BadFault as error:
@@ -258,13 +259,13 @@ async def set_fault(members: Sequence[Member], text: str, seed: int) -> BulkRepo
     return await each(members, act)
 
 
-# Create controllers that a fleet file names, and start failed ones elsewhere.
+# Create the controllers in a fleet file, and restart failed controllers at another place.
 
 
 async def make_new(
     node: FleetNode, new: Sequence[NewController], administrator: dict[str, Any]
 ) -> dict[str, str]:
-    """Create controllers that a file names; record, and return by name, why any of them fails."""
+    """Create the controllers of a fleet file; record and return why any of them fails, by name."""
     refusals = await node.refusals_of(new)
     made = [
         replace(one, leaves={**one.leaves, **administrator})
@@ -274,7 +275,7 @@ async def make_new(
     try:
         await node.add(made)
     except Refusal:
-        # One of them fails; the others are created without it.
+        # If one of them is refused, the others are still created.
         for one in made:
             try:
                 await node.add([one])
@@ -292,9 +293,9 @@ async def make_new(
 async def place_and_start(
     node: FleetNode, number: int, address: str | None, port: int | None
 ) -> Member:
-    """Move a failed controller to an address and a port, and start it.
+    """Assign another address and port to a failed controller, and start it.
 
-    If it cannot be reached there, its place stays as it is.
+    If it cannot be reached there, it keeps its address and port.
     """
     async with node.changing:
         before = node.registry.records.get(number)
@@ -308,8 +309,8 @@ async def place_and_start(
         node.roster.expect(record, number)
     why = await node.start_failed([number])
     if why:
-        raise NotRunning(f"Its place is set. {why[number]}")
+        raise NotRunning(f"Its address and port are set. {why[number]}")
     if record.name not in node.members:
-        # It was removed in the meantime.
+        # The controller was removed in the meantime.
         raise no_such_name(record.name)
     return node.members[record.name]

@@ -1,4 +1,4 @@
-"""The work of `leverframe fleet`, besides `run`: send requests to a node, and print the answers.
+"""The tasks of `leverframe fleet` except `run`: send requests to a node, and print the answers.
 
 Bulk commands exit with status 1 if any controller rejects them, and list each one with the reason.
 """
@@ -28,9 +28,9 @@ from leverframe.fleet.client import CommandLineClient, NodeClient, NodeRefused
 from leverframe.fleet.progress import NOT_DONE
 from leverframe.host.terminal import bar_of, is_watched, progress_bar
 
-#: Controllers that are created by one request.
+#: Number of controllers that one request creates.
 AT_A_TIME = 50
-#: Steps in which time is moved if progress is shown.
+#: Number of steps in which time advances if progress is shown.
 STEPS = 50
 
 #: The label of the progress bar for each command.
@@ -47,14 +47,14 @@ JsonObject = dict[str, Any]
 
 
 def list_controllers(client: CommandLineClient, as_json: bool, options: JsonObject) -> None:
-    """Print the chosen controllers as a table, or one JSON object a line."""
+    """Print the chosen controllers as a table, or as one JSON object per line."""
     found = client.get("list", options)
     about = client.get("", {})
     if as_json:
         print_json(found)
     else:
         _print_table(found, zone_of(about))
-    # A list by name needs no warning about other controllers.
+    # If controllers are listed by name, a warning about others is not needed.
     if not options["name"]:
         _print_not_started(about)
 
@@ -85,7 +85,7 @@ def _print_table(found: list[JsonObject], zone: tzinfo) -> None:
 
 
 def _print_not_started(about: JsonObject) -> None:
-    """Warn of controllers that are missing from a table; scripts have the overview and metrics."""
+    """Warn of controllers that are missing from a table; scripts use the overview and metrics."""
     # Nodes of older versions do not report them.
     sentences: list[str] = about.get("not_started", [])
     if not sentences:
@@ -99,7 +99,7 @@ def _print_not_started(about: JsonObject) -> None:
 
 
 def _places(controller: JsonObject) -> str:
-    """Return the addresses of a controller: its name, and any address or port of its own."""
+    """Return the addresses of a controller: its name, and its own address or port, if any."""
     own = [
         controller["address"] or "",
         "" if controller["port"] is None else f"port {controller['port']}",
@@ -135,7 +135,7 @@ def add_controllers(
     dry_run: bool,
     options: JsonObject,
 ) -> None:
-    """Create controllers in batches; all are checked before the first is created."""
+    """Create controllers in batches, after all of them have been checked."""
     body = None if template is None else _template(template)
     whole = {**options, "count": count, "first": first, "address": address, "port": port}
     answer = client.post("add", {**whole, "dry_run": True}, body)
@@ -155,7 +155,7 @@ def add_controllers(
                 made.append(client.post("add", {**options, **places}, body))
                 advance(part)
     finally:
-        # Also if the next batch is refused: no one else knows their password.
+        # Even if the next batch is refused: only this answer contains their password.
         if made:
             _print_made(made, as_json)
 
@@ -186,11 +186,14 @@ def place_controllers(
     address: str | None,
     port: int | None,
 ) -> None:
-    """Set the first controller's place, and the next places for the others; stop at a refusal."""
+    """Set the address or port of the first controller, and the following ones for the others.
+
+    Stop at the first refusal.
+    """
     for count, name in enumerate(names):
         wanted: JsonObject = {"name": name, "address": address, "port": port}
         if address is not None:
-            # `none` removes the address, of all controllers alike.
+            # `none` removes the address of every controller.
             with suppress(ValueError):
                 wanted["address"] = _later(address, count)
         if port:
@@ -212,7 +215,7 @@ def start_controllers_again(client: CommandLineClient, as_json: bool, names: lis
         for one in answer["results"]:
             print(one["detail"])
             if password := one.get("password"):
-                print(f"Its administrator has the password {password}, which is shown this once.")
+                print(f"Its administrator has the password {password}, which is shown only once.")
         if not answer["results"]:
             print("Nothing to start: all stored controllers run.")
     return NO if answer["refused"] else DONE
@@ -234,7 +237,7 @@ def advance_time(
     freeze: bool,
     options: JsonObject,
 ) -> None:
-    """Move the time of controllers together; in steps if progress is shown."""
+    """Advance the time of controllers together, in steps if progress is shown."""
     if freeze or rate is not None:
         answer = client.post("advance", {**options, "rate": 0 if freeze else rate})
     elif duration is None:
@@ -269,7 +272,7 @@ def _step_result(answer: JsonObject) -> str:
 
 
 def _time_of_moved(answer: JsonObject) -> str:
-    """Return the time of the controllers that were moved; the common time if none was."""
+    """Return the time of the controllers that were advanced; the common time if there were none."""
     zone = zone_of(answer)
     if answer.get("earliest") is None:
         return with_zone(moment_words(answer["time"], zone), zone)
@@ -286,7 +289,7 @@ def export_controllers(
     client: CommandLineClient, as_json: bool, folder: Path, options: JsonObject
 ) -> None:
     """Write a fleet file and a settings file for each controller into a new folder."""
-    # Imported here, as below: loading a whole controller would double the time of most commands.
+    # Imported here, as below: loading the whole controller would double the time of most commands.
     from leverframe.fleet.client import FLEET_FILE, write_export
     from leverframe.fleet.operations.nodes import ExportedController
 
@@ -338,7 +341,7 @@ set_faults = partial(do_for_chosen, "fault")
 
 
 def _check_chosen(found: Sized, options: JsonObject) -> None:
-    """Fail if no controller was chosen: nothing has happened."""
+    """Fail if no controller was chosen: nothing was done."""
     if found:
         return
     is_chosen = options.get("name") or options["tag"]
@@ -349,7 +352,8 @@ def _check_chosen(found: Sized, options: JsonObject) -> None:
 def print_results(answer: JsonObject) -> None:
     """Print the refusals with their reasons, then the counts.
 
-    Controllers that were held back because others refuse it are only counted.
+    Controllers that would have accepted the command, but were held back because others refuse it,
+    are only counted.
     """
     held_back = sum(one["status"] == NOT_DONE for one in answer["results"])
     refused = [one for one in answer["results"] if one["status"] not in (200, NOT_DONE)]
@@ -400,7 +404,7 @@ def tables() -> Console:
 
 @contextmanager
 def _show_progress(client: NodeClient, what: str) -> Iterator[None]:
-    """Show the progress of a request, on a terminal."""
+    """Show the progress of a request on a terminal."""
     if not is_watched():
         yield
         return

@@ -24,10 +24,11 @@ from leverframe.server.shared_ports import ANY_ADDRESS, Asked, SharedPort
 
 # UDP discovery for a node: one socket answers for all controllers that have an address.
 #
-# A query to one address is answered by its controller, a broadcast by each of them, once a second
-# at most: there may be thousands. The bytes that start a bootloader mean nothing here.
+# The controller with the address answers a query to that address. All controllers answer a
+# broadcast, at most once a second: there may be thousands of them. The bytes that start a
+# bootloader have no effect here.
 
-#: Seconds between two broadcasts that are answered.
+#: Minimum time between two broadcasts that are answered.
 PAUSE_S = 1.0
 
 
@@ -47,7 +48,9 @@ class FleetDiscovery:
         self._port: SharedPort | None = None
 
     def start(self, host: str, port: int = PORT) -> None:
-        """Listen, on loopback for this machine alone; the node also runs without a socket."""
+        """Listen, on loopback only for this machine; if that fails, the node runs without
+        discovery.
+        """
         interface = LOOPBACK if is_loopback4(host) else None
         try:
             self._port = SharedPort(port, is_known, self._take, interface)
@@ -92,7 +95,7 @@ class FleetDiscovery:
 
 # mDNS for a node: one responder announces all controllers that have an address in the network.
 #
-# Controllers without one share the address of the node, and are reached by names that mDNS cannot
+# Controllers without an address share that of the node, and are reached by names that mDNS cannot
 # announce.
 
 #: Address and port of HTTP.
@@ -115,7 +118,7 @@ class FleetMdns:
         self._closing: set[asyncio.Task[None]] = set()
 
     def start(self, host: str) -> None:
-        """Announce the present controllers, and from now on each change."""
+        """Announce the present controllers, and every later change."""
         self._responder = MdnsResponder(() if host == ANY_ADDRESS else (host,))
         self._node.watchers.add(self._look)
         self._look()

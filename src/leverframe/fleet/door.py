@@ -1,12 +1,12 @@
-"""The front door of a node: one port, behind it many controllers and the node itself.
+"""The front door of a node: one port for many controllers and the node itself.
 
 A request names a controller in one of three ways: by the first label of the `Host`
-(`gh-1.localhost`), by the local address that the client connected to, or by the port. Requests that
-name none reach the node. Unknown names are refused, so browsers that come by a foreign name (DNS
-rebinding) reach nothing.
+(`gh-1.localhost`), by the local address that the client connected to, or by the port. A request
+that names no controller reaches the node. Unknown names are refused, so a browser that was led here
+under a foreign name (DNS rebinding) reaches nothing.
 
-Connections and request time are counted per controller, so that a flood at one controller leaves
-some for the others.
+Connections and request time are counted per controller, so that a flood of requests to one
+controller leaves some of both for the others.
 """
 
 import socket
@@ -47,12 +47,13 @@ from leverframe.server.routes.sign_in import redirect_to_https
 
 ConnectionFactory = Callable[["Door", ServerState, "Entrance | None", Lease], Connection]
 
-#: One controller alone gets three fifths of the connections, the next one three fifths of the rest.
+#: A single controller gets three fifths of the connections, the next one three fifths of the rest.
 PER_FREE = 1.5
-#: Host names that are remembered as addresses or not; longer ones are parsed with each request.
+#: Number of host names for which it is cached whether they are addresses; longer ones are not
+#: cached.
 MAX_KEPT_NAMES = 256
 _LOCALHOST = "localhost"
-#: Where commands and browsers on this machine find the node.
+#: The address at which commands and browsers on this machine find the node.
 _HOME = "127.0.0.1"
 _USUAL_PORTS = {"http": 80, "https": 443}
 
@@ -71,7 +72,7 @@ class DoorNames(OwnNames):
         super().__init__(origins=origins, secure=secure, has_proxies=has_proxies)
 
     def check_host(self, request: Request) -> None:
-        """Do nothing: only its own requests reach a controller."""
+        """Do nothing: the door passes only a controller's own requests to it."""
 
 
 class Door:
@@ -87,12 +88,14 @@ class Door:
         self.node = Entrance("", _refuse_until_started, _refuse_until_started)
         #: The entrance for names that no controller has.
         self.unknown = Entrance("", self._no_such_name, self._no_such_name)
-        #: Entrances for controllers that are yet to start, and their ports that listen already.
+        #: The entrance for controllers that have not started yet, and the ports already open for
+        #: them.
         self.starting = Entrance("", not_yet, not_yet)
         self._starting_ports: dict[int, HttpListener] = {}
-        #: The controllers of the node, with the state of those that have no entrance.
+        #: The controllers of the node, including those that have no entrance.
         self.roster = Roster()
-        #: Returns whether strangers may read why a controller failed: causes name files and ports.
+        #: Returns whether strangers may read why a controller failed: the cause names files and
+        #: ports.
         self.shows_causes: Callable[[], bool] = lambda: True
         self._limits = limits
         self.descriptors = descriptors or DescriptorBudget()
@@ -102,7 +105,7 @@ class Door:
         )
         self._by_name: dict[str, Entrance] = {}
         self._by_address: dict[str, Entrance] = {}
-        #: Controllers whose port was opened before they were there.
+        #: The entrances of ports that were opened before their controllers started.
         self._by_port: dict[int, Entrance] = {}
         self.shares = FairShares(self.descriptors.clients.limit, PER_FREE)
         self.state = ServerState(_refuse_until_started, limits, admission=_admit)
@@ -110,19 +113,20 @@ class Door:
         self.loop_shares = LoopShares()
         self._listener: HttpListener | None = None
         self._host = ""
-        #: All addresses of 127.0.0.0/8 reach this door.
+        #: Whether all addresses of 127.0.0.0/8 reach this door.
         self.takes_loopback = False
-        #: Creates the protocol of a new connection; with other nodes, one that can forward.
+        #: Creates the protocol of a new connection; if there are other nodes, one that can forward.
         self.connections_as: ConnectionFactory = DoorConnection
-        #: The places of controllers, if there are other nodes.
+        #: Where controllers are, if there are other nodes.
         self.directory: Directory | None = None
         self._context: ssl.SSLContext | None = None
 
     # --- listening --------------------------------------------------------------------------------
 
     async def listen(self, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
-        """Listen, by TLS if there is a context; on loopback for all addresses of 127.0.0.0/8
-        together.
+        """Open the door, with TLS if there is a context.
+
+        On loopback, one socket serves all addresses of 127.0.0.0/8.
         """
         self._host, self._context = host, context
         self.is_secure = context is not None
@@ -136,7 +140,7 @@ class Door:
         await self._listen_for_starting()
 
     async def _listen_for_starting(self) -> None:
-        """Listen on the ports of controllers that are yet to start.
+        """Listen on the ports of controllers that have not started yet.
 
         If a port cannot be used, the start of its controller reports why.
         """
@@ -170,7 +174,7 @@ class Door:
 
     @property
     def open_port(self) -> int | None:
-        """Where it listens at present."""
+        """The port while it is open."""
         if self._listener is None:
             return None
         port: int = self._listener.sockets[0].getsockname()[1]
@@ -197,14 +201,14 @@ class Door:
         return PagesAddress(scheme, f"{name}.{self._domains[-1]}", port)
 
     def outward(self, handler: Handler) -> Handler:
-        """Return a handler that adds headers which depend on the way that browsers came by."""
+        """Return a handler that adds the headers for browsers that came through this door."""
         return by_tls_only(handler) if self.is_secure else handler
 
     async def stop(self, grace_s: float = 5.0) -> None:
         listeners, self._listener = [self._listener, *self._let_starting_go()], None
         for entrance in self._by_name.values():
             listeners.append(entrance.listener)
-            # Its controller, which ends later, finds nothing left to close.
+            # When its controller ends later, nothing is left to close.
             entrance.listener = None
         for listener in listeners:
             if listener is not None:
@@ -219,7 +223,7 @@ class Door:
     # --- entrances --------------------------------------------------------------------------------
 
     async def open(self, entrance: Entrance, address: str | None, port: int | None) -> None:
-        """Open the ways to a controller: its name, and any address and port of its own."""
+        """Make a controller reachable by its name, and at its own address and port, if any."""
         sockets = await self.sockets_for(entrance.name, address, port)
         if port is not None and port in self._starting_ports:
             entrance.listener = self._starting_ports.pop(port)
@@ -234,7 +238,7 @@ class Door:
             self.directory.wake()
 
     async def check_place(self, name: str, address: str | None, port: int | None) -> None:
-        """Refuse an address or a port at which a controller could not be reached."""
+        """Refuse an address or a port at which the controller could not be reached."""
         for listening in await self.sockets_for(name, address, port):
             listening.close()
 
@@ -256,7 +260,7 @@ class Door:
             ) from error
 
     def _check_address(self, name: str, address: str) -> None:
-        """Refuse an address whose connections would not come here, or that reaches the node."""
+        """Refuse an address that is the node's own, or whose connections would not arrive here."""
         if address in (_HOME, self._host):
             raise Conflict(
                 f"{name}: the node itself is available at {address}.",
@@ -274,7 +278,7 @@ class Door:
             )
 
     async def close(self, entrance: Entrance) -> None:
-        """Close the ways to a controller, and its connections."""
+        """Make a controller unreachable, and close its connections."""
         self._by_name.pop(entrance.name, None)
         if entrance.address is not None:
             self._by_address.pop(entrance.address, None)
@@ -297,7 +301,7 @@ class Door:
         entrance.address = address
         if address is not None:
             self._by_address[address] = entrance
-        # Connections by the old way would still reach this controller.
+        # Connections through the old address or port would still reach this controller.
         for connection in tuple(entrance.connections):
             connection.stop()
         if sockets is not None:
@@ -317,7 +321,9 @@ class Door:
         self._by_name[name] = entrance
 
     def meant(self, request: Request, by_place: "Entrance") -> "Entrance":
-        """Find the entrance for a request: by its `Host`, else by where the client connected."""
+        """Find the entrance for a request: by its `Host`, else by the address or port of the
+        connection.
+        """
         host = request.headers.get("host")
         if host is None:
             return by_place
@@ -330,12 +336,12 @@ class Door:
         return by_place if _is_address(name) else self.unknown
 
     def _label_of(self, host_name: str) -> str:
-        """Return the controller name in a host name, whether such a controller exists or not."""
+        """Return the controller name in a host name, even if no such controller exists."""
         label, _, domain = host_name.partition(".")
         return label if not domain or domain in self._domains else ""
 
     def _no_such_name(self, request: Request) -> Reply:
-        """Refuse an unknown name; below one of our domains, with a link to the node."""
+        """Refuse an unknown name; if it is below one of our domains, add a link to the node."""
         host = request.headers.get("host", "")
         name = self._label_of(_host_name(host))
         if self.roster.is_starting and name:
@@ -349,7 +355,7 @@ class Door:
 
     def _refuse_failed(self, request: Request, name: str, link: str | None = None) -> Reply:
         shows = self.shows_causes()
-        # It may have started since the client connected.
+        # The controller may have started since the client connected.
         detail = self.roster.sentence(name, with_cause=shows) or CAUSE_WITHHELD
         cause = self.roster.reason_for(name) if shows else None
         reply = problem_reply(NotRunning.status, detail)
@@ -358,7 +364,7 @@ class Door:
         )
 
     def name_elsewhere(self, request: Request) -> str | None:
-        """Return the requested controller if another node may have it, and none here does."""
+        """Return the requested controller if another node may have it and this node does not."""
         name = self._label_of(_host_name(request.headers.get("host", "")))
         if self.directory is None or not self.directory.knows(name) or self._is_failed_here(name):
             return None
@@ -370,7 +376,9 @@ class Door:
         return is_mine and self.roster.knows(name)
 
     def answers_for(self, name: str) -> bool:
-        """Return whether this node answers for a controller, be it by why it failed to start."""
+        """Return whether this node answers for a controller, even if only with the cause of its
+        failure.
+        """
         return self.has(name) or self._is_failed_here(name)
 
     def has(self, name: str) -> bool:
@@ -389,7 +397,7 @@ class Door:
         return Entrance(idle.name, refuse, refuse)
 
     def at_port(self, port: int) -> Entrance:
-        """Return the entrance that owns by now a port opened for a controller yet to start."""
+        """Return the present entrance of a port that was opened before its controller started."""
         return self._by_port.get(port, self.starting)
 
     def _handle(self, request: Request) -> SentAnswer:
@@ -397,7 +405,7 @@ class Door:
 
 
 class DoorConnection(Connection):
-    """A connection whose requests each reach the entrance that they name."""
+    """A connection that passes each request to the entrance that it names."""
 
     def __init__(
         self, door: Door, state: ServerState, entrance: Entrance | None, lease: Lease
@@ -407,9 +415,9 @@ class DoorConnection(Connection):
         #: The entrance for requests that name no controller.
         self._by_place = entrance or door.node
         self._by_port = entrance is not None
-        #: The entrance that the connection is counted for.
+        #: The entrance to which the connection is charged.
         self._used_for: Entrance | None = None
-        #: The name that it had then.
+        #: The name of that entrance at the time.
         self._held_as = ""
 
     def connection_made(self, transport: Any) -> None:
@@ -439,12 +447,12 @@ class DoorConnection(Connection):
 
     def _meant(self, request: Request) -> Entrance:
         if self._by_place is self._door.starting:
-            # The controller may be there by now.
+            # The controller may have started since.
             self._by_place = self._at_place()
         return self._door.meant(request, self._by_place)
 
     def _lead(self, request: Request) -> None:
-        """Record the entrance that a request is for, and count the connection there."""
+        """Find the entrance for a request, and charge the connection to it."""
         meant = self._meant(request)
         if meant is not self._used_for and meant not in (self._door.unknown, MISDIRECTED):
             self._leave()
@@ -499,7 +507,7 @@ def _host_name(host: str) -> str:
     return without_port(host).lower().rstrip(".")
 
 
-# Parsing an address costs 4 us, a tenth of a short request; names are short, and few are kept.
+# Cached because parsing an address costs 4 us, a tenth of a short request.
 @lru_cache(maxsize=MAX_KEPT_NAMES)
 def _is_address(name: str) -> bool:
     try:

@@ -1,4 +1,4 @@
-"""What is behind the front door of a node: a controller, those yet to start, or a refusal."""
+"""What is behind a node's front door: controllers, started or not yet, and refusals."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -18,7 +18,7 @@ from leverframe.server.http.server import HttpListener
 from leverframe.server.routes.sentence_page import PageSentence, sentence_page
 from leverframe.server.routes.sign_in import wants_page, words_beside
 
-# Pages that browsers get if a node has no page to show: plain words, and a link.
+# Pages for browsers if the node has no page to show: a sentence and a link.
 
 SENTENCES = words_beside(__file__, dict[str, dict[str, PageSentence]])
 #: Nothing is at this address of the node.
@@ -29,13 +29,13 @@ NO_NAME = SENTENCES["no_name"]
 MOVED_PAGE = SENTENCES["moved"]
 #: No node has the controller at present.
 NO_NODE = SENTENCES["no_node"]
-#: The controller has not been started yet, if it exists.
+#: The controller, if it exists, has not been started yet.
 NOT_YET_PAGE = SENTENCES["not_yet"]
 #: The controller failed to start, and nothing retries it while the node runs.
 NOT_STARTED_PAGE = SENTENCES["not_started"]
 #: Too many connections to one controller are open.
 CROWDED_PAGE = SENTENCES["crowded"]
-#: The client has not signed in, or with a wrong password.
+#: The client has not signed in, or sent a wrong password.
 SIGN_IN_PAGE = SENTENCES["sign_in"]
 #: Too many wrong passwords came from one address.
 TOO_MANY = SENTENCES["too_many"]
@@ -48,10 +48,10 @@ def for_people(
     link: str | None = "",
     cause: str = "",
 ) -> Reply:
-    """Return a refusal as a page to a browser; to programs as it is.
+    """Return a refusal as a page for browsers; for programs return it unchanged.
 
-    Without a link the page points to the same address again. A cause is quoted as the node reports
-    it. If waiting may help, the page reloads automatically, without a script.
+    If `link` is empty, the page links to its own address. `cause` is quoted in the node's own
+    words. If waiting may help, the page reloads automatically, without a script.
     """
     if not wants_page(request):
         return reply
@@ -79,10 +79,10 @@ class EntranceConnection(Protocol):
         """Complete the current answer, then close."""
 
     def reset(self) -> None:
-        """Close immediately, without an orderly end."""
+        """Close immediately with a reset."""
 
     def controller_left(self) -> None:
-        """Close, or be assigned again: the controller has gone."""
+        """Close, or find another entrance: the controller has left."""
 
 
 def _no_tenant() -> str:
@@ -90,7 +90,7 @@ def _no_tenant() -> str:
 
 
 class Entrance:
-    """What the door reaches under one name; as an HTTP server does, it can be faulty."""
+    """What the door reaches under a name; faults can affect it like an HTTP server."""
 
     __slots__ = (
         "address",
@@ -113,20 +113,20 @@ class Entrance:
         share: LoopShare | None = None,
         tenant: Callable[[], str] = _no_tenant,
     ) -> None:
-        #: Its name, also in its log lines.
+        #: The name in its log lines.
         self.logged = LoggedName(name) if isinstance(name, str) else name
         self.handler: Callable[[Request], SentAnswer] = handler
         self.admission = admission
         self.address: str | None = None
-        #: Sockets of its own, if they were opened before it was there.
+        #: Its own port and listener, if they were opened before the controller started.
         self.port: int | None = None
         self.listener: HttpListener | None = None
-        #: Connections that were last used for it.
+        #: Connections whose last request was for it.
         self.connections: set[EntranceConnection] = set()
-        #: It is off: connections get a reset.
+        #: The controller is off: connections are reset.
         self.is_closed = False
         self.share = share or LoopShare()
-        #: Returns whose uploads are those to it; empty for the operator's.
+        #: Returns the tenant to which uploads are charged; empty for the operator.
         self.tenant = tenant
 
     @property
@@ -138,7 +138,7 @@ class Entrance:
         return self
 
     def pause(self) -> None:
-        """Reset connections, as a unit does that is off."""
+        """Reset connections, like a unit that is switched off."""
         self.is_closed = True
         for connection in tuple(self.connections):
             connection.reset()
@@ -165,9 +165,9 @@ def _refusing(
     return Entrance("", refuse, refuse)
 
 
-#: Refuses requests for controllers that may be yet to start.
+#: Refuses requests to controllers that may not have started yet.
 not_yet = _refusal(503, NOT_YET, NOT_YET_PAGE, RETRY)
 MISDIRECTED = _refusing(421, MOVED, MOVED_PAGE)
 CROWDED_OUT = _refusing(503, CROWDED, CROWDED_PAGE, RETRY)
-#: The entrance for controllers that none of several nodes has at present.
+#: The entrance for controllers that no node has at present.
 HELD_BY_NO_NODE = _refusing(503, NO_NODE_HAS_IT, NO_NODE, RETRY)

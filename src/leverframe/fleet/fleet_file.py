@@ -2,22 +2,22 @@
 
     port = 8090                       # keys of `leverframe run` that concern the whole node
     virtual_time = true
-    tenants = ["acme"]                # whose people see only what is theirs
+    tenants = ["acme"]                # whose users see only their own controllers
 
     [[controllers]]
-    name = "cellar"                   # with {n} for the number where there is a count
+    name = "cellar"                   # with {n} for the number if there is a count
     tags = ["north"]
-    hw = "3.5"                        # without them the version of the settings, or the newest
+    hw = "3.5"                        # default: the version of the settings, or the newest
     sw = "1.49"
-    settings = "cellar.toml"          # a backup that it begins with, beside this file
-    address = "127.0.0.2"             # an address, and a port, at which it alone answers
+    settings = "cellar.toml"          # a backup with the initial settings, beside this file
+    address = "127.0.0.2"             # an address and a port of its own
     port = 8091
-    board = { kind = "linux" }        # simulated if not given
-    tenant = "acme"                   # one of those above; the operator's if not given
+    board = { kind = "linux" }        # default: simulated
+    tenant = "acme"                   # one of those above; default: the operator
     firmware_key = "owner.pub"        # and other keys of a single controller: see MACHINE_KEYS
 
-A mistake in the keys of the node refuses the file. A mistake in a controller is reported with its
-name and line, and the others start.
+A mistake in the keys of the node makes the whole file invalid. A mistake in a controller is
+reported with the controller's name and line, and the other controllers start.
 """
 
 import logging
@@ -66,8 +66,8 @@ from leverframe.interface.table.refusals import BadValue, Refusal
 #     capacity = 2                                     # what it carries in proportion to the others
 #     live_state_every = 1                             # seconds between saves of live states
 #
-# The password of the database does not stand here, but in a place that PostgreSQL's programs
-# read, such as `~/.pgpass`.
+# The password of the database is not in this file, but where PostgreSQL's programs look for it,
+# such as `~/.pgpass`.
 
 CLUSTER = "cluster"
 NODE_NAME = "lower-case letters, digits and dashes, at most 31"
@@ -102,12 +102,12 @@ class ClusterTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NoDriver(ErrorForPeople):
-    """The driver for the database is not installed: one sentence."""
+    """The driver for the database is not installed; the message is one sentence."""
 
 
 @contextmanager
 def needing_driver() -> Iterator[None]:
-    """Turn the failed import of the driver into an error that says how to install it."""
+    """Turn the failed import of the driver into an error that explains how to install it."""
     try:
         yield
     except ImportError as error:
@@ -127,7 +127,7 @@ NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
 
 
 class ControllerTable(Struct, frozen=True):
-    """A `[[controllers]]` table as it is written."""
+    """A `[[controllers]]` table as written in the file."""
 
     name: Annotated[str, Meta(min_length=1)]
     count: Annotated[int, Meta(ge=1, le=MAX_CONTROLLERS)] = 1
@@ -152,7 +152,7 @@ class ControllerTable(Struct, frozen=True):
 
 #: Devices that a single controller owns.
 _DEVICES = ("serial_port", "serial_modbus")
-#: Files, which stand beside the fleet file unless their paths are absolute.
+#: Files; relative paths are relative to the folder of the fleet file.
 _FILES = ("mqtt_certificate", "mqtt_key", "firmware_key")
 #: Keys of a single controller's configuration, and of a controller of a node. They concern the
 #: machine, so only the operator, who writes this file, may set them.
@@ -164,7 +164,7 @@ MACHINE_KEYS = (
 
 
 class WrongKey(ErrorForPeople):
-    """What is wrong with a key of a controller's table: one sentence."""
+    """A key of a controller's table is invalid; the message is one sentence."""
 
     def __init__(self, key: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -172,12 +172,13 @@ class WrongKey(ErrorForPeople):
 
 
 class FileMistake(Struct, frozen=True):
-    """What is wrong with a controller of the file, with its name and line."""
+    """A mistake in a controller of the file, with its name and line."""
 
     sentence: str
-    #: Its table, and its name if that makes several; a table may have several mistakes.
+    #: The table, and the controller's name if the table creates several; a table may have several
+    #: mistakes.
     who: str
-    #: As it is written, with `{n}` if its table makes several.
+    #: The name as written, with `{n}` if the table creates several controllers.
     name: str
 
 
@@ -186,7 +187,7 @@ class FleetFile(Struct, frozen=True):
     controllers: list[NewController]
     #: Controllers that cannot be created, with the reasons.
     mistakes: list[FileMistake]
-    #: The database that it shares with other nodes.
+    #: The database shared with other nodes; None if there is none.
     cluster: ClusterTable | None = None
     tenants: tuple[str, ...] = ()
 
@@ -222,7 +223,7 @@ def is_of_fleet(sources: Sources) -> bool:
 
 
 def is_tables(value: Any) -> bool:
-    """Return whether this is written as `[[...]]` tables."""
+    """Return whether a value is written as `[[...]]` tables."""
     return isinstance(value, list) and all(isinstance(table, dict) for table in value)
 
 
@@ -297,7 +298,7 @@ def _controllers(
             try:
                 taken.add(one.record)
             except Refusal as refusal:
-                # Of two controllers with the same name, address or port.
+                # Two controllers have the same name, address or port.
                 where, refused = line_of(refusal.field or "name"), one.record.name
                 sentence = f"{where}: {refused}: {refusal.at_its_place}"
                 mistakes.append(FileMistake(sentence, f"{who} {refused}", refused))
@@ -358,7 +359,7 @@ def _new(
 
 
 def _config(table: ControllerTable, folder: Path) -> Config:
-    """Return the parts of the table beside the record; refuse invalid ones."""
+    """Return the keys of the table that are not part of the record; refuse invalid ones."""
     default = {name: getattr(PLAIN, name) for name in MACHINE_KEYS}
     given = {
         name: value for name in MACHINE_KEYS if (value := getattr(table, name)) != default[name]
@@ -374,7 +375,7 @@ def _config(table: ControllerTable, folder: Path) -> Config:
 
 
 def _take_devices(owners: dict[str, str], made: list[NewController]) -> None:
-    """Record the owner of each device; refuse a second owner."""
+    """Record the owner of each device; refuse a second owner of the same device."""
     for one in made:
         for key in _DEVICES:
             device = getattr(one.config, key)
@@ -390,7 +391,7 @@ def _take_devices(owners: dict[str, str], made: list[NewController]) -> None:
 
 @contextmanager
 def _about(key: str) -> Iterator[None]:
-    """Add the key of the table to a refusal about it."""
+    """Add the key of the table to a refusal that concerns it."""
     try:
         yield
     except Refusal as refusal:

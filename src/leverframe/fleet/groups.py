@@ -1,4 +1,4 @@
-"""Groups of controllers: their virtual time, moved together, and snapshots of all of them."""
+"""Groups of controllers: their virtual time, advanced together, and their snapshots."""
 
 import asyncio
 import logging
@@ -33,19 +33,19 @@ from leverframe.interface.version_change.entries import find_reversed_conditions
 from leverframe.interface.version_change.limits import EDITION
 from leverframe.storage.store import Changes, StoreUnavailable
 
-# The time of a group of controllers, moved together in virtual time.
+# The virtual time of a group of controllers, advanced together.
 #
-# Controllers share nothing, so the order in which they are served does not change what each does.
-# They are served strictly in order of time, or one after the other within a window. A window is
-# twice as fast for many, because a controller that is served again finds its memory in the
-# processor's caches.
+# Controllers share no state, so the order in which they are served does not change what each does.
+# They are served strictly in order of time, or one after the other within a window. With many
+# controllers a window is twice as fast, because a controller that handles several deadlines in a
+# row finds its memory in the processor's caches.
 
-#: How far one controller may be ahead of the others on the way.
+#: How far one controller may be ahead of the others during an advance.
 WINDOW_S = 60.0
 
 
 class MoveCancelled(asyncio.CancelledError):
-    """A move was cancelled on the way; all controllers stand at the same moment of it."""
+    """An advance was cancelled; all controllers have advanced by the same time."""
 
     def __init__(self, moved_s: float) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class MoveCancelled(asyncio.CancelledError):
 async def advance_together(
     controllers: Sequence[Controller], seconds: float, window_s: float = 0.0
 ) -> None:
-    """Move the time of all by a number of seconds; due tasks run before the return.
+    """Advance all controllers by `seconds`; their due tasks run before this returns.
 
-    If it is cancelled, all have moved by the same time, which `MoveCancelled` holds.
+    If it is cancelled, all have advanced by the same time, which `MoveCancelled` contains.
     """
     begins = [controller.clock.now() for controller in controllers]
     await _GroupMove(controllers, begins, window_s).move_all(seconds)
@@ -66,9 +66,9 @@ async def advance_together(
 async def bring_together(
     controllers: Sequence[Controller], wall: float, window_s: float = 0.0
 ) -> None:
-    """Move the time of each to one moment; controllers that are ahead wait for the others.
+    """Advance each controller to one moment; controllers that are already past it do not move.
 
-    If it is cancelled, those that were behind stand at one moment.
+    If it is cancelled, the controllers that were behind are all at the same moment.
     """
     distances = [max(0.0, wall - controller.clock.wall()) for controller in controllers]
     longest = max(distances, default=0.0)
@@ -80,7 +80,7 @@ async def bring_together(
 
 
 class _GroupMove:
-    """A move of controllers, each from its own beginning, which may have been a while ago."""
+    """An advance of controllers, each from its own start, which may lie in the past."""
 
     def __init__(
         self, controllers: Sequence[Controller], begins: Sequence[float], window_s: float
@@ -88,14 +88,14 @@ class _GroupMove:
         self._controllers = controllers
         self._begins = begins
         self._window_s = window_s
-        #: How far the one that is furthest has come.
+        #: How far the foremost controller has advanced.
         self._reached_s = 0.0
         self._until_s = 0.0
         self._is_cancelled = False
         self._turns = bulk_turns()
 
     async def move_all(self, seconds: float) -> None:
-        """Move each to a time after its beginning, or to where a cancelled move ends."""
+        """Advance each by `seconds` from its start, or as far as a cancelled advance gets."""
         self._until_s = seconds
         due: list[tuple[float, int]] = []
         for number in range(len(self._controllers)):
@@ -105,7 +105,7 @@ class _GroupMove:
             after_s, number = heappop(due)
             await self._move_within_window(number, after_s)
             self._expect(due, number)
-        # Nothing is due any more: a caller that cancels it now gets all of it.
+        # Nothing more is due: a caller that cancels now still gets the whole advance.
         self._reached_s = self._until_s
         for number, controller in enumerate(self._controllers):
             for _ in controller.time.live_until(self._begins[number] + self._until_s):
@@ -120,7 +120,9 @@ class _GroupMove:
             heappush(due, (deadline - self._begins[number], number))
 
     async def _move_within_window(self, number: int, after_s: float) -> None:
-        """Serve what is due for a controller at a time, and up to the end of the window."""
+        """Serve a controller's deadline at a time, and its further deadlines up to the end of the
+        window.
+        """
         controller, begin = self._controllers[number], self._begins[number]
         end_s, window_s = after_s, self._window_s
         if window_s:
@@ -128,15 +130,15 @@ class _GroupMove:
         for _ in controller.time.live_until(begin + end_s):
             self._reached_s = max(self._reached_s, controller.clock.now() - begin)
             if await self._give_way():
-                # It may be behind the others now, and is served again in its turn.
+                # The controller may be behind the others now; it is served again in its turn.
                 return
         self._reached_s = max(self._reached_s, end_s)
 
     async def _give_way(self) -> bool:
-        """Yield to the loop; return whether the move was cancelled by that, and ends soon.
+        """Yield to the event loop; return whether that cancelled the advance, which then ends soon.
 
-        Controllers behind the furthest catch up, which a window bounds: then all stand at one
-        moment.
+        Controllers that are behind the foremost one catch up, by at most a window, so that all end
+        at the same moment.
         """
         if not self._turns.is_over():
             return False
@@ -150,7 +152,7 @@ class _GroupMove:
 
 
 def next_step_s(controllers: Sequence[Controller]) -> float | None:
-    """Return how long it is until something is due for any controller; None if nothing is."""
+    """Return the time until the next deadline of any controller; None if there is none."""
     deadlines = [(one.next_deadline(), one.clock.now()) for one in controllers]
     return min((max(0.0, due - now) for due, now in deadlines if due is not None), default=None)
 
@@ -162,7 +164,8 @@ def due_within(controllers: Sequence[Controller], seconds: float) -> int:
 
 
 def journal_digest(controllers: Sequence[Controller]) -> str:
-    """Return a digest of all that happened to controllers, in their order: equal runs, equal text.
+    """Return a digest of everything that happened to the controllers, in order; equal runs have
+    equal digests.
 
     It covers the entries that their journals still keep, and the number of all entries.
     """
@@ -175,12 +178,12 @@ def journal_digest(controllers: Sequence[Controller]) -> str:
     return digest.hexdigest()
 
 
-# Snapshots of controllers of a node, whole groups under one label, kept in the node's storage.
+# Snapshots of a node's controllers: whole groups under a label, kept in the node's storage.
 #
-# A snapshot holds what survives a power cut: settings and remembered state, in a part of the
-# storage like a controller's own, so that its secrets are sealed alike. On virtual time it also
-# holds the live state while the process runs: then a controller resumes exactly there, otherwise
-# it restarts with its settings and remembered state.
+# A snapshot contains what survives a power cut: settings and remembered state. They are in a part
+# of the storage like a controller's own, so that their secrets are encrypted in the same way. In
+# virtual time a snapshot also contains the live state, as long as the process runs: a controller
+# then resumes exactly there. Otherwise it restarts with its settings and remembered state.
 
 log = logging.getLogger(__name__)
 
@@ -191,11 +194,12 @@ _HW, _SW = "profile.hw", "profile.sw"
 
 
 class KeptSnapshot(Struct, frozen=True):
-    """A snapshot that is kept under a label."""
+    """A snapshot stored under a label."""
 
     label: str
     at: Annotated[
-        float, Meta(description="When it was taken, by the time of the node, in seconds since 1970")
+        float,
+        Meta(description="When it was taken, by the clock of the node, in seconds since 1970"),
     ]
     controllers: Annotated[int, Meta(description="The number of controllers in it.")]
 
@@ -206,7 +210,7 @@ def no_such_snapshot(label: str, known: Iterable[str]) -> BadValue:
 
 
 class GroupSnapshots:
-    """Snapshots by label, each with its controllers."""
+    """Snapshots by label, each of several controllers."""
 
     def __init__(self, node: FleetNode) -> None:
         self._node = node
@@ -214,11 +218,11 @@ class GroupSnapshots:
         self._live: dict[int, LiveSnapshot] = {}
 
     def labels(self, tenant: str | None = None) -> list[str]:
-        """List the labels of a tenant; all for None, the operator."""
+        """List a tenant's labels; None, the operator, lists all."""
         return [one.label for one in self.list_kept(tenant)]
 
     def list_kept(self, tenant: str | None = None) -> list[KeptSnapshot]:
-        """Return the snapshots that a tenant has taken; all for None, the operator."""
+        """Return a tenant's snapshots; None, the operator, gets all."""
         return [
             KeptSnapshot(name_for_tenant(tenant, label), record.at, len(record.parts))
             for label, record in self._node.registry.snapshots.items()
@@ -239,7 +243,7 @@ class GroupSnapshots:
         return await self._take(members, kept_as, with_live=self._node.is_virtual)
 
     async def remove(self, label: str, tenant: str | None = None) -> KeptSnapshot:
-        """Remove a snapshot with all that is stored of it; return what it was."""
+        """Remove a snapshot with all of its stored data; return its description."""
         async with self._node.changing:
             record = self._record(label, tenant)
             await self._node.registry.put_snapshot(within_tenant(tenant, label), None)
@@ -253,7 +257,9 @@ class GroupSnapshots:
         return record
 
     async def keep(self, members: Sequence[Member], label: str) -> None:
-        """Take a snapshot of all of these for a job, or refuse it."""
+        """Take a snapshot of all these controllers for a job; refuse it if any of them cannot be
+        included.
+        """
         report = await self._take(members, OF_JOBS + label, with_live=False, adds=True)
         for result in report.results:
             if result.status == Moved.status:
@@ -264,7 +270,7 @@ class GroupSnapshots:
                 raise Conflict(f"No snapshot of {result.name} could be taken. {result.detail}")
 
     async def settings_of(self, member: Member, label: str) -> Settings:
-        """Return the settings that a controller had when a job took a snapshot."""
+        """Return the settings that a controller had in a job's snapshot."""
         snapshot = self._node.registry.snapshots.get(OF_JOBS + label)
         part = None if snapshot is None else snapshot.parts.get(member.number)
         if part is None:
@@ -272,7 +278,7 @@ class GroupSnapshots:
         return (await self._read_part(member, part))[0]
 
     async def forget_of_job(self, job: str) -> None:
-        """Forget the snapshots that a job has taken."""
+        """Delete the snapshots that a job has taken."""
         for label, record in tuple(self._node.registry.snapshots.items()):
             if label.startswith(f"{OF_JOBS}{job}/"):
                 await self._node.registry.put_snapshot(label, None)
@@ -281,12 +287,12 @@ class GroupSnapshots:
     async def _take(
         self, members: Sequence[Member], label: str, *, with_live: bool, adds: bool = False
     ) -> BulkReport:
-        """Take a snapshot, replacing that of this label; `adds` keeps the controllers in it."""
+        """Take a snapshot under a label; `adds` keeps the controllers that it already contains."""
         node, known = self._node, self._node.registry.snapshots
         parts: dict[int, int] = {}
         owners = {member.number: member.record.tenant for member in members}
         free = await node.registry.reserve(len(members))
-        # A node that was killed may have left something under these numbers.
+        # A node that was killed may have left data under these numbers.
         await node.lane.forget(free)
 
         async def take(member: Member) -> None:
@@ -302,7 +308,7 @@ class GroupSnapshots:
             if live is not None:
                 self._live[part] = live
 
-        # Others may add, remove and give away controllers while this takes long.
+        # Other requests may add, remove and reassign controllers during this long work.
         report = await each(members, take)
         async with node.changing:
             taken = {
@@ -344,7 +350,7 @@ class GroupSnapshots:
 
         report = await each(members, restore)
         if went_back and tenant is None and len(went_back) == len(self._node.members):
-            # The common time goes back with all of them: new controllers start there.
+            # If all controllers are restored, so is the common time: new controllers start there.
             self._node.clock.set_wall(snapshot.at)
         return report
 
@@ -356,7 +362,7 @@ class GroupSnapshots:
         controller = member.controller
         stored = (await self._node.lane.fetch([part]))[part]
         if _HW not in stored.kept:
-            # It was removed, or taken again, since it was looked up.
+            # The snapshot was removed or taken again since it was looked up.
             raise _none_from_before(member)
         profile = Profile(stored.kept.pop(_HW), stored.kept.pop(_SW))
         if profile != controller.profile:

@@ -1,8 +1,8 @@
 """The health of all controllers of a node, for searches among thousands.
 
-While a page watches, controllers report that something changed, and are asked again: those in view
-immediately, the others in turn, some at a time. After the last page has left, all is forgotten
-after a while: a page that searches or turns over reads the latest state with each step.
+While a page watches, controllers report that something changed, and their health is read again:
+immediately for controllers in view, in batches for the others. Some time after the last page has
+left, everything is discarded; searching and paging read the latest state each time.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from leverframe.host.configuration.fields import MAX_NAME_LETTERS
 from leverframe.host.controller.findings import FindingReport
 from leverframe.interface.names import name_of
 
-#: Controllers that are asked again in one look, besides those in view.
+#: Number of changed controllers, besides those in view, whose health is read in one look.
 ASKED_AGAIN = 250
-#: Seconds that everything is kept without a watcher.
+#: How long everything is kept without a watcher.
 KEPT_S = 30.0
 
 Health = Literal["fault", "attention", "off", "fine", "unknown"]
-#: Ranks of a node's own controllers, worst first: none of these is unknown.
+#: Ranks of a node's own controllers, worst first; their health is always known.
 HEALTHS: tuple[Health, ...] = ("fault", "attention", "off", "fine")
 Order = Literal["worst", "name"]
 
@@ -36,29 +36,29 @@ _DIGITS = re.compile(r"\d+")
 
 
 class MemberHealth(Struct, frozen=True):
-    """What searches need to know of a controller."""
+    """The data about a controller that searches need."""
 
     health: Health
     findings: int
     worst: FindingReport | None
     #: The subject of the worst finding, in the reader's words.
     about: str | None
-    #: Lower-case text of all that is searched: name, address, tags, tenant, version and findings.
+    #: Lower-case text that searches cover: name, address, tags, tenant, version and findings.
     words: str
-    #: Counts changes of all, so that equal numbers mean equal contents.
+    #: Counts all changes, so that equal numbers mean equal contents.
     revision: int
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which controllers are searched for, and their order."""
+    """Which controllers a search covers, and their order."""
 
     search: str = ""
     health: Health | None = None
     tags: tuple[str, ...] = ()
     order: Order = "worst"
-    #: The tenant whose controllers these are; None for all.
+    #: The tenant whose controllers are searched; None searches all.
     tenant: str | None = None
-    #: Only those of this tenant, and of this version as `version_of` writes it.
+    #: Only controllers of this tenant, and of this version in the form of `version_of`.
     owner: str | None = None
     version: str | None = None
 
@@ -80,7 +80,7 @@ def version_of(hw: str, sw: str) -> str:
 class HealthIndex:
     def __init__(self, node: FleetNode) -> None:
         self._node = node
-        #: By the numbers of controllers; those in `_changed` are to be asked again, oldest first.
+        #: By controller number; `_changed` has those whose health must be read again, oldest first.
         self._known: dict[int, MemberHealth] = {}
         self._changed: dict[int, None] = {}
         self._watchers: dict[int, tuple[Member, Callable[[], None], Callable[[bool], None]]] = {}
@@ -91,7 +91,7 @@ class HealthIndex:
 
     @contextmanager
     def watching(self, on_change: Callable[[], None], tenant: str | None = None) -> Iterator[None]:
-        """Call `on_change` when a controller of a tenant changed, for as long as this lasts."""
+        """Call `on_change` when a controller of a tenant changes, within this context."""
         self.watch(on_change, tenant)
         try:
             yield
@@ -99,7 +99,7 @@ class HealthIndex:
             self.unwatch(on_change)
 
     def watch(self, on_change: Callable[[], None], tenant: str | None = None) -> None:
-        """Call `on_change` when a controller of a tenant changed, until `unwatch`."""
+        """Call `on_change` when a controller of a tenant changes, until `unwatch`."""
         self._keep()
         self._watching[on_change] = tenant
         self._node.watchers.add(on_change)
@@ -112,7 +112,7 @@ class HealthIndex:
             self._forgetting = loop.call_later(KEPT_S, self._forget_all)
 
     def close(self) -> None:
-        """Forget everything: the node ends, and its loop may outlast it."""
+        """Discard everything: the node ends, but its event loop may keep running."""
         self._keep()
         self._forget_all()
 
@@ -122,7 +122,7 @@ class HealthIndex:
             self._forgetting = None
 
     async def look(self, first: Iterable[int] = (), *, at_most: int | None = None) -> bool:
-        """Ask controllers that changed, `first` ones first; return whether any are left."""
+        """Read the health of changed controllers, `first` first; return whether any are left."""
         members = {member.number: member for member in self._node.members.values()}
         for number in self._known.keys() - members.keys():
             self._forget(number)
@@ -161,12 +161,12 @@ class HealthIndex:
         return found
 
     def changes(self, tenant: str | None = None) -> int:
-        """Count changes by users; a number that differs from the last one means something new."""
+        """Count changes by users; a different number means that there are new changes."""
         members = self._node.visible_to(tenant).values()
         return sum(member.controller.audit.entry_count for member in members)
 
     async def find(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
-        """Find the controllers that match a request, among these: all are asked."""
+        """Find the controllers among these that match a request; reads the health of all."""
         # A separate generator for each: several requests may look at the same time.
         with self.watching(lambda: None):
             self._changed.update(dict.fromkeys(self._known))
@@ -238,7 +238,7 @@ def _is_of(wanted: Wanted, member: Member) -> bool:
 
 
 def natural(name: str) -> str:
-    """Return a key by which gh-2 comes before gh-10, quickly enough for ten thousand."""
+    """Return a sort key that puts gh-2 before gh-10, fast enough for ten thousand names."""
     return _DIGITS.sub(_pad_number, name)
 
 

@@ -1,8 +1,8 @@
 """The life of a controller in a node: its states, and their transitions.
 
-A controller is always in one of these states, and `TRANSITIONS` lists all changes, at a single node
-and in a cluster alike. The door, the list, health, metrics, Modbus TCP and `fleet start` read the
-state: nothing else says whether a controller runs, or why it does not.
+A controller is always in one of these states, and `TRANSITIONS` lists all transitions, for a single
+node and for a cluster. The door, the list, health, metrics, Modbus TCP and `fleet start` read the
+state; nothing else records whether a controller runs, or why it does not.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ from leverframe.host.assembly import ControllerHost
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The node is to start it, but has not begun yet."""
+    """The node will start the controller, but has not begun yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Failed:
     #: A sentence for the operator; it may name files and ports of the machine.
     reason: str
     attempts: int = 1
-    #: When the node retries it, by the monotonic clock; None if only an operator does.
+    #: When the node retries the start, by the monotonic clock; None if only an operator can.
     retry_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    #: The failure of the last attempt; it is reported until the outcome of this one is known.
+    #: The failure of the last attempt; it is reported until the outcome of this attempt is known.
     after: Failed | None = None
 
 
@@ -39,13 +39,13 @@ class Starting:
 class Running:
     built: ControllerHost
     entrance: Entrance
-    #: Moves the servers that nodes distinguish by address to another address.
+    #: Moves the servers on shared ports, which are distinguished by address, to another address.
     move_ports: Callable[[str | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """It stops here, or has stopped; another start creates another member."""
+    """The controller is stopping or has stopped here; another start creates another member."""
 
     #: Its state while it ran; None if it never did.
     ran: Running | None = None
@@ -58,11 +58,11 @@ class MemberEvent(Enum):
     START = auto()  # its turn has come, or an operator retries it
     STARTED = auto()
     FAIL = auto()
-    RESCHEDULE = auto()  # the next attempt need not wait any longer
+    RESCHEDULE = auto()  # the next attempt need no longer wait
     LEAVE = auto()  # it is removed, stops with the node, or another node has it
 
 
-#: A transition that is not in here cannot happen.
+#: A transition that is not listed cannot happen.
 TRANSITIONS: dict[type[MemberState], dict[MemberEvent, type[MemberState]]] = {
     Waiting: {MemberEvent.START: Starting, MemberEvent.LEAVE: Leaving},
     Starting: {MemberEvent.STARTED: Running, MemberEvent.FAIL: Failed},

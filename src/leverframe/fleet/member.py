@@ -29,26 +29,26 @@ from leverframe.interface.table.refusals import Refusal
 
 log = logging.getLogger(__name__)
 
-#: The number of a controller that a fleet file names, and of which nothing is stored yet.
+#: The number of a controller that is in the fleet file but not in the store yet.
 UNMADE = -1
 WAITING = Waiting()
-#: A controller that is in no fleet file.
+#: The configuration of a controller that is in no fleet file.
 PLAIN = Config()
-#: Requests to a controller that has left are answered after this many seconds at the latest.
+#: Requests to a controller that has left are answered within this time.
 LAST_ANSWER_S = 30.0
 
 
 class NewController(Struct, frozen=True):
-    """A controller that is to be created, with its initial settings."""
+    """A controller to be created, with its initial settings."""
 
     record: MemberRecord
     profile: Profile
     leaves: dict[str, Any] = {}
-    #: Remembered state besides settings.
+    #: Remembered state other than settings.
     kept: dict[str, Any] = {}
-    #: What only the fleet file can set: its board, devices, files and networks of the machine.
+    #: Keys that only the fleet file can set: the board, devices, files and networks of the machine.
     config: Config = PLAIN
-    #: Returns the line of a key in the fleet file, for a controller from one.
+    #: Returns the line of a key in the fleet file; None for a controller from elsewhere.
     line_of: Callable[[str], str] | None = None
 
     def at_its_line(self, sentence: str, key: str = "name") -> str:
@@ -83,7 +83,7 @@ class Member:
 
     @property
     def parts(self) -> Running:
-        """Return its parts, also those that it had until it left."""
+        """Return its running parts; after it has left, those that it had before."""
         found = self.state.ran if isinstance(self.state, Leaving) else self.state
         if not isinstance(found, Running):
             raise NotRunning(f"{self.name} does not run.")
@@ -103,12 +103,12 @@ class Member:
 
     @property
     def has_left(self) -> bool:
-        """Return whether it stops here, or has stopped: then it accepts nothing new."""
+        """Return whether it is stopping or has stopped here; it then accepts nothing new."""
         return isinstance(self.state, Leaving)
 
     @property
     def failure(self) -> Failed | None:
-        """Return why it does not run, also while it is retried."""
+        """Return why it does not run, even while the start is retried."""
         state = self.state
         if isinstance(state, Starting):
             return state.after
@@ -126,7 +126,7 @@ class Member:
         self.state = follow(self.state, MemberEvent.FAIL, failed)
 
     def reschedule(self, retry_at: float) -> None:
-        """Have a failed controller retried at another time than was planned."""
+        """Retry a failed controller at another time than planned."""
         then = replace(self.failure or Failed(""), retry_at=retry_at)
         self.state = follow(self.state, MemberEvent.RESCHEDULE, then)
 
@@ -135,7 +135,7 @@ class Member:
         self.state = follow(self.state, MemberEvent.LEAVE, Leaving(ran))
 
     def is_due(self, now: float) -> bool:
-        """Return whether it failed, and the next attempt is under way or need not wait."""
+        """Return whether it has failed, and the next attempt is under way or due."""
         failure = self.failure
         if failure is None or isinstance(self.state, Starting):
             return failure is not None
@@ -148,7 +148,7 @@ class Member:
 
 
 def why_not_started(name: str, error: BaseException, planned: NewController | None) -> str:
-    """Return why a controller fails to start, with its line in the fleet file if it has one."""
+    """Return why a controller failed to start, with its line in the fleet file if there is one."""
     detail = getattr(error, "detail", None)
     if isinstance(error, asyncio.CancelledError):
         detail = "Its start was interrupted."
@@ -169,7 +169,7 @@ def check_that_all_are_here(members: Iterable[Member]) -> None:
 def select_members(
     seen: Mapping[str, Chosen], names: Sequence[str], tags: Sequence[str]
 ) -> list[Chosen]:
-    """Choose controllers by name, and those that have all of the tags; refuse an unknown tag."""
+    """Choose controllers by name, or all, that have all of the tags; refuse an unknown tag."""
     chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
     known = {tag for member in seen.values() for tag in member.record.tags}
     for tag in tags:

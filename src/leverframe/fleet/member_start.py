@@ -55,7 +55,7 @@ def print_password(names: Sequence[str], password: str, *, as_json: bool = False
     have = "administrators of {} have" if len(names) > 1 else "administrator of {} has"
     print(
         f"The {have.format(', '.join(names))} the password {password}\nIt is new and is shown"
-        " only this once.",
+        " only once.",
         flush=True,
     )
 
@@ -76,7 +76,7 @@ class MemberOptions(Struct, frozen=True):
     why_refused: Callable[[], Hindrance | None] | None = None
     #: Problems of all controllers of the node.
     findings: FindingSource = tuple
-    #: What is added to answers, of controllers and about them.
+    #: Marks answers of controllers and about them.
     marked: Callable[[Handler], Handler] = lambda handler: handler
 
 

@@ -1,8 +1,8 @@
-"""`/metrics` of a node: sums over all controllers, and all metrics of the tagged ones on request.
+"""`/metrics` of a node: sums over all controllers, and on request all metrics of tagged ones.
 
-A controller has hundreds of metrics; those of ten thousand would be too many for a collector. So
-metrics are summed up where a sum makes sense, and `?tag=critical` adds all metrics of the
-controllers that have a tag, each with its name as the label `controller`.
+A controller has hundreds of metrics; those of ten thousand controllers would be too many for a
+collector. So metrics are summed if a sum makes sense, and `?tag=critical` adds all metrics of the
+controllers with that tag, with the controller's name as the label `controller`.
 """
 
 from collections import Counter, deque
@@ -22,11 +22,11 @@ from leverframe.fleet.other_nodes import ClusterReport, PeerReport
 from leverframe.server.routes.metrics import controller_families, process_families, server_families
 from leverframe.storage.lanes.lane import GroupCommitLane, LaneFigures
 
-#: Controllers whose metrics are reported by name, at most.
+#: Maximum number of controllers whose metrics are reported individually.
 MAX_SINGLE = 500
-#: Metrics besides counters whose sum has a meaning.
+#: Metrics other than counters whose sum is meaningful.
 SUMMED_GAUGES = ("leverframe_troubles", "leverframe_outbox_waiting", "leverframe_streams")
-#: Counters whose sum has none: each has a unit of its own.
+#: Counters whose sum is not meaningful, because each has its own unit.
 NOT_SUMMED = ("leverframe_energy_total",)
 
 
@@ -36,9 +36,9 @@ async def node_families(
     single: Sequence[Member],
     tenant: str | None = None,
 ) -> list[Family]:
-    """Return the metrics of a node, and of single controllers by their names.
+    """Return the metrics of a node, and those of individual controllers by name.
 
-    A tenant gets sums over its own controllers, and no metrics of the node.
+    A tenant gets sums over its own controllers, but no metrics of the node.
     """
     members = tuple(node.visible_to(tenant).values())
     found = [*_of_controllers(members), *job_families(jobs)]
@@ -128,7 +128,7 @@ def lane_families(figures: LaneFigures) -> Iterable[Family]:
     yield Family(
         "leverframe_lane_changes_total",
         COUNTER,
-        "Changes of controllers by result: durable, refused, or in doubt when they were answered.",
+        "Changes of controllers by result when answered: durable, refused or in doubt.",
         [({"outcome": name}, getattr(figures, name)) for name in outcomes],
     )
     yield Family(
@@ -146,7 +146,7 @@ def _is_summed(family: Family) -> bool:
 
 
 def _add(sums: dict[str, Family], family: Family) -> None:
-    """Add the samples of another controller to those with the same labels."""
+    """Add the samples of another controller to the sums with the same labels."""
     known = sums.get(family.name)
     values = {} if known is None else {tuple(labels.items()): n for labels, n in known.samples}
     for labels, number in family.samples:
@@ -164,7 +164,7 @@ def _append(by_name: dict[str, Family], family: Family, name: str) -> None:
 
 
 def _of_fleet(family: Family) -> Family:
-    """Name a sum so that it is not mistaken for the metric of one controller."""
+    """Rename a sum so that it is not mistaken for the metric of one controller."""
     return replace(
         family,
         name=family.name.replace("leverframe_", "leverframe_fleet_", 1),
@@ -176,30 +176,30 @@ def _of_fleet(family: Family) -> Family:
 
 #: The states that a node can be in.
 STATES = ("alive", "draining", "gone")
-#: Number of readings that the batch rate is averaged over: five seconds of heartbeats.
+#: Number of readings over which the batch rate is averaged: five seconds of heartbeats.
 READINGS = 10
 
 
 class MemberFigures(Struct):
-    """Counters of this node's part in the cluster since it was started."""
+    """Counters of this node's part in the cluster since its start."""
 
     #: Nodes that it has declared dead.
     takeovers: int = 0
-    #: Controllers that it has taken, and released in an orderly way.
+    #: Controllers that it has taken over, and released in an orderly way.
     claims: int = 0
     releases: int = 0
-    #: How often it was declared dead itself.
+    #: How often this node itself was declared dead.
     fenced: int = 0
 
 
 class BatchRate:
-    """Batches per second of all nodes, from counters that are read at intervals."""
+    """Batches per second of all nodes, from periodic readings of their counter."""
 
     def __init__(self) -> None:
         self._readings: deque[tuple[float, int]] = deque(maxlen=READINGS + 1)
 
     def note(self, batches: int, now: float) -> None:
-        """Take a reading; restart if the counter has decreased."""
+        """Add a reading; start over if the counter has decreased."""
         if self._readings and batches < self._readings[-1][1]:
             self._readings.clear()
         self._readings.append((now, batches))
@@ -272,7 +272,7 @@ def cluster_families(
             "Controllers that this node has released in an orderly way.",
             figures.releases,
         ),
-        "fenced": ("How often this node was declared dead itself.", figures.fenced),
+        "fenced": ("Number of times this node itself was declared dead.", figures.fenced),
     }
     for name, (text, count) in counters.items():
         yield Family(f"leverframe_cluster_{name}_total", COUNTER, text, [(NO_LABELS, count)])

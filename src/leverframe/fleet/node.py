@@ -113,7 +113,7 @@ class FleetNode:
         self.watchers: set[Callable[[], None]] = set()
         #: The shared parts of all controllers.
         self.services = NodeServices()
-        #: What is known of other nodes, where there are any.
+        #: The other nodes, if there are any.
         self.cluster: OtherNodes | None = None
         #: Calls that other nodes may make here, by their names.
         self.calls: dict[str, CallHandler] = {}

@@ -1,5 +1,5 @@
-"""The work of `leverframe fleet migrate`, `nodes`, `drain`, `forget`, `move`, `map`, `adopt`,
-`release`, and `leverframe passwd`.
+"""The tasks of `leverframe fleet migrate`, `nodes`, `drain`, `forget`, `move`, `map`, `adopt`,
+`release`, and of `leverframe passwd`.
 """
 
 import socket
@@ -42,9 +42,9 @@ from leverframe.storage.lanes.node_folder import (
 
 # The commands `leverframe fleet migrate|nodes|drain|forget|move`.
 
-#: Seconds between two looks at a node that is being drained.
+#: Interval between checks of a node that is being drained.
 LOOK_S = 0.5
-#: A node that keeps controllers for this long has no other node to release them to.
+#: If a draining node still has controllers after this time, no other node can take them.
 STUCK_S = 60.0
 
 
@@ -67,7 +67,7 @@ def list_nodes(client: CommandLineClient, as_json: bool) -> None:
         return
     table = table_of("node", "state", "controllers", "capacity", "life", "inner address")
     for one in report["nodes"]:
-        name = f"{one['name']} (asked)" if one["is_this"] else one["name"]
+        name = f"{one['name']} (this node)" if one["is_this"] else one["name"]
         table.add_row(
             name,
             _state(one),
@@ -92,7 +92,7 @@ def _state(node: dict[str, Any]) -> str:
 
 
 def drain_node(client: CommandLineClient, drained: str, *, undo: bool) -> None:
-    """Drain a node and wait; report the number of controllers left until none is."""
+    """Drain a node; report the number of remaining controllers until none is left."""
     report = client.post("drain", {"node": drained, "undo": undo})
     if undo:
         print(f"{drained} accepts controllers again.")
@@ -127,11 +127,11 @@ def move_controller(client: CommandLineClient, name: str, to: str | None) -> Non
     print(f"{name} moves to {to}." if to else f"{name} may run on any node.")
 
 
-# `leverframe fleet map`: which node has which controller, as a map file for HAProxy.
+# `leverframe fleet map`: the node of each controller, as a map file for HAProxy.
 #
 # Each line maps the host name of a controller to its node. A running HAProxy accepts a new map
-# through its socket. The new map is prepared beside the old one and then replaces it, so that no
-# request sees half of it.
+# through its socket. The new map is built beside the old one and then replaces it in one step, so
+# that no request sees an incomplete map.
 
 #: HAProxy accepts commands of up to 16 KiB, and a name has at most 253 letters.
 LINES_AT_A_TIME = 40
@@ -159,7 +159,8 @@ def map_controllers(
         except (NodeRefused, HaproxyRefused) as error:
             if every is None:
                 raise
-            # Once: the failure may be permanent.
+            # If the map is loaded only once, the failure is an error; otherwise it is reported and
+            # retried.
             if str(error) != trouble:
                 trouble = str(error)
                 print(f"leverframe: {trouble}", file=sys.stderr, flush=True)
@@ -217,7 +218,7 @@ def _query(haproxy: str, command: str) -> str:
         raise HaproxyRefused(f"{haproxy} does not answer: {error.strerror or error}.") from error
 
 
-# `leverframe fleet adopt|release`: move controllers into a stopped node, and out again.
+# `leverframe fleet adopt|release`: move controllers into a stopped node, and out of it.
 
 
 async def adopt(sources: Sources, folder: Path, name: str | None, tags: list[str]) -> None:
@@ -234,7 +235,7 @@ async def release(sources: Sources, name: str, to: Path) -> None:
 
 
 async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: list[str]) -> None:
-    """Copy the controller of a data folder into a node; the folder stays as it is."""
+    """Copy the controller of a data folder into a node; the folder is not changed."""
     with folder_with_store(folder) as source:
         content = FolderContent(source)
         kept = content.kept
@@ -253,10 +254,10 @@ async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: l
             if same := await _same_unit(node, kept.get("identity.mac")):
                 raise CannotMove(f"The controller in {folder} is already in the node, as {same}.")
             (number,) = await node.registry.reserve(1)
-            # A node that was killed may have left something under this number.
+            # A node that was killed may have left data under this number.
             await node.lane.forget([number])
             trouble = await move_in(content, node.lane, node.folder, number)
-            # The last step: until then the node does not know of it.
+            # Last, because the node ignores the data without this record.
             await node.registry.put({number: record})
     print(f"{record.name} is now in the node of {data_folder}, with all data of {folder}.")
     if trouble:
@@ -267,7 +268,7 @@ async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: l
 
 
 async def _same_unit(node: StoppedNode, mac: str | None) -> str | None:
-    """Find the controller that has a MAC address already."""
+    """Find the controller that already has a MAC address."""
     for number, record in node.registry.records.items():
         stored = (await node.lane.fetch([number]))[number]
         if mac is not None and stored.kept.get("identity.mac") == mac:
@@ -276,12 +277,12 @@ async def _same_unit(node: StoppedNode, mac: str | None) -> str | None:
 
 
 async def release_controller(data_folder: Path, name: str, to: Path) -> None:
-    """Move a controller of a node to a data folder of its own, for `leverframe run`."""
+    """Move a controller of a node to its own data folder, for `leverframe run`."""
     async with open_stopped_node(data_folder) as node:
         number, _ = node.controller(name)
         with empty_folder(to) as folder:
             trouble = await move_out(node.lane, node.folder, number, name, folder)
-        # When everything is in its new place: whatever happens now, nothing is lost.
+        # After everything was copied, so that a failure loses nothing.
         parts = await node.registry.remove([number])
         await node.lane.forget([number, *parts])
         if node.folder.history_path.exists() and not trouble:
@@ -295,7 +296,7 @@ async def release_controller(data_folder: Path, name: str, to: Path) -> None:
         print(trouble)
 
 
-# `leverframe passwd`: for the node if the folder is a node's, else for the controller there.
+# `leverframe passwd`: for a node if the folder belongs to one, else for the controller in it.
 
 
 async def change_password(
@@ -360,7 +361,7 @@ async def _change_in_database(
         try:
             async with short_life(table, folder) as life:
                 name = _account_at(life.lane, life.registry, account)
-            # A node's life cannot wait until the user has typed.
+            # Prompt outside of `short_life`: its lease could expire while the user types.
             password = passwd.new_password(name, generate=generate)
             async with short_life(table, folder) as life:
                 await _set_at_node(life.lane, life.registry, name, password)
@@ -372,7 +373,7 @@ async def _change_in_database(
 
 
 def _account_at(lane: Lane, registry: Registry, account: str | None) -> str:
-    """Return the requested account of a node, the administrator by default."""
+    """Return the requested account of a node, by default the administrator."""
     administrator = administrator_name(lane.store(OF_NODE))
     name = account or administrator
     others = registry.accounts
@@ -407,7 +408,7 @@ async def _change_at_controller(
 
 
 def _describe_change(whose: str, password: str | None) -> str:
-    """Describe the change; show a generated password."""
+    """Describe the change, including a generated password."""
     if password is None:
         return f"Changed the password of {whose}."
     return f"The password of {whose} is now {password}"

@@ -1,7 +1,7 @@
-"""Where a node keeps its controllers: a file of its own, or a database shared with other nodes.
+"""The storage of a node's controllers: a file of its own, or a database shared with other nodes.
 
-Both are opened before the node is created, connected to it before it listens, and started when it
-does; at the end they are left before the door closes.
+The storage is opened before the node is created, connected to it before it listens, and started
+when the node listens. At the end the node leaves the storage before the door closes.
 """
 
 import logging
@@ -29,28 +29,28 @@ log = logging.getLogger(__name__)
 
 class NodeStorage(Protocol):
     lane: Lane
-    #: Where the records of controllers are; None in the lane itself.
+    #: The records of controllers; None if they are in the lane itself.
     registry: Registry | None
-    #: How long the node may act; None for ever.
+    #: How long the node may act; None means for ever.
     lease: NodeLease | None
 
     def history(self, config: NodeConfig) -> SharedHistory | None:
-        """Return the history of all controllers; in virtual time none is kept."""
+        """Return the history of all controllers; in virtual time there is none."""
 
     def connect(self, node: FleetNode) -> None:
-        """Connect the node, which does not listen yet."""
+        """Connect a node that does not listen yet."""
 
     async def start(self) -> None:
-        """Join other nodes, where there are any, now that the node listens."""
+        """Join other nodes, if there are any; the node listens by now."""
 
     def is_elsewhere(self, name: str) -> bool:
-        """Return whether another node has a controller of this name."""
+        """Return whether another node has a controller with this name."""
 
     async def leave(self) -> None:
-        """Give controllers up to others, while the door is still open."""
+        """Hand controllers over to other nodes, while the door is still open."""
 
     async def close(self) -> None:
-        """Release the resources, when the node has closed."""
+        """Release the resources after the node has closed."""
 
 
 class FileStorage:
@@ -101,7 +101,7 @@ def history_bounds(config: NodeConfig) -> Bounds:
 
 
 class NotInFolder(ErrorForPeople):
-    """A folder lacks what was requested: a sentence or two."""
+    """A folder lacks what was requested; the message is one or two sentences."""
 
 
 class StoppedNode(NamedTuple):
@@ -110,7 +110,7 @@ class StoppedNode(NamedTuple):
     registry: Registry
 
     def controller(self, name: str) -> tuple[int, MemberRecord]:
-        """Find a controller by name, with its number; raise NotInFolder."""
+        """Find a controller and its number by name; raise NotInFolder if it does not exist."""
         for number, record in self.registry.records.items():
             if record.name == name:
                 return number, record
@@ -119,7 +119,7 @@ class StoppedNode(NamedTuple):
 
 @asynccontextmanager
 async def open_stopped_node(data_folder: Path) -> AsyncIterator[StoppedNode]:
-    """Lock the folder of a node, perhaps an empty one; raise NotInFolder if it uses a database."""
+    """Lock the folder of a node, which may be empty; raise NotInFolder if it uses a database."""
     refuse_missing(data_folder)
     with FleetFolder(data_folder) as folder:
         if is_of_node(data_folder) and not folder.store_path.exists():

@@ -1,8 +1,8 @@
 """The handler of requests to a node itself: authentication, permissions, and the answer of the API.
 
-`node_accounts` identifies the requester. Operations for the operator alone are refused to tenants
-here, as each endpoint declares it. GET changes nothing. Requests that a page of another site has
-caused are refused, since browsers send the password automatically.
+`accounts` identifies the requester. Tenants are refused the operations that are declared for the
+operator only. GET changes nothing. Requests caused by a page of another site are refused, since
+browsers send the password automatically.
 """
 
 from collections.abc import Coroutine
@@ -69,7 +69,7 @@ async def _show_page(context: FleetContext) -> Reply:
     return await page_reply(FRONT_PAGE if path == "/" else path, context.request)
 
 
-#: Refusals that browsers get as pages, and the target of their link.
+#: Refusals shown to browsers as pages, and the target of their link.
 _IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
     NoSuchPath: (NOTHING, "/"),
     SignInRequired: (SIGN_IN_PAGE, ""),
@@ -168,12 +168,12 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
         return reply if sentences is None else for_people(request, reply, sentences, link)
 
     def _check_started(self, endpoint: Operation[Any], asking: Asking) -> None:
-        """Refuse requests that only part of the controllers could answer, while the node starts."""
+        """While the node starts, refuse requests that only some controllers could answer."""
         if not self.node.roster.is_starting:
             return
         others = self.node.cluster
         if others is not None and others.living():
-            # It has joined other nodes, and knows all controllers, also those that are starting.
+            # It has joined other nodes, and knows even the controllers that are still starting.
             return
         is_to_join = self.node.door.directory is not None
         if not endpoint.while_starting or (is_to_join and endpoint.scope is not None):
@@ -202,7 +202,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
     async def _follow(
         self, work: Coroutine[Any, Any, Any], endpoint: Operation[Any], context: FleetContext
     ) -> AnyReply:
-        """Await an answer; clients may query its progress."""
+        """Await an answer while counting its progress, which clients may query."""
         id = context.request.headers.get(_PROGRESS)
         try:
             if id is not None and len(id) > MAX_ID_LETTERS:
@@ -219,11 +219,11 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
                 async with place:
                     return _reply(await work, endpoint, context)
         finally:
-            # If it never began.
+            # Avoids a warning if the coroutine has not begun.
             work.close()
 
     async def _answer_node(self, call: ApiCall) -> ApiAnswer:
-        """Carry out a request that another node received, for controllers of this node."""
+        """Run a request that another node received, for controllers of this node."""
         endpoint = _BY_PATH.get(call.path)
         if endpoint is None:
             raise NotUnderstood
@@ -240,7 +240,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
         return ApiAnswer(msgspec.json.encode(value), list(missing), is_stale, not_started)
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
-        """Create a password for new controllers, unless these are for this machine alone."""
+        """Create a password for new controllers, unless only this machine can reach them."""
         if not (self.node.options.must_sign_in or self.accounts.protects_controllers):
             return None, {}
         password = random_password()
@@ -249,7 +249,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
 
 
 def _form_in(request: Request, endpoint: Operation[Any]) -> str | None:
-    """Return the parameters in the body; None if it is something else."""
+    """Return the parameters in the body; None if the body is not a form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not endpoint.takes_form or kind != FORM:
         return None

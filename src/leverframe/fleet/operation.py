@@ -1,4 +1,4 @@
-"""An operation of a node: a typed function over the controllers of this node, and its scope.
+"""An operation of a node: a typed function on the controllers of this node, and its scope.
 
 A node runs its own part. If several nodes share a database, the scope selects the nodes that take
 part (`scopes.py`), and merges their answers. The endpoint, its description in OpenAPI and the
@@ -24,25 +24,27 @@ Reply = TypeVar("Reply")
 
 
 class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
-    """One row of the table: the client, the endpoint and its description derive from it."""
+    """A row of the table, from which the client, the endpoint and its description are derived."""
 
-    #: Do the part of this node.
+    #: Does the part of this node.
     run: Callable[[FleetContext], Any]
-    #: Have all nodes concerned do their parts; without it this node has all that it needs.
+    #: Lets all nodes concerned do their parts; None if this node alone can answer.
     scope: "Callable[[FleetContext, Operation[Any]], Any] | None" = None
-    #: Merge what the scope has collected.
+    #: Merges the answers that the scope has collected.
     merge: Callable[[FleetContext, Any], Any] | None = None
     #: Open to tenants too: it shows and changes only what belongs to the requester's tenant.
     for_tenants: bool = True
-    #: It concerns no controllers, or reports that some do not run yet.
+    #: It concerns no controllers, or reports which of them do not run yet.
     while_starting: bool = False
-    #: It can apply to controllers that failed to start, too, if they are named.
+    #: It also applies to controllers that failed to start, if they are named.
     with_failed: bool = False
-    #: It accepts a body, and changes nothing.
+    #: It accepts a body, but changes nothing.
     is_question: bool = False
 
     def answer(self, context: FleetContext) -> Any:
-        """Carry it out; if this node is the only one, its part is the whole."""
+        """Run the operation; if there are no other nodes, the part of this node is the whole
+        answer.
+        """
         return (self.run if context.node.cluster is None else self.run_everywhere)(context)
 
     def run_everywhere(self, context: FleetContext) -> Any:
@@ -54,7 +56,7 @@ class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
 
     @property
     def only_reads(self) -> bool:
-        """Return whether it has no effect but its answer."""
+        """Return whether its answer is its only effect."""
         return self.is_question or not self.takes_form
 
     @property
@@ -62,11 +64,11 @@ class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
         return DEADLINES["change" if self.takes_form else "read"]
 
     def holds_much(self, *, dry_run: bool) -> bool:
-        """Return whether a request reads many settings, and lasts no longer than that takes."""
+        """Return whether a request reads many settings, and does little else."""
         return self.only_reads or dry_run or self.body in TEMPLATES
 
     def refusal(self, error: StoreUnavailable) -> Refusal:
-        """Return the refusal for an operation that the store cannot do."""
+        """Return the refusal for an operation that fails because of the store."""
         return (NotReadNow if self.only_reads else StoreFailed).because(error)
 
 
@@ -89,7 +91,7 @@ def operation(
 ) -> _Declaration:
     """Declare a function as an operation; its docstring describes it to users and programs.
 
-    `fields` are those of `Operation`.
+    `fields` are further fields of `Operation`.
     """
     takes_form = changes or fields.get("is_question", False)
     derived = {

@@ -1,5 +1,5 @@
-"""The work of `leverframe fleet rollout`, `snapshot`, `tenant`, `account` and others: request it
-from a node, report the result.
+"""The tasks of `leverframe fleet rollout`, `snapshot`, `tenant`, `account` and others: send
+requests to a node, and print the answers.
 """
 
 import json
@@ -23,13 +23,13 @@ from leverframe.fleet.controller_commands import (
     zone_of,
 )
 
-# The commands `leverframe fleet rollout`, `drift` and `changes`: request a node, and print.
+# The commands `leverframe fleet rollout`, `drift` and `changes`.
 
 Reply = dict[str, Any]
 
 
 class RolloutMisspelt(ErrorForPeople):
-    """The arguments for a roll-out make no sense: one sentence."""
+    """The arguments for a roll-out are inconsistent; the message is one sentence."""
 
 
 def roll_out(
@@ -104,7 +104,7 @@ def _list(found: list[Reply], zone: tzinfo) -> None:
             str(one["failed"]),
             str(one["controllers"]),
             one["by"],
-            # By the time of the node; nodes of older versions do not report it.
+            # In the node's time, which nodes of older versions do not report.
             moment_words(one["at"] if "at" in one else one["made"], zone),
         )
     tables().print(table)
@@ -161,13 +161,13 @@ def show_changes(client: CommandLineClient, as_json: bool, options: Reply) -> No
     tables().print(table)
 
 
-# The commands `leverframe fleet tenant`, `account` and `protect`: request a node, and print.
+# The commands `leverframe fleet tenant`, `account` and `protect`.
 
 OK = 200
 
 
 class TenantMisspelt(ErrorForPeople):
-    """The arguments for tenants or accounts make no sense: one sentence."""
+    """The arguments for tenants or accounts are inconsistent; the message is one sentence."""
 
 
 def tenants(
@@ -226,7 +226,7 @@ def _print_protected(answer: Reply) -> None:
     if count:
         some = "1 controller is" if count == 1 else f"{count} controllers are"
         print(
-            f"{some} open to every user of the machine of the node. `leverframe fleet protect`"
+            f"{some} open to every user of the node's machine. `leverframe fleet protect`"
             " makes them require sign-in."
         )
 
@@ -239,7 +239,7 @@ def _print_administrators(results: list[Reply]) -> None:
     for password, names in by_password.items():
         have = "administrator of {} has" if len(names) == 1 else "administrators of {} have"
         print(
-            f"The {have.format(', '.join(names))} the password {password}, which is shown only this"
+            f"The {have.format(', '.join(names))} the password {password}, which is shown only"
             " once. Until now every user of the machine could use them."
         )
 
@@ -289,7 +289,7 @@ def _print_password(made: Reply) -> None:
             f"From now on all users must sign in. Your account is {made['administrator']} with"
             f" the password {made['administrator_password']}"
         )
-    print("It is shown only this once.")
+    print("It is shown only once.")
     _print_protected(made)
 
 

@@ -1,7 +1,7 @@
 """The other nodes that share the database, and the calls to them.
 
-Nodes call each other for operations on the controllers of each. A node that does not answer raises
-an exception, whose class says if it has received the call.
+Nodes call each other for operations on each other's controllers. If a node does not answer, an
+exception is raised; its class says whether the node has received the call.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
@@ -14,12 +14,12 @@ from leverframe.devices.wire.prometheus import Family
 from leverframe.fleet.records import MemberRecord
 from leverframe.interface.table.refusals import Refusal
 
-#: The handler of a call from another node: from the content of the call to that of the answer.
+#: Handles a call from another node: returns the encoded answer to the encoded content.
 CallHandler = Callable[[bytes], Coroutine[Any, Any, bytes]]
 
 
 class PeerReport(Struct, frozen=True):
-    """A node as this one sees it."""
+    """A node as this node sees it."""
 
     name: str
     is_alive: bool
@@ -29,9 +29,11 @@ class PeerReport(Struct, frozen=True):
         Meta(description="Its capacity relative to other nodes; 0 while it is drained."),
     ]
     controllers: Annotated[int, Meta(description="Number of its controllers.")]
-    epoch: Annotated[int, Meta(description="Number of lives that its name has had.")]
+    epoch: Annotated[int, Meta(description="Number of times that a node joined under this name.")]
     is_this: Annotated[bool, Meta(description="True for the node that answers.")]
-    is_drained: Annotated[bool, Meta(description="True if it stays empty, also across restarts.")]
+    is_drained: Annotated[
+        bool, Meta(description="True while it is drained, which lasts across restarts.")
+    ]
     silent_s: Annotated[
         int, Meta(description="Whole seconds since its last heartbeat, by the clock of this node.")
     ] = 0
@@ -48,7 +50,7 @@ class PeerReport(Struct, frozen=True):
 
 
 class DatabaseReport(Struct, frozen=True):
-    """The database that the nodes share, as this one sees it."""
+    """The database that the nodes share, as this node sees it."""
 
     is_reachable: bool = True
     server: Annotated[str, Meta(description="The version of PostgreSQL.")] = ""
@@ -73,7 +75,7 @@ class DatabaseReport(Struct, frozen=True):
 
 
 class ClusterReport(Struct, frozen=True):
-    """All nodes, and how this one stands with the database."""
+    """All nodes, and this node's state in the cluster and the database."""
 
     nodes: list[PeerReport]
     free: Annotated[int, Meta(description="Controllers that no node has at present.")]
@@ -94,7 +96,7 @@ class ClusterReport(Struct, frozen=True):
 
 
 class LocatedController(Struct, frozen=True):
-    """A controller of the fleet, and the node that has it; None for none at present."""
+    """A controller of the fleet, and the node that has it, or None if no node has it at present."""
 
     number: int
     node: str | None
@@ -106,7 +108,7 @@ class LocatedController(Struct, frozen=True):
 
 
 class SilentNode(Refusal):
-    """A node that could not be called: nothing was done there."""
+    """A node that could not be called; it has done nothing."""
 
     status = 503
     title = "A node does not answer"
@@ -120,7 +122,7 @@ class SilentNode(Refusal):
 
 
 class CallUnanswered(SilentNode):
-    """A node that has received a call and does not answer it."""
+    """A node that has received a call but does not answer it."""
 
     status = 504
     sentence = "Node {node} has not answered in time. Check whether it was done there."
@@ -128,7 +130,7 @@ class CallUnanswered(SilentNode):
 
 
 class NotUnderstood(Exception):
-    """A call that this version does not know: the caller runs another version."""
+    """A call that this version does not know, from a node of another version."""
 
 
 class OtherProgram(SilentNode):
@@ -149,7 +151,7 @@ class OlderProgram(OtherProgram):
 
 
 class AnswerNotUnderstood(CallUnanswered):
-    """A node whose answer is that of another version."""
+    """A node of another version whose answer cannot be decoded."""
 
     title = OtherProgram.title
     sentence = (
@@ -159,7 +161,7 @@ class AnswerNotUnderstood(CallUnanswered):
 
 
 def read_answer(node: str, content: bytes, kind: Any) -> Any:
-    """Read a node's answer; one that is not understood counts as silent."""
+    """Decode a node's answer; if it cannot be decoded, the node counts as silent."""
     try:
         return msgspec.msgpack.decode(content, type=kind)
     except msgspec.MsgspecError as error:
@@ -167,7 +169,7 @@ def read_answer(node: str, content: bytes, kind: Any) -> Any:
 
 
 def answering(kind: Any, do: Callable[[Any], Coroutine[Any, Any, Any]]) -> CallHandler:
-    """Return a handler for calls of another node, from the content of a call."""
+    """Return a handler that decodes calls of another node, runs `do`, and encodes the answer."""
 
     async def answer(content: bytes) -> bytes:
         return msgspec.msgpack.encode(await do(msgspec.msgpack.decode(content, type=kind)))
@@ -186,16 +188,20 @@ class OtherNodes(Protocol):
         """Return why this node must not act for the fleet now."""
 
     def name_of(self, number: int, tenant: str) -> str | None:
-        """Return the name of a controller for a tenant, by the last look of this node."""
+        """Return the name of a controller for a tenant, as of this node's last look at the
+        database.
+        """
 
     def last_known(self) -> list[LocatedController]:
-        """Return where controllers were at the last look; records have name and tenant alone."""
+        """Return where controllers were at the last look; their records contain only name and
+        tenant.
+        """
 
     async def locate(self, numbers: Collection[int] | None = None) -> list[LocatedController]:
-        """Find the places of controllers, all or some, in the order in which they were created."""
+        """Find where all or some controllers are, in the order in which they were created."""
 
     async def holder_of(self, job: str) -> str | None:
-        """Find which node runs a job; "" for none at present, None for no such job."""
+        """Find which node runs a job: "" if none does at present, None if there is no such job."""
 
     async def ask(self, node: str, what: str, content: bytes, seconds: float) -> bytes:
         """Call a node; raise its refusal, or SilentNode."""

@@ -1,8 +1,8 @@
-"""Ask the nodes that own something, until all of it is answered for or the time is up.
+"""Ask the owners of controllers or jobs, until all have answered or the time is up.
 
-Controllers and jobs move between nodes. The owners are looked up and asked together, and what moved
-in the meantime is looked up again. This is the only such loop: operations, steps of jobs, pages and
-forwarded connections define how they find owners and how they call a node.
+Controllers and jobs move between nodes. The owners are looked up and asked together; whatever moved
+in the meantime is looked up again. This is the only such loop: operations, job steps, pages and
+forwarded connections supply their own ways to find owners and to call a node.
 """
 
 import asyncio
@@ -18,15 +18,14 @@ Purpose = Literal["read", "change", "job", "forget jobs", "step", "view", "conne
 
 
 class Deadline(Struct, frozen=True):
-    #: How long a node may take for one answer.
+    #: How long to wait for one answer of a node.
     answer_s: float
-    #: How long owners are looked for and asked again.
+    #: How long to look for owners and ask them again.
     hold_s: float = 0.0
 
 
-#: All deadlines for owners. The death of a node breaks its connection, so a long deadline does not
-#: mean a long wait for a dead node. Another node resumes the jobs of a dead one within eight
-#: seconds.
+#: All deadlines for owners. The connection breaks when a node dies, so a long deadline does not
+#: mean a long wait for a dead node. Another node resumes a dead node's jobs within eight seconds.
 DEADLINES: dict[Purpose, Deadline] = {
     "read": Deadline(3.0, 3.0),
     "change": Deadline(60.0, 3.0),
@@ -36,14 +35,14 @@ DEADLINES: dict[Purpose, Deadline] = {
     "view": Deadline(3.0),
     "connection": Deadline(1.0, 3.0),
 }
-#: How soon an owner is looked for again if no change is reported.
+#: How soon an owner is looked up again if no change is reported.
 LOOK_AGAIN_S = 0.2
 
 Target = TypeVar("Target")
 Owner = TypeVar("Owner", bound=Hashable)
 
 
-#: The targets, with their owners; None for no owner at present.
+#: The targets with their owners; None if a target has no owner at present.
 Located = Iterable[tuple[Target, Owner | None]]
 
 
@@ -55,13 +54,13 @@ class NoOwner(SilentNode):
 
 
 class OwnerPart(Struct, Generic[Target], frozen=True):
-    """The answer of a node for what it owns, or why there is none."""
+    """The answer of a node for its targets, or why there is none."""
 
     node: str
     targets: list[Target]
     value: Any = None
     refusal: Refusal | None = None
-    #: Whether the owner, which may be another node by then, is to be asked again.
+    #: Whether to ask the owner again; it may be another node by then.
     is_open: bool = False
 
 
@@ -74,10 +73,10 @@ async def ask_owners(
     also: Iterable[Owner] = (),
     no_owner: type[SilentNode] = NoOwner,
 ) -> list[OwnerPart[Target]]:
-    """Ask the owners of all targets, again for open ones; owners in `also` in any case.
+    """Ask the owners of all targets, and ask again for open ones; always ask owners in `also`.
 
-    `find` locates these again, and leaves out removed targets. `wait` returns when an owner may
-    have changed, at the latest after the seconds that are left.
+    `find` locates open targets again, and omits removed ones. `wait` returns when an owner may have
+    changed, at the latest after the given number of seconds.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + hold_s
@@ -104,7 +103,7 @@ async def ask_owners(
 async def ask_nodes(
     nodes: Iterable[str], ask: Callable[[str], Coroutine[Any, Any, Any]]
 ) -> tuple[dict[str, Any], set[str]]:
-    """Call several nodes once, together; return their answers by name, and the silent nodes."""
+    """Call several nodes once, all together; return their answers by name, and the silent nodes."""
 
     async def answer(node: str) -> tuple[str, Any]:
         try:

@@ -1,6 +1,4 @@
-"""What a page of a node shows of the controllers of all nodes, and its stream of server-sent
-events.
-"""
+"""The view of all nodes' controllers that a node's page shows, streamed as server-sent events."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping
@@ -40,25 +38,25 @@ from leverframe.storage.store import StoreUnavailable
 
 # `/api/fleet/stream`: the controllers that a page shows, as server-sent events.
 #
-# First a whole `view`, then `change` events with the differences: rows of controllers in view,
-# their order, the sums over all, the nodes and the roll-outs, and a mark for new changes by
-# users. A page that scrolls opens another stream. So a stream costs what is in view, however many
-# controllers there are.
+# The first event is a complete `view`. Then `change` events contain the differences: rows of
+# controllers in view, their order, the sums over all, the nodes and the roll-outs, and a mark for
+# new changes by users. A page that scrolls opens another stream. So the cost of a stream depends on
+# the rows in view, not on the number of controllers.
 
-#: Minimum of seconds between two messages, and the share of time that building views may take.
+#: Minimum interval between two messages, and the maximum share of time spent on building views.
 GATHER_S = 0.5
 MAX_SHARE = 0.03
-#: Seconds between two looks at several nodes, and at a roll-out that is under way.
+#: Interval between looks at several nodes, and at a roll-out that is running.
 FLEET_LOOK_S = 1.0
 MAX_ROWS = 200
 USUAL_ROWS = 50
-#: The chart of recent activity: number of bars, and seconds of each.
+#: The chart of recent activity: its number of bars, and the seconds of each bar.
 BARS = 30
 BAR_S = 120.0
 
 
 class FleetRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """A controller as it stands in a list."""
+    """A controller as a row of a list."""
 
     name: str
     url: Annotated[str, Meta(description="The URL of its pages and commands.")]
@@ -88,12 +86,12 @@ class FleetRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FleetView(Struct, frozen=True):
-    """The whole contents of a page."""
+    """The complete contents of a page."""
 
     node: NodeReport
     counts: dict[Health, int]
     matching: Annotated[int, Meta(description="Number of matching controllers.")]
-    order: Annotated[list[str], Meta(description="The names of those in view.")]
+    order: Annotated[list[str], Meta(description="Names of the controllers in view.")]
     rows: list[FleetRow]
     rollouts: Annotated[list[JobReport], Meta(description="Newest first.")] = []
     cluster: Annotated[
@@ -109,7 +107,7 @@ class FleetView(Struct, frozen=True):
 
 
 class NodeSummary(Struct, frozen=True):
-    """The contents of a page besides the controllers of a node."""
+    """The contents of a page apart from its controllers."""
 
     node: NodeReport
     rollouts: list[JobReport]
@@ -146,7 +144,7 @@ def row_of(node: FleetNode, index: HealthIndex, member: Member) -> FleetRow:
 
 
 def count_entries(journal: Journal, now: float) -> list[int]:
-    """Count the entries of the last hour, in bars, oldest first."""
+    """Count the entries of the last hour in bars, oldest first."""
     bars, newest = [0] * BARS, int(now // BAR_S)
     for wall in journal.moments():
         age = max(0, newest - int(wall // BAR_S))
@@ -159,7 +157,7 @@ def count_entries(journal: Journal, now: float) -> list[int]:
 async def fleet_stream(
     look: Callable[[], Coroutine[Any, Any, FleetView]], is_still_admitted: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the view of several nodes to a page, each asked at intervals."""
+    """Yield the view of several nodes for a page; the nodes are asked at intervals."""
     last = await look()
     yield message("view", last)
     idle_s = 0.0
@@ -185,7 +183,7 @@ async def view_stream(
     report: Callable[[], NodeSummary],
     is_still_admitted: Callable[[], bool],
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the view to a page, as long as it listens; `report` gives its other contents."""
+    """Yield the view for a page, as long as it listens; `report` returns the rest of the page."""
     changed = asyncio.Event()
     with index.watching(changed.set, place.wanted.tenant):
         await index.look()
@@ -194,7 +192,8 @@ async def view_stream(
         clock = asyncio.get_running_loop().time
         said = clock()
         while True:
-            # Also while much happens that is not in view, or in another tenant.
+            # Heartbeats are due even while only controllers out of view, or of other tenants,
+            # change.
             pause = max(0.0, said + HEARTBEAT_S - clock())
             is_under_way = any("stop" in one.can for one in last.rollouts)
             is_under_way |= last.node.starting is not None
@@ -223,7 +222,7 @@ async def _look(
     begun = thread_time()
     about = report()
     took_s = thread_time() - begun
-    # With thousands of controllers each of the two takes a while.
+    # With thousands of controllers, each of the two steps takes a while.
     await asyncio.sleep(0)
     begun = thread_time()
     view = _view(node, index, place, about)
@@ -252,38 +251,36 @@ def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
     }
     if rows := [row for row in new.rows if known.get(row.name) != row]:
         difference["rows"] = rows
-    # The mere passing of time is no change.
+    # The node's time in real time is not a change.
     of_before = last.node if new.node.virtual else replace(last.node, time=new.node.time)
     if new.node != of_before:
         difference["node"] = new.node
     return difference
 
 
-# The controllers of all nodes that a page of one node shows: each node sends its part of the
-# view.
+# A page of one node shows the controllers of all nodes: each node sends its part of the view.
 #
-# First every node sends the keys by which its controllers are ordered, then the rows of those
-# that are in view. Controllers whose node does not answer are shown as unknown, since a user who
-# searches for one must not think that it was removed. A node that was asked keeps watching its
-# controllers for a while, as it does for pages of its own; the next request then gets only the
-# changes.
+# Every node first sends the sort keys of its controllers, and then the rows of those in view.
+# Controllers whose node does not answer are shown as unknown, so that a user who searches for one
+# does not think that it was removed. A node that was asked keeps watching its controllers for a
+# while, as it does for its own pages; the next request then reads only the changes.
 
-#: How long a node keeps watching after it was asked.
+#: How long a node keeps watching after the last request.
 LOOK_ON_S = 10.0
 
-#: The health as a number or 0, the name or nothing, and the number of a controller.
+#: The health as a number (or 0), the name (or ""), and the number of a controller.
 Key = tuple[int, str, int]
-#: As a health, before all others: the problems there are not known.
+#: The health rank if the problems are unknown; it sorts before all others.
 UNKNOWN = -1
-#: In place of a node, if none answers.
+#: Stands for the node of controllers if no node answers for them.
 NO_NODE = ""
 
 
 class KeysCall(Struct, frozen=True, forbid_unknown_fields=True):
     wanted: Wanted
-    #: Number of tags that are enough.
+    #: Number of tags to return at most.
     count: int
-    #: The controllers that the node has, as far as the others know.
+    #: The controllers that the node should have, as far as the asking node knows.
     expected: list[int] = []
 
 
@@ -291,7 +288,7 @@ class KeysPart(Struct, frozen=True, forbid_unknown_fields=True):
     counts: dict[Health, int]
     matching: int
     keys: list[Key]
-    #: Expected controllers that are missing.
+    #: Expected controllers that the node does not have.
     missing: list[int] = []
     # Nodes of older versions do not report it.
     changes: int = 0
@@ -321,7 +318,7 @@ async def view_of_all(
     found |= await _rows(node, others, [(one, key[-1]) for key, one in shown if one != NO_NODE])
     rows = [found[key[-1]] for key, _ in shown if key[-1] in found]
     matching = sum(part.matching for part in parts.values()) + len(looked_for)
-    # Nodes were counted a moment ago, or not at all.
+    # Use the counts of this view: the overview may be older.
     about = replace(about, controllers=sum(counts.values()))
     changes = sum(part.changes for part in parts.values())
     return FleetView(about, counts, matching, [row.name for row in rows], rows, changes=changes)
@@ -330,7 +327,7 @@ async def view_of_all(
 async def _rows(
     node: FleetNode, others: OtherNodes, shown: list[tuple[str, int]]
 ) -> dict[int, FleetRow]:
-    """Ask nodes for the rows of some of their controllers."""
+    """Ask nodes for the rows of these controllers."""
     numbers: dict[str, list[int]] = {}
     for one, number in shown:
         numbers.setdefault(one, []).append(number)
@@ -343,20 +340,20 @@ async def _rows(
 async def _unknown(
     others: OtherNodes, placed: Mapping[str, list[int]], parts: Mapping[str, KeysPart]
 ) -> list[LocatedController]:
-    """Find the controllers whose node does not answer; moved ones are left out."""
+    """Find the controllers whose node does not answer, without those that moved."""
     silent = {number for one, some in placed.items() if one not in parts for number in some}
     missing = {one: set(part.missing) for one, part in parts.items()}
     lost = silent.union(*missing.values())
     if not lost:
         return []
-    # A controller that moved while the nodes were asked may have sent its key from its new place.
+    # A controller that moved while the nodes were asked may already be in the view.
     lost -= {key[-1] for part in parts.values() for key in part.keys}
     found = await _locate(others, lost)
     return [one for one in found if one.number in missing.get(one.node or NO_NODE, lost)]
 
 
 async def _locate(others: OtherNodes, numbers: Collection[int]) -> list[LocatedController]:
-    """Look up controllers, without removed ones; by the last look if necessary."""
+    """Look up controllers, without removed ones; if the database fails, as of the last look."""
     try:
         return await others.locate(numbers)
     except StoreUnavailable:
@@ -397,7 +394,7 @@ def _unknown_row(node: FleetNode, controller: LocatedController) -> FleetRow:
 async def _ask(
     node: FleetNode, others: OtherNodes, what: str, calls: Mapping[str, Any], kind: Any
 ) -> dict[str, Any]:
-    """Ask nodes together; leave out silent ones."""
+    """Ask nodes together; omit silent ones."""
 
     async def ask(name: str) -> Any:
         seconds = DEADLINES["view"].answer_s
@@ -407,12 +404,12 @@ async def _ask(
 
 
 class ViewParts:
-    """The part of this node."""
+    """Answers other nodes with this node's part of the view."""
 
     def __init__(self, node: FleetNode, index: HealthIndex) -> None:
         self._node = node
         self._index = index
-        #: The task that keeps watching.
+        #: The timer that ends the watching.
         self._timer: asyncio.TimerHandle | None = None
         node.calls |= {
             "view.keys": answering(KeysCall, self._keys),
@@ -448,7 +445,7 @@ class ViewParts:
         self._timer = asyncio.get_running_loop().call_later(LOOK_ON_S, self.close)
 
     def close(self) -> None:
-        """Stop watching until a node asks again."""
+        """Stop watching; the next request of a node starts it again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

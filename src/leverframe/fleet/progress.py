@@ -1,7 +1,7 @@
 """The progress of a request to a node that concerns many controllers.
 
-A client gives its request an id, and queries the progress by another connection. Controllers are
-counted wherever they are processed: the count goes with the context of the request.
+A client assigns an id to its request, and polls the progress over another connection. Controllers
+are counted wherever they are processed: the count belongs to the context of the request.
 """
 
 import asyncio
@@ -20,21 +20,22 @@ from leverframe.interface.table.refusals import Refusal
 
 #: The operations of a node are below this path.
 PATHS = "/api/fleet"
-#: Assigns an id to a request, by which its progress is queried.
+#: Header that assigns an id to a request; its progress is polled by that id.
 PROGRESS = "Leverframe-Progress"
-#: Names the nodes whose part is missing in the answer.
+#: Header that names the nodes whose part is missing in the answer.
 SILENT_NODES = "Leverframe-Silent-Nodes"
-#: Says that the node is starting, and how many of its controllers run.
+#: Header of a starting node: how many of its controllers run.
 STARTING = "Leverframe-Starting"
-#: Says that an answer may be stale, as HTTP caches do.
+#: Header that marks an answer as possibly stale, as HTTP caches do.
 STALE = ("Warning", '110 leverframe "Response is Stale"')
-#: The status of a controller that accepted a command which other controllers rejected.
+#: The status of a controller that would accept a command, but was held back because others refuse
+#: it.
 NOT_DONE = 424
 
 
-#: Of the id by which a request is followed.
+#: Maximum length of the id by which a request is followed.
 MAX_ID_LETTERS = 64
-#: Requests of a tenant that hold much memory and run at the same time; others wait in line.
+#: Maximum number of a tenant's requests with much memory that run together; others wait in line.
 MAX_LARGE = 4
 
 
@@ -42,7 +43,7 @@ class ProgressReport(Struct):
     """The number of controllers that were processed."""
 
     done: int = 0
-    of: Annotated[int, Meta(description="Number of all controllers; 0 while that is unknown.")] = 0
+    of: Annotated[int, Meta(description="Total number of controllers; 0 while it is unknown.")] = 0
 
 
 class NothingUnderWay(Refusal):
@@ -60,14 +61,15 @@ class RequestsUnderWay:
 
     def __init__(self) -> None:
         self._reports: dict[_Key, ProgressReport] = {}
-        #: By tenant, as long as such requests are under way.
+        #: By tenant, while such requests are running.
         self._large: WeakValueDictionary[str | None, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def large(self, tenant: str | None) -> AsyncIterator[None]:
-        """Hold one of a tenant's places for requests that hold much, from a turn of the loop on.
+        """Hold one of a tenant's places for requests that need much memory; wait for a turn first.
 
-        Hundreds of them would fill the memory of the node, and delay the requests of others.
+        Hundreds of such requests together would fill the memory of the node and delay other
+        requests.
         """
         async with self._large.setdefault(tenant, asyncio.Semaphore(MAX_LARGE)):
             await wait_for_turn()
@@ -75,7 +77,7 @@ class RequestsUnderWay:
 
     @contextmanager
     def follow(self, tenant: str | None, id: str | None) -> Iterator[None]:
-        """Count the controllers processed within this, if there is an id."""
+        """Count the controllers processed within this context, if there is an id."""
         if id is None:
             yield
             return
@@ -98,7 +100,7 @@ class RequestsUnderWay:
 
 
 def expect(count: int) -> None:
-    """Set the number of controllers that the present request concerns."""
+    """Set the number of controllers that the current request concerns."""
     report = _COUNTED.get()
     if report is not None:
         report.of = max(report.of, count)

@@ -1,7 +1,7 @@
 """The records of controllers at a node: names, tags and addresses, kept in its own store.
 
-All other data of a controller is in the controller's own store. A name is a label of a host name,
-so that every controller has its own URL; new names are built from a pattern.
+All other data of a controller is in its own store. A name is a label of a host name, so that every
+controller has its own URL; new names are built from a pattern.
 """
 
 import re
@@ -17,7 +17,7 @@ from leverframe.interface.table.accounts import MAX_LETTERS
 from leverframe.interface.table.refusals import BadValue, Conflict, Refusal
 from leverframe.storage.store import DELETED, Changes, Store
 
-# Tenants and accounts of a fleet, which decide the controllers that a user may see and change.
+# Tenants and accounts of a fleet, which determine the controllers that a user may see and change.
 #
 # Every controller belongs to one tenant, or to the operator alone. An account of a tenant reaches
 # only that tenant's controllers; all others look as if they did not exist. An account without a
@@ -27,10 +27,10 @@ from leverframe.storage.store import DELETED, Changes, Store
 OPERATOR = ""
 NAME = "1 to 31 lower-case letters, digits and dashes, beginning and ending with a letter or digit"
 ACCOUNT_NAME = f"1 to {MAX_LETTERS} letters, digits and . _ @ -"
-#: Number of controllers that a tenant may create itself, by default.
+#: Default for the number of controllers that a tenant may create itself.
 USUAL_MAX = 100
 MAX_ACCOUNTS = 1000
-#: A mark that no name and no label of a user contains.
+#: A separator that no name or label of a user contains.
 _MARK = ":"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,29}[a-z0-9])?")
 _ACCOUNT_NAME = re.compile(rf"[\w.@-]{{1,{MAX_LETTERS}}}")
@@ -51,7 +51,7 @@ class NoSuchFleetAccount(Refusal):
 class TenantRecord(Struct, frozen=True):
     name: str
     max_controllers: Annotated[
-        int, Meta(description="Number of controllers up to which its administrators may add some.")
+        int, Meta(description="Its administrators may create controllers up to this number.")
     ] = USUAL_MAX
 
 
@@ -91,7 +91,9 @@ def no_such_tenant(name: str) -> NoSuchTenant:
 
 
 def within_tenant(tenant: str | None, name: str) -> str:
-    """Return the stored name of a job or a snapshot, so that those of two tenants never collide."""
+    """Return the stored name of a job or snapshot, so that names of different tenants never
+    collide.
+    """
     return f"{tenant}{_MARK}{name}" if tenant else name
 
 
@@ -106,7 +108,7 @@ def name_for_tenant(tenant: str | None, name: str) -> str:
 
 
 def is_seen(tenant: str | None, owner: str) -> bool:
-    """Return whether a requester may see what belongs to a tenant; None is the operator."""
+    """Return whether a requester may see what belongs to a tenant; the operator (None) sees all."""
     return tenant is None or tenant == owner
 
 
@@ -124,10 +126,10 @@ def check_unused(name: str, owners: Iterable[str], accounts: Iterable[FleetAccou
 
 MAX_TAGS, MAX_TAG_LETTERS = 32, 40
 TAG = "1 to 40 lower-case letters, digits, dots, dashes and underscores"
-#: More than fit into the memory of most machines.
+#: More controllers than fit into the memory of most machines.
 MAX_CONTROLLERS = 100_000
 _TAG = re.compile(rf"[a-z0-9._-]{{1,{MAX_TAG_LETTERS}}}")
-#: `{n}`, or with leading zeros `{n:03}`.
+#: `{n}`, or `{n:03}` with leading zeros.
 _NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
 #: Names that reach the node itself.
 _TAKEN = ("localhost",)
@@ -149,7 +151,7 @@ class NotRunning(Refusal):
 
 
 class Moved(Refusal):
-    """A controller has moved to another node, where the request can be repeated."""
+    """A controller that has moved to another node; the request can be repeated there."""
 
     status = 421
     title = "The controller has moved"
@@ -159,21 +161,21 @@ class Moved(Refusal):
 
 
 class JobTaken(Conflict):
-    """Another job has this id, perhaps a job of another node."""
+    """Another job, perhaps of another node, already has this id."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"There is a job {id} already.", field="id")
 
 
 class MemberRecord(Struct, frozen=True, omit_defaults=True):
-    """A controller as the node knows it."""
+    """A controller in the records of the node."""
 
     name: str
     tags: tuple[str, ...] = ()
     #: The requested version; firmware may have changed it since.
     hw: str | None = None
     sw: str | None = None
-    #: An address, and a port, of its own.
+    #: Its own address and port, if any.
     address: str | None = None
     port: int | None = None
     #: Its tenant.
@@ -181,11 +183,11 @@ class MemberRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class SnapshotRecord(Struct, frozen=True):
-    """A snapshot of several controllers; each has a part of the node's storage of its own."""
+    """A snapshot of several controllers; each of them has its own part of the node's storage."""
 
     #: Wall time.
     at: float
-    #: The numbers of the parts by those of the controllers.
+    #: The number of the part for each controller number.
     parts: dict[int, int] = {}
 
 
@@ -227,7 +229,7 @@ def check_address(address: str | None) -> str | None:
 
 
 def names_from(pattern: str, first: int, count: int, field: str = "name") -> list[str]:
-    """Build the names of new controllers: `gh-{n}` gives gh-1, gh-2 and so on."""
+    """Build the names of new controllers: `gh-{n}` becomes gh-1, gh-2 and so on."""
     if count > 1 and not _NUMBER.search(pattern):
         raise BadValue(
             f"{count} controllers cannot all be called {pattern[:40]!r}.",
@@ -242,7 +244,7 @@ def names_from(pattern: str, first: int, count: int, field: str = "name") -> lis
 
 
 def number_places(records: Sequence[MemberRecord]) -> list[MemberRecord]:
-    """Assign the addresses and ports that follow on the first record's to the other records."""
+    """Assign consecutive addresses and ports, beginning with those of the first record."""
     return [
         msgspec.structs.replace(
             record,
@@ -260,7 +262,7 @@ def _port(port: int) -> int:
 
 
 class TakenPlaces:
-    """The names, addresses and ports that controllers have, so that no two have the same."""
+    """The names, addresses and ports that are in use, so that no two controllers have the same."""
 
     def __init__(self, records: Iterable[MemberRecord]) -> None:
         self._names: set[str] = set()
@@ -289,14 +291,14 @@ class TakenPlaces:
 
 
 class Registry:
-    """The records of a node by the numbers of their controllers, in its store."""
+    """The records of a node, by controller number, in its store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         rows = store.load().kept
 
         def under(prefix: str, kind: Any) -> dict[str, Any]:
-            """Return what rows with a prefix hold, by the rest of their names."""
+            """Return the rows with a prefix, by the rest of their names."""
             return {
                 name.removeprefix(prefix): msgspec.convert(row, kind, strict=False)
                 for name, row in rows.items()
@@ -317,7 +319,7 @@ class Registry:
             sorted((int(number), id) for number, id in under(_JOB_ROW, str).items())
         )
         self.tenants: dict[str, TenantRecord] = under(_TENANT_ROW, TenantRecord)
-        #: By name; another object whenever something about them has changed.
+        #: By name; replaced by another object whenever an account changes.
         self.accounts: dict[str, FleetAccount] = under(_ACCOUNT_ROW, FleetAccount)
         #: Numbers are not reused while the process runs.
         self._next = max((*self.records, *parts, *self.jobs), default=0) + 1
@@ -334,7 +336,9 @@ class Registry:
         self.records |= records
 
     async def remove(self, numbers: Collection[int]) -> list[int]:
-        """Forget controllers and their places in snapshots; return the numbers of their parts."""
+        """Delete the records of controllers and their places in snapshots; return the parts'
+        numbers.
+        """
         changed, parts = self.snapshots_without(numbers)
         rows = {f"{_ROW}{number}": DELETED for number in numbers}
         rows |= {f"{_SNAPSHOT_ROW}{label}": _snapshot_row(one) for label, one in changed.items()}
@@ -360,7 +364,7 @@ class Registry:
         self.tenants = {**self.tenants, record.name: record}
 
     async def remove_tenant(self, name: str) -> None:
-        """Forget a tenant that has neither controllers nor accounts; refuse others."""
+        """Delete a tenant without controllers and accounts; refuse to delete others."""
         owners = (record.tenant for record in self.records.values())
         check_unused(name, owners, self.accounts.values())
         await self._store.commit(Changes(kept={f"{_TENANT_ROW}{name}": DELETED}))
@@ -384,17 +388,19 @@ class Registry:
         del self.jobs[number]
 
     async def load_accounts(self) -> None:
-        """Read tenants and accounts that other nodes may have changed: here there are none."""
+        """Read tenants and accounts that other nodes may have changed: here there are no other
+        nodes.
+        """
 
     def job_ids_in_use(self) -> Collection[str]:
         """Return the ids of jobs whose rows at controllers are still needed."""
         return self.jobs.values()
 
     def note_step(self, job: str) -> None:
-        """Record that a controller has a row of a job: here all jobs are known."""
+        """Record that a controller has a row of a job; here all jobs are known anyway."""
 
     async def put_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
-        """Keep a snapshot under a label; None forgets it."""
+        """Store a snapshot under a label; None deletes it."""
         row = _snapshot_row(record)
         await self._store.commit(Changes(kept={f"{_SNAPSHOT_ROW}{label}": row}))
         self._take_snapshot(label, record)
@@ -407,7 +413,9 @@ class Registry:
     def snapshots_without(
         self, numbers: Iterable[int]
     ) -> tuple[dict[str, SnapshotRecord | None], list[int]]:
-        """Return the snapshots that change without controllers, and the numbers of their parts."""
+        """Return the snapshots that change if controllers are removed, and the numbers of their
+        parts.
+        """
         removed = set(numbers)
         changed: dict[str, SnapshotRecord | None] = {}
         parts: list[int] = []

@@ -1,8 +1,8 @@
-"""The controllers that a node has or is to have, in whatever state, and what is reported of each.
+"""The controllers that a node has or will have, in any state, and what is reported about each.
 
-Running controllers are found by name. The others wait for their turn, start, or failed to start: a
-stored one is known by its number, and one that only a fleet file names by its name until it is
-created.
+Running controllers are found by name. The others wait for their turn, are starting, or failed to
+start. A stored controller is known by its number; a controller that is only in the fleet file is
+known by its name until it is created.
 """
 
 import re
@@ -16,7 +16,7 @@ from leverframe.fleet.records import MemberRecord, NotRunning, is_seen
 from leverframe.interface.table.refusals import Refusal
 
 CAUSE_WITHHELD = (
-    "This controller failed to start. `leverframe fleet list` and the page of the node show its"
+    "This controller failed to start. `leverframe fleet list` and the page of the node show the"
     " operator why."
 )
 _NUMBER = re.compile(r"\d+")
@@ -39,16 +39,16 @@ class Roster:
     def __init__(self) -> None:
         #: By name, in the order in which they were created.
         self.running: dict[str, Member] = {}
-        #: The others, by number or, if nothing is stored of them yet, by name.
+        #: Controllers that do not run, by number or, if nothing is stored of them yet, by name.
         self._idle: dict[int | str, Member] = {}
         #: Problems of tables in the fleet file that create no controllers, by the table and the
-        #: name in it; that may have `{n}` for the number of several.
+        #: name in it, which may contain `{n}` if the table describes several.
         self._mistakes: dict[tuple[str, str], list[str]] = {}
-        #: The node starts its controllers one after the other, and has not finished.
+        #: Whether the node is still starting its controllers.
         self.is_starting = False
         #: The number of controllers that ran when the node began to stop them all.
         self.count_at_stop: int | None = None
-        #: After how long a stored controller that failed to start is retried automatically.
+        #: Delay before a stored controller that failed to start is retried; None if it is not.
         self.retry_s: float | None = None
 
     # --- transitions ------------------------------------------------------------------------------
@@ -56,7 +56,9 @@ class Roster:
     def begin_start(
         self, stored: Mapping[int, MemberRecord], written: Iterable[MemberRecord]
     ) -> None:
-        """Expect the stored controllers and those of a file; the file says more than the store."""
+        """Expect the stored controllers and those of a file; the file describes them more
+        completely.
+        """
         self.is_starting = True
         by_name = {record.name: number for number, record in stored.items()}
         for number, record in stored.items():
@@ -65,7 +67,7 @@ class Roster:
             self.expect(record, by_name.get(record.name, UNMADE))
 
     def end_start(self) -> None:
-        """Treat controllers as unknown from now on that neither started nor failed to."""
+        """Forget the controllers of the file that neither started nor failed to start."""
         self.is_starting = False
         for member in self.idle():
             if not member.is_stored and member.failure is None:
@@ -93,40 +95,40 @@ class Roster:
         self._mistakes.setdefault((table, name), []).append(sentence)
 
     def forget(self, member: Member) -> None:
-        """Let a controller leave: it stops, was removed, or belongs to another node."""
+        """Remove a controller: it stops, was removed, or belongs to another node."""
         member.leave()
-        # A controller that was never created may have the name of a running one.
+        # A controller that was never created may have the same name as a running one.
         if self.running.get(member.name) is member:
             del self.running[member.name]
         else:
             self._idle.pop(member.number if member.is_stored else member.name, None)
 
     def forget_stored(self, numbers: Iterable[int]) -> None:
-        """Forget those of some controllers that do not run."""
+        """Remove these controllers if they do not run."""
         for number in numbers:
             if (member := self._idle.get(number)) is not None:
                 self.forget(member)
 
     def forget_unmade(self, names: Collection[str]) -> None:
-        """Forget failures to create controllers: they exist by now."""
+        """Remove failures to create controllers that exist now."""
         for name in names:
             if (member := self._idle.get(name)) is not None:
                 self.forget(member)
 
     def keep_stored(self, own: Collection[int]) -> None:
-        """Forget controllers that do not run and that another node has by now."""
+        """Remove controllers that do not run here and now belong to another node."""
         for member in self.idle():
             is_here = not member.is_stored or member.number in own
-            # The outcome of a start that is under way is awaited.
+            # A start that is under way must end first.
             if not (is_here or isinstance(member.state, Starting)):
                 self.forget(member)
 
     def retry_now(self, numbers: Collection[int] | None = None) -> None:
-        """Let failed stored controllers wait no longer; all unless some are named."""
+        """Make failed stored controllers due now: all, or only the given ones."""
         now = time.monotonic()
         for member in self.list_failed():
             is_chosen = member.is_stored and (numbers is None or member.number in numbers)
-            # One whose next attempt is under way waits for nothing.
+            # A controller whose next attempt is under way is not waiting.
             if is_chosen and isinstance(member.state, Failed):
                 member.reschedule(now)
 
@@ -136,12 +138,12 @@ class Roster:
         return list(self._idle.values())
 
     def list_failed(self) -> list[Member]:
-        """Return the controllers that failed to start, the stored ones first."""
+        """Return the controllers that failed to start, stored ones first."""
         failed = [one for one in self._idle.values() if one.failure is not None]
         return sorted(failed, key=lambda it: (not it.is_stored, it.number, it.name))
 
     def numbers_of_failed(self, tenant: str | None = None) -> dict[str, int]:
-        """Return the numbers of a tenant's failed stored controllers, by name; all for None."""
+        """Return the numbers of a tenant's failed stored controllers by name; None gets all."""
         failed = (one for one in self.list_failed() if one.is_stored)
         return {one.name: one.number for one in failed if is_seen(tenant, one.record.tenant)}
 
@@ -152,17 +154,17 @@ class Roster:
         return {one.record.port for one in self._idle.values() if one.record.port is not None}
 
     def reasons_by_number(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Return why stored controllers failed to start, for those that did."""
+        """Return why these stored controllers failed to start, if they did."""
         failures = ((one, it.failure) for one in numbers if (it := self._idle.get(one)) is not None)
         return {number: failure.reason for number, failure in failures if failure is not None}
 
     def may_start(self, number: int) -> bool:
-        """Return whether a stored controller is to be started now."""
+        """Return whether a stored controller may be started now."""
         member = self._idle.get(number)
         return member is None or member.failure is None or member.is_due(time.monotonic())
 
     def any_due(self, among: Collection[int] | None = None) -> bool:
-        """Return whether a failed controller is to be tried now; of all unless some are named."""
+        """Return whether any failed controller, or any of the given ones, is to be retried now."""
         now = time.monotonic()
         chosen = self.list_failed() if among is None else map(self._idle.get, among)
         return any(one is not None and one.is_due(now) for one in chosen)
@@ -175,7 +177,7 @@ class Roster:
         return None if count is None else ProgressReport(max(0, count - len(self.running)), count)
 
     def progress(self, tenant: str | None = None) -> ProgressReport | None:
-        """Return the number of a tenant's running controllers; None when the start is over."""
+        """Return the number of a tenant's running controllers; None after the start."""
         if not self.is_starting:
             return None
         done = sum(is_seen(tenant, one.record.tenant) for one in self.running.values())
@@ -183,17 +185,17 @@ class Roster:
         return ProgressReport(done, done + idle)
 
     def check_started(self, tenant: str | None) -> None:
-        """Refuse requests about controllers while some do not run yet."""
+        """Refuse requests about controllers while some of them are still starting."""
         if (progress := self.progress(tenant)) is not None:
             raise NodeStarting(progress)
 
     def problems(self) -> list[str]:
-        """Return all reasons for which controllers failed to start."""
+        """Return all reasons why controllers failed to start."""
         of_tables = [text for sentences in self._mistakes.values() for text in sentences]
         return [*(one.failure.reason for one in self.list_failed() if one.failure), *of_tables]
 
     def reasons(self) -> list[str]:
-        """Return the reasons for each controller or table that failed to start."""
+        """Return one reason for each controller or table that failed to start."""
         of_tables = [" ".join(sentences) for sentences in self._mistakes.values()]
         return [*(one.failure.reason for one in self.list_failed() if one.failure), *of_tables]
 
@@ -214,9 +216,9 @@ class Roster:
         return next((one for one in found if one.failure is not None), None)
 
     def sentence(self, name: str, *, with_cause: bool) -> str | None:
-        """Return the refusal for a failed controller; None if there is no such one.
+        """Return the refusal for a failed controller; None if there is no such controller.
 
-        The cause names files and ports of the machine.
+        The cause may name files and ports of the machine, so it can be withheld.
         """
         why, member = self.reason_for(name), self._find_failed(name)
         if why is None or not with_cause:
@@ -226,7 +228,7 @@ class Roster:
         return f"This controller failed to start. {why} The node retries it when it restarts."
 
     def sentences_of(self, tenant: str | None) -> dict[int, str]:
-        """Return refusals for a tenant's failed stored controllers, by number; all for None."""
+        """Return refusals for a tenant's failed stored controllers, by number; None gets all."""
         return {
             one.number: _sentence_of(one, one.failure) if tenant is None else CAUSE_WITHHELD
             for one in self.list_failed()
@@ -249,7 +251,7 @@ def _sentence_of(member: Member, failure: Failed) -> str:
 
 
 def _as_written(name: str) -> list[str]:
-    """Return the pattern of a table that creates this controller among others."""
+    """Return the patterns with which a table may have created this controller."""
     return [
         f"{name[: found.start()]}{{n}}{name[found.end() :]}" for found in _NUMBER.finditer(name)
     ]

@@ -7,12 +7,12 @@
 
     [[at]]                            # "06:00", "+90s", "2d 3h", or a local date and time
     time = "06:00"
-    tag = ["north"]                   # whom it concerns, or name = ["gh-1"]; all if not given
+    tag = ["north"]                   # the controllers, or name = ["gh-1"]; default: all
     sim = "DS1=4&INPD1=1"             # what the boards sense, as for /sim.cgi
     commands = ["/outs.cgi?out0=1"]
 
-All of it is checked before the run. Time is virtual and the same for all; the digest at the end is
-the same in every run in which the same happened.
+All of it is checked before the run. Time is virtual and the same for all; two runs with the same
+events end with the same digest.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,14 +41,14 @@ from leverframe.server.routes.sim import SimCommands
 from leverframe.server.routes.sim_time import Advance
 from leverframe.storage.lanes.lane import MemoryLane
 
-#: The cause of the commands of a scenario.
+#: The recorded cause of the commands of a scenario.
 BY_SCENARIO = "scenario"
 _LISTS = ("name", "tag", "commands")
 _KEYS = ("time", "sim", *_LISTS)
 
 
 class FleetHappening(Struct, frozen=True):
-    """The orders of one moment, and their controllers."""
+    """The orders of one moment, and the controllers they concern."""
 
     after_s: float
     line: str
@@ -113,7 +113,7 @@ async def _happen(node: FleetNode, happening: FleetHappening) -> list[tuple[str,
 
 def _bench(member: Member) -> SimCommands:
     bench = member.controller.board.bench
-    # Virtual time has simulated boards only.
+    # Virtual time is only possible with simulated boards.
     assert bench is not None
     return SimCommands(member.controller, bench)
 
@@ -168,7 +168,9 @@ def _misshapen(table: Mapping[str, Any], after_s: float | None) -> Iterator[str]
 
 
 def _mistakes(node: FleetNode, happening: FleetHappening) -> Iterator[str]:
-    """Yield mistakes: events that concern no controller, and orders that none could accept."""
+    """Yield mistakes: events that concern no controller, and orders that no controller could
+    accept.
+    """
     try:
         members = node.select(happening.names, happening.tags)
     except Refusal as refusal:
@@ -187,11 +189,13 @@ def _mistakes(node: FleetNode, happening: FleetHappening) -> Iterator[str]:
 
 def _check_sim(text: str, member: Member) -> None:
     if any(isinstance(step, Advance) for step in _bench(member).steps(text)):
-        raise Malformed("advance and until do not work in scenarios: the run moves the time.")
+        raise Malformed(
+            "advance and until are not allowed in scenarios: use the time of [[at]] instead."
+        )
 
 
 def _check_command(text: str, profiles: set[Profile]) -> None:
-    """Refuse commands that none of these versions has; other mismatches show at run time."""
+    """Refuse a command that none of these versions has; other problems appear at run time."""
     commands = parse_commands(text)
     if len(commands) != 1:
         raise Malformed(f"{text[:40]!r} holds several commands.", allowed="one per string")

@@ -1,7 +1,7 @@
 """The scopes of operations: which nodes take part, and how their answers become one.
 
 The node that receives a request finds the owners of the chosen controllers or of a job, calls all
-of them together, and merges their answers. What a node has not answered is missing, and reported as
+of them together, and merges their answers. Parts of nodes that did not answer are reported as
 missing.
 """
 
@@ -49,25 +49,25 @@ NodePart = OwnerPart[LocatedController]
 
 
 class ApiCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """A user's request, as one node passes it to another."""
+    """A user's request that one node passes to another."""
 
     path: str
     given: dict[str, Any]
     body: bytes
     asking: Asking
     source: str
-    #: The controllers whose part it is; None if none are chosen.
+    #: The controllers that the node is to handle; None if none are chosen.
     numbers: list[int] | None = None
 
 
 class ApiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    #: JSON, as the endpoint answers.
+    #: The endpoint's answer as JSON.
     value: bytes
-    #: Controllers that are not at this node.
+    #: Controllers that this node does not have.
     missing: list[int]
-    #: The node does not know whether it still has the others.
+    #: The node does not know whether it still has its controllers.
     is_stale: bool = False
-    #: Why missing controllers do not run that this node has and that failed to start.
+    #: Controllers of this node that failed to start, and why.
     not_started: dict[int, str] = {}
 
 
@@ -75,14 +75,14 @@ class NoJobOwner(SilentNode):
     sentence = "No node runs this job at present. Nothing was done. Try again."
 
 
-#: Controllers that are not at a node, and why they do not run if they failed to start there.
+#: Controllers that a node does not have, and why they do not run if they failed to start there.
 Missing = dict[int, str | None]
 
 
 async def run_here(
     context: FleetContext, operation: Operation[Reply], numbers: Numbers
 ) -> tuple[Reply, Missing]:
-    """Do the part of this node; return the answer, and controllers that are not here."""
+    """Do the part of this node; return the answer and the controllers that are not here."""
     missing: Missing = {}
     if numbers is not None:
         node = context.node
@@ -104,7 +104,7 @@ def others_of(context: FleetContext) -> OtherNodes:
 async def ask_node_for(
     context: FleetContext, operation: Operation[Any], node: str, numbers: Numbers = None
 ) -> tuple[Any, Missing]:
-    """Have a node, this one or another, do its part; raise its refusal, or SilentNode."""
+    """Let a node, this or another one, do its part; raise its refusal, or SilentNode."""
     others = others_of(context)
     if node == others.name:
         return await run_here(context, operation, numbers)
@@ -145,7 +145,7 @@ async def at_each(context: FleetContext, operation: Operation[Reply]) -> Reply:
 
 
 async def at_each_and_all(context: FleetContext, operation: Operation[Any]) -> Any:
-    """Ask the owners of the chosen controllers, and all other nodes."""
+    """Ask the owners of the chosen controllers, and also all other nodes."""
     targets, also = await find_targets(context), others_of(context).living()
     found = await ask_parts(context, operation, targets, also)
     merged = (operation.merge or merge_results)(context, found)
@@ -153,10 +153,10 @@ async def at_each_and_all(context: FleetContext, operation: Operation[Any]) -> A
 
 
 async def at_owner(context: FleetContext, operation: Operation[Any]) -> Any:
-    """Ask the owner of the one chosen controller."""
+    """Ask the owner of the single chosen controller."""
     name = context.require("name", "the name of a controller")
     targets = [one for one in await find_targets(replace(context, given={})) if one.name == name]
-    # None if it is removed in the meantime.
+    # There are no parts if the controller was removed in the meantime.
     parts = (await ask_parts(context, operation, targets)).parts if targets else []
     if not parts:
         raise no_such_name(name)
@@ -193,7 +193,7 @@ async def ask_job_owner(
     *,
     may_repeat: bool,
 ) -> Any:
-    """Ask the node that runs a job, also if another node takes it over in the meantime."""
+    """Ask the node that runs a job, even if another node takes it over in the meantime."""
     others = others_of(context)
 
     async def find(ids: list[str]) -> Located[str, str]:
@@ -210,7 +210,7 @@ async def ask_job_owner(
             is_open = may_repeat or not silent.has_taken_it
             return [OwnerPart(node, ids, refusal=silent, is_open=is_open)]
         except Refusal as refusal:
-            # A node that has just taken it over may still be reading it.
+            # A node that has just taken over the job may still be loading it.
             is_open = refusal.status == NoSuchJob.status
             return [OwnerPart(node, ids, refusal=refusal, is_open=is_open)]
 
@@ -233,7 +233,7 @@ class Parts(Struct, frozen=True):
 async def find_targets(context: FleetContext) -> list[LocatedController]:
     """Find the chosen controllers of all nodes, by name and tag; refuse unknown ones.
 
-    While the database is unreachable, names are known by the last look.
+    While the database is unreachable, the names are those of the last look.
     """
     others, names, tags = others_of(context), context.texts("name"), context.texts("tag")
     try:
@@ -257,7 +257,7 @@ async def ask_parts(
     targets: Sequence[LocatedController],
     also: Iterable[str] = (),
 ) -> Parts:
-    """Ask every owner to do its part; raise the refusal if all of them refuse.
+    """Let every owner do its part; raise the refusal if all of them refuse.
 
     Nodes in `also` are asked even if they have none of the controllers.
     """
@@ -265,7 +265,7 @@ async def ask_parts(
 
     async def find(left: list[LocatedController]) -> Located[LocatedController, str]:
         with suppress(StoreUnavailable):
-            # Controllers that were removed in the meantime are left out.
+            # Controllers that were removed in the meantime are omitted.
             left = await others.locate([one.number for one in left])
         return [(one, one.node) for one in left]
 
@@ -291,7 +291,7 @@ async def _ask_owner(
     node: str,
     targets: Sequence[LocatedController],
 ) -> list[NodePart]:
-    """Ask a node; controllers that it does not have, or has released, are a part of their own."""
+    """Ask a node; return controllers that it does not have, or has released, as separate parts."""
     numbers = [one.number for one in targets]
     try:
         value, missing = await ask_node_for(context, operation, node, numbers)
@@ -302,7 +302,7 @@ async def _ask_owner(
             is_open = refusal.status == Moved.status
         return [OwnerPart(node, list(targets), refusal=refusal, is_open=bool(targets) and is_open)]
     except StoreUnavailable as error:
-        # The same as for a refusal of another node: what the others have done is done.
+        # Treated like another node's refusal: the other nodes have done their parts.
         return [OwnerPart(node, list(targets), refusal=operation.refusal(error))]
     left = set(missing)
     if isinstance(value, BulkReport):
@@ -326,7 +326,7 @@ async def _ask_owner(
 
 
 def values_of(parts: Iterable[OwnerPart[Any]]) -> list[Any]:
-    """Return the answers of nodes; raise a refusal if one of them has not answered."""
+    """Return the answers of nodes; raise the refusal if a node did not answer."""
     found = []
     for part in parts:
         if part.refusal is not None:
@@ -336,7 +336,7 @@ def values_of(parts: Iterable[OwnerPart[Any]]) -> list[Any]:
 
 
 def rows_of(found: Parts, refused: Callable[[LocatedController, Refusal], Any]) -> list[Any]:
-    """Return the rows of nodes for their controllers, in order; `refused` creates missing rows."""
+    """Return the nodes' rows for their controllers, in order; `refused` creates missing rows."""
     rows: list[Any] = []
     for part in found.parts:
         if part.refusal is None:
@@ -369,6 +369,6 @@ def in_order(
     targets: Sequence[LocatedController],
     name_of: Callable[[Any], str] = lambda one: str(one.name),
 ) -> list[Any]:
-    """Put results of controllers in the order in which these were chosen."""
+    """Sort results of controllers into the order in which the controllers were chosen."""
     places: Mapping[str, int] = {one.name: place for place, one in enumerate(targets)}
     return sorted(found, key=lambda one: places.get(name_of(one), len(places)))

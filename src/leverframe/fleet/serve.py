@@ -1,4 +1,4 @@
-"""`leverframe fleet run`: a node as a process, until it is stopped."""
+"""Run a node as a process until it is stopped: `leverframe fleet run`."""
 
 import asyncio
 import logging
@@ -54,9 +54,9 @@ from leverframe.storage.lanes.node_folder import FleetFolder
 
 log = logging.getLogger(__name__)
 
-#: Interval at which a node that takes longer to stop prints its progress.
+#: Interval at which a stopping node prints its progress.
 PROGRESS_EVERY_S = 2.0
-#: Paths of the node that accept a form, a template or the body of a command.
+#: The node's paths that accept a body: a form, a template or a command.
 _WITH_BODY = {one.path for one in OPERATIONS if one.takes_form}
 
 
@@ -67,7 +67,7 @@ def run_fleet(
     inner: str | None,
     capacity: int | None,
 ) -> None:
-    """Run a node with the controllers of a file and those that were added to it."""
+    """Run a node with the controllers of a fleet file and those added later."""
     given = {"database": database, "node": node, "inner": inner, "capacity": capacity}
     fleet = read_fleet(sources, {key: value for key, value in given.items() if value is not None})
     set_up_logs(fleet.config.log_level, fleet.config.log_format, fleet.config.syslog)
@@ -76,7 +76,7 @@ def run_fleet(
 
 
 def door_limits(*, lenient: bool) -> HttpLimits:
-    """Return the limits of a door: those of controllers, and of the node behind the same port."""
+    """Return the limits of a door: those of controllers and of the node, which share the port."""
     of_controller = http_limits(lenient=lenient)
 
     def body_limit(method: str, path: str, query: str | None) -> int:
@@ -94,14 +94,14 @@ async def node_of(
     registry: Registry | None = None,
     lease: NodeLease | None = None,
 ) -> NodeWeb:
-    """Create a node without controllers that does not listen yet.
+    """Create a node that has no controllers and does not listen yet.
 
-    A node that shares a database with others has a registry there, and acts only while its lease
-    runs.
+    A node that shares a database with others has its registry there, and acts only while its lease
+    is valid.
     """
     reach = reach_of_node(config)
     machine = socket.gethostname().lower()
-    # The last one is used in URLs of controllers.
+    # URLs of controllers use the last domain.
     domains = (machine, f"{machine}.local") if reach.must_sign_in else ()
     door = Door(door_limits(lenient=config.lenient), (*domains, *config.hosts), descriptors)
     door.state.proxies = NamedProxies(config.proxy_networks())
@@ -175,7 +175,7 @@ async def start_controllers(
 async def _serve(fleet: FleetFile) -> None:
     config = fleet.config
     with FleetFolder(Path(config.data)) as folder:
-        # Before a password is generated and shown for a start that fails.
+        # Checked before a password is generated and shown for a start that fails.
         with bind_errors_for_people(config.host, config.port):
             try_host(config.host, config.port)
         storage = await _open_storage(fleet.cluster, folder)
@@ -193,7 +193,7 @@ async def _serve(fleet: FleetFile) -> None:
         )
         node, door = web.node, web.node.door
         storage.connect(node)
-        # If nodes share a database, controllers start with the storage.
+        # If nodes share a database, the storage starts the controllers.
         node.in_file = {one.record.name: one for one in fleet.controllers}
         discovery = FleetDiscovery(lambda: node.members.values(), config.port, node.troubles)
         mdns = FleetMdns(node, config.port)
@@ -201,7 +201,7 @@ async def _serve(fleet: FleetFile) -> None:
         try:
             node.begin_start(one.record for one in fleet.controllers)
             stop = await _open_door(web, config, folder)
-            # Before there are controllers, for which much is needed soon.
+            # Before the controllers start, because they soon need many of these parts.
             await FeatureLoader().load(SMALL)
             if config.discovery:
                 discovery.start(config.host)
@@ -233,7 +233,7 @@ async def _serve(fleet: FleetFile) -> None:
 
 
 async def _start_all(web: NodeWeb, fleet: FleetFile, storage: NodeStorage) -> int:
-    """Start the controllers; print the failures, and return their number."""
+    """Start the controllers; print the failures and return their number."""
     troubles = await start_controllers(
         web,
         fleet.controllers,
@@ -251,7 +251,7 @@ async def _start_all(web: NodeWeb, fleet: FleetFile, storage: NodeStorage) -> in
 
 @asynccontextmanager
 async def print_stop(roster: Roster) -> AsyncIterator[None]:
-    """Print progress to standard error while all controllers are stopped."""
+    """Print the progress to standard error while all controllers are being stopped."""
     roster.count_at_stop = len(roster.running)
     printing = asyncio.create_task(_print_stop(roster))
     try:
@@ -273,8 +273,8 @@ async def _print_stop(roster: Roster) -> None:
 
 
 def _way_on(cluster: ClusterTable | None, config: NodeConfig) -> str:
-    """Return advice about the first password."""
-    # Readers of the output need not learn the address of the database.
+    """Return advice on how to change the first password."""
+    # The output must not reveal the address of the database.
     where = "" if cluster is None else " --database WHERE"
     command = f"leverframe passwd --data {config.data}{where}"
     return f"change it with `{command}` while the node is stopped"

@@ -1,8 +1,8 @@
-"""Ports that the controllers of a node share, distinguished by the local address.
+"""Ports that the controllers of a node share; the local address distinguishes the controllers.
 
-Modbus TCP and SNMP have no place for a name. So each has one socket for the whole node, and the
-controllers that have an address of their own listen there, as if each had the port alone. A socket
-is opened with the first controller that needs it, and closed with the last.
+Modbus TCP and SNMP requests contain no host name. So each protocol has one socket for the whole
+node, and every controller with its own address listens there as if it alone had the port. A socket
+is opened for the first controller that needs it, and closed with the last.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from leverframe.server.shared_ports import (
     send_from,
 )
 
-# A socket for all addresses of 127.0.0.0/8 together, which no other machine can reach.
+# A single socket for all addresses of 127.0.0.0/8, which no other machine can reach.
 
 #: The loopback interface, as Linux names it.
 LOOPBACK = b"lo"
@@ -37,9 +37,9 @@ def is_loopback4(host: str) -> bool:
 
 
 def bind_to_loopback(kind: socket.SocketKind, host: str, port: int) -> socket.socket | None:
-    """Bind to the loopback interface; return None on another host, or if that fails.
+    """Bind a socket to the loopback interface; return None for another host, or if that fails.
 
-    It needs Linux, whose kernels before 5.7 let only root bind to an interface.
+    This requires Linux; before version 5.7, only root may bind to an interface.
     """
     if not (is_loopback4(host) and hasattr(socket, "SO_BINDTODEVICE")):
         return None
@@ -69,7 +69,7 @@ _GIVE_ONE = (
 
 
 def _bind(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
-    """Return a socket for all local addresses; on loopback for those of 127.0.0.0/8 alone."""
+    """Return a socket for all local addresses; for a loopback host, for 127.0.0.0/8 only."""
     found = bind_to_loopback(kind, host, port)
     if found is not None:
         return found
@@ -88,7 +88,7 @@ def _bind(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
 
 
 class SharedTcpPort:
-    """A TCP port; a connection to an address reaches the server that has it."""
+    """A TCP port that passes each connection to the server that has its address."""
 
     def __init__(
         self,
@@ -100,9 +100,9 @@ class SharedTcpPort:
         self._host = host
         self._wanted_port = port
         self.descriptors = descriptors
-        #: Returns whether a controller with an address is yet to start.
+        #: Returns whether a controller with an address has not started yet.
         self.is_expected = is_expected
-        #: Connections to controllers that are yet to start.
+        #: Connections to controllers that have not started yet.
         self.busy: set[BusyConnection] = set()
         self._factories: dict[str, Factory] = {}
         self._listener: asyncio.Server | None = None
@@ -134,7 +134,7 @@ class SharedTcpPort:
             self._factories[address] = factory
 
     def protocol_at(self, address: str) -> asyncio.Protocol | None:
-        """Return the server at an address; None if there is none now or soon."""
+        """Create a protocol of the server at an address; None if no server is or will be there."""
         factory = self.server_at(address)
         if factory is not None:
             return factory()
@@ -155,7 +155,7 @@ class SharedTcpPort:
 
 
 class ArrivingConnection(asyncio.Protocol):
-    """A connection until its controller is known."""
+    """A connection whose controller is not known yet."""
 
     def __init__(self, protocol_at: Callable[[str], asyncio.Protocol | None]) -> None:
         self._protocol_at = protocol_at
@@ -172,12 +172,11 @@ class ArrivingConnection(asyncio.Protocol):
 
 
 class BusyConnection(asyncio.Protocol):
-    """A connection to a controller that is yet to start: the answer is "busy", try again.
+    """A connection to a controller that has not started yet; requests are answered with "busy".
 
-    A client without an answer takes its unit for dead; after "busy" it repeats the request on the
-    same connection, which is handed to the controller as soon as that runs. The port is open from
-    the first controller with Modbus TCP that has started: then it is known which of the others use
-    it.
+    A client that gets no answer assumes that its unit is dead. After "busy" it repeats the request
+    on the same connection, which is handed over as soon as the controller runs. The port opens when
+    the first controller with Modbus TCP has started; which others use it is known only then.
     """
 
     def __init__(
@@ -240,13 +239,13 @@ class BusyConnection(asyncio.Protocol):
             self.drop()
 
     def _wait_for_request(self) -> None:
-        """Wait for the next request as long as a server does for the first one."""
+        """Wait for the next request, for as long as a server waits for the first one."""
         if self._limit is not None:
             self._limit.cancel()
         self._limit = asyncio.get_running_loop().call_later(FIRST_FRAME_S, self.drop)
 
     def _hand_over(self, server: asyncio.Protocol, data: bytes) -> None:
-        """Hand the received bytes to the server of the controller, which is there by now."""
+        """Hand the received bytes to the controller's server, which runs now."""
         assert self._transport is not None
         transport = self._transport
         self._let_go()
@@ -265,7 +264,7 @@ class BusyConnection(asyncio.Protocol):
 
 
 class PlaceByAddress:
-    """The place of one server at a port that is shared."""
+    """The place of a server on a shared port."""
 
     def __init__(self, shared: SharedTcpPort, address: str, words: str) -> None:
         self.words = words
@@ -290,7 +289,7 @@ class PlaceByAddress:
 
 
 class PlaceWithoutAddress:
-    """The place of a server without an address of its own."""
+    """The place of a server that has no address of its own."""
 
     words = "The port"
     port = None
@@ -312,7 +311,7 @@ class PlaceWithoutAddress:
 
 
 class SharedUdpPort:
-    """A UDP port; a datagram to an address reaches its agent, and is answered from there."""
+    """A UDP port that passes each datagram to the agent at its address, and answers from there."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host = host
@@ -367,7 +366,7 @@ class SharedUdpPort:
 
 
 class DatagramPlaceByAddress:
-    """The place of one agent at a port that is shared."""
+    """The place of an agent on a shared port."""
 
     def __init__(self, shared: SharedUdpPort, address: str, words: str) -> None:
         self.words = words
@@ -383,7 +382,7 @@ class DatagramPlaceByAddress:
 
 
 class DatagramPlaceWithoutAddress:
-    """The place of an agent without an address of its own."""
+    """The place of an agent that has no address of its own."""
 
     words = "The port"
 
@@ -395,7 +394,7 @@ class DatagramPlaceWithoutAddress:
 
 
 class EndpointByAddress:
-    """One address of a shared port, as the SNMP library takes it."""
+    """One address of a shared port, in the form that the SNMP library accepts."""
 
     def __init__(self, shared: SharedUdpPort, address: str) -> None:
         self._shared = shared

@@ -1,1 +1,1 @@
-"""The process: built from its parts, reachable, supervised, and stopped in order."""
+"""The process of a controller: its assembly, its reachability, its supervision, an orderly stop."""

@@ -1,6 +1,4 @@
-"""Assembles a controller with what runs beside it, on any clock, store and board, and with its
-servers.
-"""
+"""Assemble a controller with its services and servers, on any clock, store and board."""
 
 import secrets
 from collections.abc import Callable, Hashable, Iterable
@@ -57,9 +55,8 @@ if TYPE_CHECKING:
 
 # A started controller with the services that it needs.
 #
-# A process, a node, a twin, a trial and a scenario use the same host and open different parts of
-# it: all of them have the controller and its request function, and `ports.py` opens servers for
-# it.
+# A process, a node, a twin, a trial and a scenario use the same host but open different parts of
+# it. All of them have the controller and its request function; `ports.py` opens the servers.
 
 Wrapping = Callable[[Handler], Handler]
 MakeProblem = Callable[[int, str], Reply]
@@ -91,14 +88,14 @@ class ControllerHost(Struct):
     problem: MakeProblem
     #: Its name until a user sets another.
     name: str
-    #: The same for host names, independent of the configured name.
+    #: The default for host names, independent of the configured name.
     host_label: str
     mac: str
     snmp_identity: EngineIdentity
     mqtt: MqttService
     #: The services it shares with other controllers of the process.
     node: NodeServices
-    #: The turns at which it may be accessed beside other controllers.
+    #: The controller's turns among the controllers of the process.
     turns: LoopTurns
     #: The targets it may connect to.
     targets: Targets
@@ -107,7 +104,7 @@ class ControllerHost(Struct):
     present_descriptors: DescriptorBudget | None = None
     #: Answers for requests that the controller does not support.
     answers: "RecordedAnswers | None" = None
-    #: Opened for it since the start, in this order.
+    #: Closers of everything opened for it since the start, in this order.
     opened: list[End] = []
 
     @property
@@ -165,8 +162,9 @@ class ControllerHost(Struct):
     ) -> tuple[Handler, Handler]:
         """Return the handler of requests, and the function that admits their bodies.
 
-        `outward` adds headers about the path on which browsers came. What is behind `late` ones is
-        created for the first request, which many controllers of a node never get.
+        `outward` adds headers for browsers that depend on how they reached the controller. What is
+        behind `late` handlers is created for the first request, which many controllers of a node
+        never get.
         """
         handle: Handler = self._answer if late else self.web.handle
         admit: Handler = self._admit_body if late else self.web.admit_body
@@ -262,10 +260,10 @@ async def build(
 ) -> ControllerHost:
     """Build and start a controller on the board that the wiring describes.
 
-    Controllers of one process share the same `node`, which stays open, and get the content of their
-    stores, which is read for many of them together. A controller that ran on another node resumes
-    from its live state instead of starting, where that fits; its clock then continues from there.
-    The `turns` are those at which it may be accessed beside other controllers.
+    Controllers of one process share a `node`, which stays open. They get `stored`, the content of
+    their stores, which is read for many controllers together. With `live`, a controller that ran on
+    another node resumes from its live state instead of starting, if the state fits; its clock then
+    continues from there. `turns` are the controller's turns among the controllers of the process.
     """
     turns = turns or turns_alone()
     shared = node or NodeServices()
@@ -294,7 +292,7 @@ async def build(
     services += connect_serial(controller, serial_port, outbox)
     mqtt = connect_mqtt(controller, sender)
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
-    # Messages that wait from before precede those of the start.
+    # Messages left from earlier runs are sent before those of this start.
     outbox.start()
     is_on = False
     if live is not None:

@@ -1,7 +1,7 @@
 """The automatic check for firmware (`bit1`): requests the newest version once a day.
 
-It is off unless the setting is on and the configuration contains a URL. The interval is a day plus
-a random time, also across restarts, so that many controllers do not send requests together. It uses
+It runs only if the setting is on and the configuration contains a URL. The interval is a day plus a
+random time, also across restarts, so that many controllers do not send requests together. It uses
 the controller's clock and sends nothing while messages are captured.
 """
 
@@ -27,7 +27,7 @@ from leverframe.storage.store import Changes, StoreUnavailable
 # Fetch the newest software version from a configured URL.
 #
 # The answer is JSON: `{"version": "1.76", "hardware": ["3.5", "3.9"], "notes":
-# "https://example.org/1.76"}`. `version` is required; without `hardware` it applies to every
+# "https://example.org/1.76"}`. `version` is required; without `hardware` the version applies to all
 # hardware; `notes` links to release notes. Other keys are ignored. The request contains nothing
 # about the controller, and the URL must be a target that messages may also reach.
 
@@ -198,13 +198,13 @@ class FirmwareCheck:
         except CannotSend as error:
             self._remember(ReleaseAnswer(wall, before, str(error)))
         except Exception as fault:
-            # A fault of the program must not look like an answer without news.
+            # An error of the program must not look like an answer without news.
             log.exception("the check for firmware ended unexpectedly")
             trouble = f"The check ended unexpectedly ({type(fault).__name__}); see the log."
             self._remember(ReleaseAnswer(wall, before, trouble))
 
     def _remember(self, answer: ReleaseAnswer) -> asyncio.Future[None]:
-        """Store the last answer; the returned awaitable is done when it is on disk."""
+        """Store the last answer; the returned future is done when it is on disk."""
         self._heard = answer
         kept = msgspec.json.encode(answer).decode()
         return self._controller.writer.commit(Changes(kept={KEPT: kept}))

@@ -1,4 +1,4 @@
-"""Logs of the process, the journal of controllers among them, and notices to systemd."""
+"""Logs of the process, including the journals of controllers, and notifications to systemd."""
 
 import asyncio
 import logging
@@ -27,8 +27,8 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 # Logs of the process: as readable text or as JSON, and optionally to syslog.
 #
-# Each record is one line whatever its message contains, without control characters. A JSON line
-# has `time`, `level`, `logger`, `message`, the extra fields of the record, `controller` if a
+# Each record is a single line without control characters, whatever its message contains. A JSON
+# line has `time`, `level`, `logger`, `message`, the extra fields of the record, `controller` if a
 # process runs several, and `exception` if there was one.
 
 SYSLOG_PORT = 514
@@ -76,7 +76,8 @@ def set_up(level: str, form: str, syslog: str | None) -> None:
     root = logging.getLogger()
     root.setLevel(level.upper())
     if level == "warning":
-        # Few lines in years, and the first to look for: starts, stops and the version.
+        # Always logged, because they are few and the first to look for: starts, stops and the
+        # version.
         logging.getLogger("leverframe.host.serve").setLevel(logging.INFO)
     for handler in handlers:
         handler.setFormatter(formatter)
@@ -119,7 +120,7 @@ log = logging.getLogger("leverframe.journal")
 
 
 class JournalLog:
-    """The writer of journal entries to the log, attached only where level info is logged."""
+    """Writes journal entries to the log; attached only if level info is logged."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
@@ -203,5 +204,5 @@ class Supervisor:
                 notice.connect(address)
                 notice.send(message.encode())
             except OSError:
-                # A supervisor whose socket does not accept heartbeats gets none.
+                # The supervisor's socket does not accept heartbeats: stop sending them.
                 return

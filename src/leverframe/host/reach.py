@@ -1,7 +1,7 @@
-"""How clients reach a controller, from its configuration: names, sign-in, TLS, first password.
+"""Determine from the configuration how clients reach a controller: names, sign-in, TLS.
 
-On a loopback address it is open to this machine without accounts: the quick start. On any other
-address strangers can reach it, so there is an administrator before anything is served.
+On a loopback address the controller is open to this machine without accounts, for a quick start. On
+any other address strangers can reach it, so an administrator is created before anything is served.
 """
 
 import logging
@@ -143,7 +143,8 @@ def read_trusted_networks(config: Config) -> TrustedNetworks:
     networks = config.networks_without_sign_in()
     if networks:
         log.warning(
-            "programs in %s have the role %s without signing in because of the key trusted",
+            "programs in %s have the role %s without signing in because of the configuration key"
+            " trusted",
             ", ".join(map(str, networks)),
             config.trusted_role,
         )
@@ -161,9 +162,9 @@ async def ensure_sign_in(
     as_json: bool,
     way_on: str = "change it on the page, or with `leverframe passwd`",
 ) -> None:
-    """Ensure that an administrator exists; print the password of a new one, this once.
+    """Ensure that an administrator exists; print a new administrator's password, only this once.
 
-    `way_on` says how to change it.
+    `way_on` explains how to change the password.
     """
     try:
         password = await ensure_administrator(store)
@@ -178,8 +179,7 @@ async def ensure_sign_in(
         print_json({"event": "administrator", "name": name, "password": password})
     else:
         print(
-            f"Sign in as {name} with the password {password}\n"
-            f"It is shown only this once; {way_on}.",
+            f"Sign in as {name} with the password {password}\nIt is shown only once; {way_on}.",
             flush=True,
         )
 
@@ -194,7 +194,7 @@ def certificate_of(config: NodeConfig, folder: Path, name: str) -> Certificate |
 
 def try_host(host: str, port: int) -> None:
     """Raise the `OSError` that listening there would raise."""
-    # As bytes, as the event loop does: for a text Python loads the rules of international names.
+    # As bytes, as the event loop does: for a string Python loads the tables of international names.
     name = host.encode() if host.isascii() else host
     for family, kind, protocol, _, address in socket.getaddrinfo(
         name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

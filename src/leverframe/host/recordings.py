@@ -1,4 +1,4 @@
-"""Recordings as files, and their answers given to requests that a version does not know."""
+"""Recordings as files, and their answers to requests that a version does not know."""
 
 import os
 from collections import Counter
@@ -26,16 +26,16 @@ from leverframe.interface.exchange import (
 from leverframe.server.http.messages import Answer, AnyReply, Handler, Headers, Reply, Request
 from leverframe.storage.private_files import create_private
 
-# A recording as a file: written line by line, read line by line.
+# A recording as a file, written and read line by line.
 
 
 class RecordingFile:
-    """A new recording; every line is with the system when `add` returns."""
+    """A new recording; when `add` returns, the operating system has the line."""
 
     def __init__(self, path: Path, unit: str) -> None:
         self.exchanges = 0
         self.masked = 0
-        # Other people's requests are in it, even if no secrets are.
+        # Private, because it contains other users' requests, even without secrets.
         self._descriptor = create_private(path)
         self._write(line_of(RecordingHead(FORMAT, unit, datetime.now(UTC))))
 
@@ -45,7 +45,7 @@ class RecordingFile:
         self.masked += exchange.masked
 
     def _write(self, line: bytes) -> None:
-        # Without a buffer: what cannot be written now must not be tried again at the end.
+        # Unbuffered: a line that cannot be written now must not be written again at the end.
         while line:
             line = line[os.write(self._descriptor, line) :]
 
@@ -61,9 +61,9 @@ def read_recording(path: Path) -> Iterator[Exchange]:
         yield from exchanges_in(lines, str(path))
 
 
-# Recorded answers, replayed to the same requests: in their order, the last answer forever.
+# Recorded answers, replayed in order to the same requests; the last answer is then repeated.
 
-#: What makes a request the same: method, path, query and body, without their secrets.
+#: What identifies a request: method, path, query and body, without their secrets.
 RequestKey = tuple[str, str, str | None, str]
 
 
@@ -73,9 +73,9 @@ class RecordedAnswers:
 
     def __init__(self, exchanges: Iterable[Exchange]) -> None:
         self._by_request: dict[RequestKey, list[RecordedAnswer]] = {}
-        #: How often each request was answered.
+        #: The number of answers given to each request.
         self._given = Counter[RequestKey]()
-        #: Answers that are alike are held once: clients ask for the same again and again.
+        #: Equal answers are kept once: clients repeat the same requests.
         alike: dict[bytes, RecordedAnswer] = {}
         for one in exchanges:
             if one.answer.status and not one.answer.body.left_out:
@@ -87,7 +87,7 @@ class RecordedAnswers:
         return len(self._by_request)
 
     def from_the_first(self) -> Self:
-        """Return the same answers from the start."""
+        """Return the same answers, beginning with the first."""
         other = copy(self)
         other._given = Counter()
         return other
@@ -101,7 +101,7 @@ class RecordedAnswers:
     def answer(
         self, method: str, path: str, query: str | None, content_type: str, body: bytes
     ) -> RecordedAnswer | None:
-        """Return the next answer that was recorded to this request; None where there is none."""
+        """Return the next answer that was recorded for this request, or None."""
         request = mask_request(path, query, content_type, body)
         method = "GET" if method == "HEAD" else method
         key = (method, request.path, request.query, request.body.text)
@@ -114,13 +114,13 @@ class RecordedAnswers:
 
 # Recorded answers for requests that the version does not support.
 #
-# A twin can thus replace a unit that has more than the interface document, or another server at
-# the same address. Only requests rejected as unknown are looked up: a missing sign-in or missing
-# rights are reported first.
+# A twin can thus replace a unit that supports more than the interface document describes, or
+# another server at the same address. Only requests rejected as unknown are looked up; errors of
+# sign-in and rights are reported first.
 
-#: Status of a path or command that this version does not have.
+#: The statuses of paths and commands that this version does not have.
 UNKNOWN = (404, 410)
-#: Header that shows testers that the answer is recorded and not from the version.
+#: Marks an answer as recorded, for testers.
 RECORDED: Headers = (("Leverframe-Recorded", "yes"),)
 #: Headers of a recorded answer that are sent; `set-cookie` is masked.
 _SENT_AGAIN = ("allow", "content-disposition", "location", "retry-after")

@@ -104,7 +104,7 @@ def request_parts(order: Order) -> tuple[str, str, bytes]:
 
 
 class _Reader:
-    """A checker of values that reports the place of a wrong value."""
+    """Checks values and reports the place of a wrong value."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
@@ -252,11 +252,13 @@ class _Reader:
         value = table.get("time")
         after_s = seconds_after(value, start, timezone)
         if after_s is None:
+            wrong = (
+                "the time is missing" if value is None else f"{value!r} is not a time of the run"
+            )
             raise self._wrong(
                 place,
-                f"{'the time is missing' if value is None else f'{value!r} is no time of a run'};"
-                " write a time of day like 06:00, a duration from the start like +90s or 2d 3h, or"
-                " a local date and time.",
+                f"{wrong}; write a time of day like 06:00, a duration from the start like +90s or"
+                " 2d 3h, or a local date and time.",
             )
         if after_s < 0:
             raise self._wrong(place, f"{value} is before the start of the run.")

@@ -1,4 +1,4 @@
-"""One controller as a process: opens its parts, serves until it is stopped, stops in order."""
+"""Run one controller as a process: open its parts, serve until it is stopped, stop in order."""
 
 import asyncio
 import codecs
@@ -60,23 +60,23 @@ from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.encryption import EncryptingStore
 from leverframe.storage.sqlite import open_store
 
-# Load files and large libraries that requests need in the background, before the first request.
+# Load the files and large libraries that requests need, in the background before the first request.
 #
-# A request must not fail because a library cannot be opened when too many files are open, and no
-# relay waits for a disk. Startup itself loads none of this: loading begins after the start was
-# announced. Large, rarely used parts follow later, so that short-lived processes never load them.
+# A request must not fail because too many files are open to load a library, and no relay may wait
+# for a disk. Startup itself loads none of this: loading begins after the start was announced.
+# Large, rarely used parts follow later, so that short-lived processes never load them.
 
 log = logging.getLogger(__name__)
 
 Load = Callable[[], object]
 
-#: 150 ms and 9 MB are too much for short-lived processes.
+#: When the large parts are loaded: 150 ms and 9 MB are too much for short-lived processes.
 LARGE_AFTER_S = 10.0
 RETRY_S = 60.0
 
 
 class FeatureLoader:
-    """Loads everything once, in threads, one after the other."""
+    """Loads everything once, in threads, one part at a time."""
 
     def __init__(self, large: tuple[Load, ...] = ()) -> None:
         self._large = large
@@ -119,7 +119,7 @@ def zones_of_examples() -> None:
     _ZONES.extend(zone_named(name) for name in TIME_ZONE.fitting if name)
 
 
-#: Stored here: a zone without a reference would be read again.
+#: Keeps the zones in use: a zone without a reference would be read again.
 _ZONES: list[object] = []
 #: About 100 ms and 8 MB together.
 SMALL: tuple[Load, ...] = (
@@ -136,7 +136,7 @@ def large_features(settings: Settings) -> tuple[Load, ...]:
     return (oled_panel.load,) if settings.oled.enabled else ()
 
 
-#: How soon the schedule follows a change of the machine's clock.
+#: Interval between checks of the machine's clock, and so the delay until the schedule follows it.
 LOOK_AT_CLOCK_S = 20.0
 
 
@@ -166,7 +166,7 @@ async def serve(config: Config) -> None:
         host.add(connect_snapshots(controller, folder.store_path, opened.store.settle))
         try:
             certificate = certificate_of(config, folder.path, host.host_label)
-            # Before the start is announced, so that a stop right after it is orderly.
+            # Before the start is announced, so that an immediate stop is also orderly.
             stop = listen_to_signals(certificate)
             host.descriptors = descriptor_budget()
             server = await serve_http(
@@ -189,8 +189,8 @@ async def serve(config: Config) -> None:
             scheme = "https" if certificate else "http"
             host.mqtt.pages_are_at(PagesAddress(scheme, config.host, server.port))
             log.info("leverframe %s started: %s", __version__, _what_runs(host, config, folder))
-            # Objects that exist now stay: collections need not scan them, which would block the
-            # loop for about 25 ms each time.
+            # Exempt existing objects from collection: scanning them would block the loop for about
+            # 25 ms each time.
             gc.freeze()
             gc.enable()
             supervisor = Supervisor()
@@ -207,7 +207,7 @@ async def serve(config: Config) -> None:
 
 
 def _outward(reach: Reach, handler: Handler) -> Handler:
-    """Return a handler that adds the headers of this way of access for browsers."""
+    """Return a handler that adds the headers for browsers: CORS, and TLS only."""
     opened = open_to(reach.names.origins, handler)
     return by_tls_only(opened) if reach.names.secure else opened
 
@@ -215,7 +215,7 @@ def _outward(reach: Reach, handler: Handler) -> Handler:
 async def _build(
     config: Config, folder: DataFolder, store: EncryptingStore, reach: Reach
 ) -> ControllerHost:
-    """Build the controller from its store; with an administrator if strangers can reach it."""
+    """Build the controller from its store; create an administrator if strangers can reach it."""
     stored = store.load()
     profile, is_new = await settle_version(store, config.version, stored)
     if reach.must_sign_in:
@@ -239,7 +239,7 @@ async def _build(
         reach=reach,
         history=history_worker(config, folder),
         configured=ConfiguredIdentity(config.name, config.mac_address(), config.own_address()),
-        # The content read before is valid unless a version or an administrator was written since.
+        # The content read before is valid unless a version or an administrator has been written.
         stored=None if is_new or reach.must_sign_in else stored,
     )
 
@@ -255,10 +255,10 @@ def clock_of(config: NodeConfig) -> Clock:
 async def announce_controller(
     host: ControllerHost, config: Config, http_port: int
 ) -> Sequence[Service]:
-    """Announce the controller in the network if configured, but never on loopback.
+    """Announce the controller in the network if configured, but not if it listens on loopback.
 
-    There no other machine could reach it, and a twin on a developer's machine must not answer for a
-    device in the network.
+    Other machines could not reach it there, and a twin on a developer's machine must not answer for
+    a device in the network.
     """
     if is_loopback(config.host):
         return []
@@ -275,7 +275,7 @@ async def announce_controller(
     )
 
 
-#: The names of the protocols at the ports beside HTTP.
+#: How the ports other than HTTP are named in the output.
 _PORT_WORDS = {
     "redirect": "redirect from port {}",
     "modbus": "Modbus TCP on port {}",
@@ -307,7 +307,7 @@ def _print_address(
 
 
 def _what_runs(host: ControllerHost, config: Config, folder: DataFolder) -> str:
-    """Describe the controller for the log, so that an old log can be identified."""
+    """Describe the controller in the log, so that the source of an old log is known."""
     return (
         f"{host.present_name} ({host.controller.profile}, {host.controller.board.kind} board),"
         f" data in {folder.path}, Python {platform.python_version()},"
@@ -339,24 +339,24 @@ async def wait_for_stop(
 
 # `leverframe run`: set up logging and serve one controller until it is stopped.
 
-#: New containers before a process of many controllers collects garbage among them. With Python's
-#: default of 700 it scans pending requests again and again: 2 to 3 % of the cost of 100 controllers
-#: with a durable change each.
+#: The number of new containers before a process collects garbage. With Python's default of 700 it
+#: scans pending requests again and again, which costs 2 to 4 % of durable changes.
 NEW_BEFORE_A_LOOK = 10_000
 
 
 def run(config: Config) -> None:
     """Run one controller, on uvloop if it is installed."""
-    # Startup creates hardly any garbage; collecting it takes a twentieth of the time to the first
-    # answer. `serve` enables collection once it serves.
+    # Startup creates hardly any garbage, and collection would need a twentieth of the time to the
+    # first answer. `serve` enables collection once it serves.
     gc.disable()
+    collect_rarely()
 
     set_up_logs(config.log_level, config.log_format, config.syslog)
     loop_runner()(serve(config))
 
 
 def collect_rarely() -> None:
-    """Collect garbage less often in a process of many controllers."""
+    """Collect garbage less often in a process that serves."""
     gc.set_threshold(NEW_BEFORE_A_LOOK)
 
 
@@ -365,8 +365,8 @@ def loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
     # Imported here: by now garbage collection skips it (see `run`).
     import asyncio
 
-    # Not within the `except`: the failed import would be the context of every later error, also for
-    # code that inspects the context.
+    # Outside the `except`: otherwise the failed import would be the context of every later error,
+    # even for code that inspects the context.
     try:
         import uvloop
     except ImportError:

@@ -1,6 +1,7 @@
 """Services of a controller: display, history, snapshots, outbox, serial port, modem, MQTT.
 
-Each function connects one service to the controller: its effects out, its readings and settings in.
+Each function connects a service to the controller: the service gets its effects, readings and
+settings.
 """
 
 import asyncio
@@ -58,11 +59,10 @@ if TYPE_CHECKING:
     from leverframe.devices.modem import Modem
 
 
-# Services that all controllers of a process share: threads, engines, hashing slots, places,
-# documents.
+# Services that all controllers of a process share: threads, engines and slots.
 #
-# With many controllers they exist once, so that a controller costs no thread and a burst of sign-
-# ins cannot exhaust the memory of all. Everything is created at its first use.
+# Each exists once per process, so that a controller costs no thread and a burst of sign-ins cannot
+# exhaust the memory. Each is created at its first use.
 
 
 class NodeServices:
@@ -71,7 +71,7 @@ class NodeServices:
         self._lookups: ThreadPoolExecutor | None = None
         #: Slots for hashing passwords, which uses much memory.
         self.hashing = asyncio.Semaphore(passwords.AT_A_TIME)
-        #: The same for the keys of backups.
+        #: Slots for the keys of backups, which use much memory too.
         self.backups = asyncio.Semaphore(backups.AT_A_TIME)
         #: Slots for work in separate processes.
         self.places = WorkPlaces()
@@ -85,7 +85,7 @@ class NodeServices:
 
     @property
     def lookups(self) -> ThreadPoolExecutor:
-        """Return the threads that resolve host names."""
+        """Return the thread pool that resolves host names."""
         if self._lookups is None:
             self._lookups = ThreadPoolExecutor(self._lookups_at_a_time, thread_name_prefix="lookup")
         return self._lookups
@@ -96,9 +96,9 @@ class NodeServices:
             self._lookups.shutdown(wait=False, cancel_futures=True)
 
 
-# The effects of faults on a controller itself: its power, its clock, and its message channels.
+# The effects of faults on the controller: its power, its clock and its message channels.
 
-#: Called with the reason why messages of a channel cannot go, or None if they can.
+#: Called with a channel and the reason why its messages cannot be sent, or None if they can.
 SetDown = Callable[[str, str | None], None]
 
 
@@ -142,7 +142,7 @@ class Service(Protocol):
 
 
 class Sending(Struct, frozen=True):
-    """The settings for sending messages."""
+    """How messages are sent."""
 
     #: Keep messages instead of sending them; None does so only in virtual time, for tests.
     capture: bool | None = None
@@ -155,7 +155,8 @@ class Sending(Struct, frozen=True):
     #: The client certificate for the MQTT broker, PEM files.
     mqtt_certificate: str | None = None
     mqtt_key: str | None = None
-    #: Returns why nothing may be sent now: a node that may have lost its controllers sends nothing.
+    #: Returns why nothing may be sent now, or None: a node that may have lost its controllers sends
+    #: nothing.
     why_held: Callable[[], str | None] = lambda: None
 
     def captures(self, clock: Clock) -> bool:
@@ -179,14 +180,14 @@ def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
 
 
 def history_worker(config: NodeConfig, folder: DataFolder) -> ThreadHistoryWorker:
-    """Create the worker of the history; in virtual time it starts empty."""
+    """Create the worker of the history; in virtual time its history is empty and only in memory."""
     bounds = Bounds(raw_days=config.history_days, max_bytes=config.history_max_mb * 1024 * 1024)
     path = None if config.virtual_time else folder.history_path
     return ThreadHistoryWorker(path, bounds, may_wait=config.virtual_time)
 
 
 def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRecorder:
-    """Record every value from the start on."""
+    """Record every value from now on."""
     worker.on_trouble = controller.note_history
     recorder = HistoryRecorder(worker, controller.clock)
     controller.history = recorder
@@ -195,7 +196,7 @@ def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRec
 
 
 def connect_journal(controller: Controller, history: HistoryRecorder) -> JournalRecorder:
-    """Keep the entries of the journal with the history."""
+    """Record the entries of the journal in the history."""
     recorder = JournalRecorder(
         history,
         controller.find_journal,
@@ -211,14 +212,14 @@ def connect_journal(controller: Controller, history: HistoryRecorder) -> Journal
 def connect_snapshots(
     controller: Controller, store_path: Path, settle: Callable[[], None]
 ) -> SnapshotService:
-    """Take snapshots of the store as it changes."""
+    """Take snapshots of the store when it changes."""
     service = SnapshotService(Snapshots(store_path, settle), controller.troubles)
     controller.settings_watchers.append(service.settings_changed)
     return service
 
 
 def connect_secrets(controller: Controller, stored: Stored) -> None:
-    """Report the secrets that the key does not decrypt, until each is set again."""
+    """Report the secrets that the key cannot decrypt, until each is set again."""
     missing = {path: _value_at(controller.engine.settings, path) for path in stored.unreadable}
 
     def show() -> None:
@@ -350,7 +351,7 @@ def connect_faults(controller: Controller, outbox: Outbox) -> None:
 
 
 def connect_mqtt(controller: Controller, sender: MessageSender) -> MqttService:
-    """Connect the client of an MQTT broker; it is started unless nothing may be sent."""
+    """Connect the MQTT client; start it unless messages are captured."""
     sender.mqtt = MqttService(controller, sender.make_broker_side)
     return sender.mqtt
 

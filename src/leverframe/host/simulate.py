@@ -1,4 +1,4 @@
-"""`leverframe simulate`: read, run, print, record.
+"""Run `leverframe simulate`: read the scenario, run it, print and record.
 
 The timeline and the summary go to standard output and are the same for every run of the same
 scenario; progress and duration go to standard error. The watchers of a run are called after every
@@ -65,7 +65,7 @@ BY_SCENARIO = "scenario"
 
 class Watcher(Protocol):
     def observe(self, elapsed_s: float) -> None:
-        """Observe what may have happened."""
+        """Observe the state after something may have changed."""
 
     def step(self, elapsed_s: float) -> None:
         """Record that a step of the run is complete."""
@@ -93,7 +93,7 @@ class Simulation:
 
     @classmethod
     async def start(cls, scenario: Scenario) -> "Simulation":
-        """Switch the power on; the whole scenario is checked, none of it has happened."""
+        """Start the controller; the whole scenario is checked, but nothing of it is run yet."""
         clock = VirtualClock(scenario.start)
         built = await build(
             scenario.profile,
@@ -179,7 +179,7 @@ def _stops(scenario: Scenario, for_s: float, step_s: float | None) -> Iterator[S
     yield Stop(for_s)
 
 
-#: The progress bar moves at most once in this number of calls.
+#: The number of calls for each move of the progress bar.
 LOOKS_PER_MOVE = 1000
 _CAUSE_COLOUR = {"rule": "cyan", "schedule": "green", "watchdog": "magenta", "timer": "blue"}
 
@@ -195,7 +195,7 @@ async def simulate(scenario: Path, for_s: float, csv: Path | None, step_s: float
     summary = Summary(simulation, labels)
     watchers: list[Watcher] = [Timeline(simulation, output), summary]
     began = time.monotonic()
-    # Lines and bar must use the same console, or they overwrite each other.
+    # Lines and progress bar must share a console; otherwise they overwrite each other.
     shown_on = output if output.is_terminal else errors
     with _csv_file(csv) as file, _progress(shown_on, for_s) as progress:
         if file is not None:
@@ -329,7 +329,7 @@ class RunRecorder:
 
 
 class _Version:
-    """A detector of possible changes of values."""
+    """Detects that values may have changed."""
 
     def __init__(self) -> None:
         self._seen: tuple[object, int] | None = None
@@ -343,7 +343,7 @@ class _Version:
 
 
 class _Track:
-    """One value over time: its range, its mean while present, its changes."""
+    """The statistics of a value over time: its range, its mean while present, its changes."""
 
     def __init__(self) -> None:
         self.value: Value = None
@@ -381,7 +381,7 @@ class _Track:
 
 
 class Summary:
-    """Outputs that were switched and readings that were recorded, one line each."""
+    """Prints one line for each output that was switched and each reading that was recorded."""
 
     def __init__(self, simulation: Simulation, labels: Sequence[str]) -> None:
         self._controller = simulation.controller

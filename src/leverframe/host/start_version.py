@@ -1,4 +1,4 @@
-"""The version with which a controller starts: the stored one, or another after a conversion."""
+"""Choose the version that a controller starts with: the stored version, or another."""
 
 import logging
 import time
@@ -30,7 +30,7 @@ def profile_rows(profile: Profile) -> dict[str, Any]:
 
 
 def is_of_this_edition(stored: Stored) -> bool:
-    """Return whether the program that used the store last took settings to mean the same."""
+    """Return whether the last program that used the store interpreted the settings the same way."""
     return bool(stored.kept.get(STORED_EDITION) == EDITION)
 
 
@@ -40,7 +40,7 @@ def read_stored_profile(store: Store) -> tuple[str | None, str | None, str | Non
 
 
 def profile_in(stored: Stored) -> tuple[str | None, str | None, str | None]:
-    """Return the same of what was read of a store."""
+    """Return the same from the content of a store that was already read."""
     kept = stored.kept
     return kept.get("profile.hw"), kept.get("profile.sw"), kept.get("profile.configured_sw")
 
@@ -54,7 +54,7 @@ UPDATE = Cause("start", "update of the program")
 
 
 class CannotBecome(ErrorForPeople):
-    """The version cannot be changed: a sentence or two."""
+    """The version cannot be changed; the message is one or two sentences."""
 
 
 class SettledVersion(NamedTuple):
@@ -91,8 +91,8 @@ async def settle_version(store: Store, configured: AskedVersion, stored: Stored)
     try:
         await store.commit(changes)
     except StoreUnavailable as error:
-        # A controller that keeps its version can run without this write; after a change of version
-        # it would forget the change.
+        # A controller that keeps its version can run without this write. A changed version would be
+        # lost.
         if leaves or hw is None:
             raise CannotBecome(
                 f"The controller has version {old} and cannot change to {profile} now. {error}"

@@ -1,4 +1,4 @@
-"""The terminal of a user: secrets that are typed, and the progress of long work."""
+"""The user's terminal: prompts for secrets, and a progress bar for long work."""
 
 import getpass
 import sys
@@ -10,9 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from leverframe.core.errors import ErrorForPeople
 
-# Prompt for a secret at the terminal, or read it from standard input, where scripts write it.
+# Prompt for a secret at the terminal, or read it from standard input for scripts.
 #
-# It is never on the command line, where other users of the machine could read it.
+# Secrets are never on the command line, where other users of the machine could read them.
 
 
 class NoSecret(ErrorForPeople):
@@ -21,7 +21,7 @@ class NoSecret(ErrorForPeople):
 
 def ask_secret(what: str) -> str:
     """Prompt for a secret, or read the next line of standard input."""
-    # It is None if the program was started with standard input closed.
+    # Python sets it to None if the program was started with standard input closed.
     if sys.stdin is not None and sys.stdin.isatty():
         return getpass.getpass(f"{what}: ")
     line = "" if sys.stdin is None else sys.stdin.readline()

@@ -1,7 +1,7 @@
 """`leverframe what-if`: show what commands would change at a stopped controller, hour by hour.
 
-Its settings, its state and the readings of the last hours, which are replayed, come from its data
-folder. With a scenario, its plants provide the readings instead.
+The controller's data folder provides its settings, its state and the readings of the last hours,
+which are replayed. If a scenario is given, its plants provide the readings instead.
 """
 
 import time
@@ -59,7 +59,7 @@ class BadWhatIf(ErrorForPeople):
 async def compare_futures(
     config: Config, commands: Path, for_s: float, scenario: Path | None, json: bool
 ) -> int:
-    """Print the differences; return whether there are any, as an exit status."""
+    """Print the differences; return an exit status that shows whether there are any."""
     with folder_with_store(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
@@ -94,9 +94,9 @@ def _change(file: Path, profile: Profile, settings: Settings) -> TriedChange:
 def futures(
     engine: Engine, change: TriedChange, for_s: float, history: Path | None, scenario: Path | None
 ) -> WhatIf:
-    """Compare the future with and without a change of a newly started controller.
+    """Compare a newly started controller's future with and without a change.
 
-    The readings of the history are replayed; those of the scenario's plants replace them.
+    The readings in the history are replayed, except those that the scenario's plants provide.
     """
     recorded = history if history is not None and history.exists() else None
     wall, values = (time.time(), dict[str, Value]()) if recorded is None else _last(recorded)

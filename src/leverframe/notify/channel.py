@@ -76,7 +76,7 @@ class MessageReport(Struct):
     #: The name of its channel: `http1`, `email`.
     channel: str
     slot: int
-    active: Annotated[bool, Meta(description="Did the condition start or stop being met?")]
+    active: Annotated[bool, Meta(description="Whether the condition started or stopped being met.")]
     reason: Annotated[str, Meta(description="What requested it, for example `rule 3`.")]
     target: str
     created: Annotated[float, Meta(description="Seconds since 1970.")] = 0.0
@@ -90,8 +90,8 @@ class MessageReport(Struct):
     uncertain: Annotated[
         bool,
         Meta(
-            description="Did an attempt end after everything was sent, but before the server "
-            "confirmed it? Then the message may have arrived, perhaps more than once."
+            description="Whether an attempt ended after everything was sent, but before the"
+            " server confirmed it; the message may then have arrived, perhaps more than once."
         ),
     ] = False
 
@@ -262,7 +262,7 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
     except OSError as error:
         # The file existed at startup; since then it may have been replaced, or its disk lost.
         raise CannotSend(
-            f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); "
+            f"The CA file {ca_file} cannot be used ({error.strerror or error}); "
             "repair it, or set another ca_file in the configuration."
         ) from error
 

@@ -90,7 +90,7 @@ class ChannelFigures(msgspec.Struct, frozen=True):
 class OutboxReport(msgspec.Struct, frozen=True):
     """The content of `/api/outbox`: oldest messages first, and no secrets."""
 
-    capture: Annotated[bool, Meta(description="Are messages kept instead of sent?")]
+    capture: Annotated[bool, Meta(description="Whether messages are kept instead of sent.")]
     channels: dict[str, ChannelFigures]
     waiting: list[MessageReport]
     sent: list[MessageReport]

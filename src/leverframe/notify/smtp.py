@@ -121,7 +121,7 @@ class _Dialogue:
         await self._introduce(written, len(raw))
         data_s = self._deadlines.data_s
         begin = self._smtp.execute_command(b"DATA", timeout=data_s)
-        start = await self._within(data_s, "answer DATA", begin)
+        start = await self._within(data_s, "DATA", begin)
         if start.code != START_INPUT:
             raise aiosmtplib.SMTPDataError(start.code, start.message)
         with in_doubt:
@@ -139,19 +139,19 @@ class _Dialogue:
             connected = await self._way_out.connect(self._email.host, self._email.port)
         try:
             greeting = self._smtp.connect(sock=connected, timeout=limits.greeting_s)
-            await self._within(limits.greeting_s, "greet", greeting)
+            await self._within(limits.greeting_s, "", greeting)
         except asyncio.CancelledError:
             # If cancelled before the library uses the socket, it is still ours to close.
             if self._smtp.transport is None:
                 connected.close()
             raise
-        await self._within(limits.command_s, "answer EHLO", self._hello())
+        await self._within(limits.command_s, "EHLO", self._hello())
         if self._start_tls:
-            await self._within(limits.command_s, "begin TLS", self._smtp.starttls())
-            await self._within(limits.command_s, "answer EHLO", self._hello())
+            await self._within(limits.command_s, "STARTTLS", self._smtp.starttls())
+            await self._within(limits.command_s, "EHLO", self._hello())
         if self._email.username:
             login = self._smtp.login(self._email.username, self._email.password)
-            await self._within(limits.command_s, "answer the login", login)
+            await self._within(limits.command_s, "AUTH", login)
 
     async def _hello(self) -> None:
         try:
@@ -169,15 +169,13 @@ class _Dialogue:
         encoding = "ascii"
         if not _is_plain(written):
             if not self._smtp.supports_extension("smtputf8"):
-                raise aiosmtplib.SMTPNotSupported(
-                    "it does not accept addresses with such characters."
-                )
+                raise aiosmtplib.SMTPNotSupported("addresses with non-ASCII characters.")
             options.append("SMTPUTF8")
             encoding = "utf-8"
         sender = self._smtp.mail(written.sender, options=options, encoding=encoding)
-        await self._within(command_s, "answer MAIL", sender)
+        await self._within(command_s, "MAIL", sender)
         recipient = self._smtp.rcpt(written.recipient, encoding=encoding)
-        await self._within(command_s, "answer RCPT", recipient)
+        await self._within(command_s, "RCPT", recipient)
 
     async def _answer_to(self, data: bytes) -> aiosmtplib.SMTPResponse:
         """Send the text up to its final dot and return the server's answer."""
@@ -188,24 +186,33 @@ class _Dialogue:
         try:
             protocol.write(data)
             return await protocol.read_response(timeout=end_s)
-        except OSError as error:
-            what = (
-                f"did not confirm it within {text_from_seconds(end_s)}"
-                if isinstance(error, TimeoutError)
-                else "closed the connection before it confirmed it"
-            )
+        except TimeoutError as error:
             raise CannotSend(
-                f"It is uncertain whether the mail arrived: {self._place} received all of it and "
-                f"{what}. It is sent again with the same Message-ID."
+                f"It is uncertain whether the mail arrived: {self._place} received all of it but "
+                f"did not confirm this within {text_from_seconds(end_s)}. It is sent again with "
+                "the same Message-ID."
+            ) from error
+        except OSError as error:
+            raise CannotSend(
+                f"It is uncertain whether the mail arrived: {self._place} received all of it but "
+                "closed the connection before it confirmed this. It is sent again with the same "
+                "Message-ID."
             ) from error
 
-    async def _within(self, deadline_s: float, what: str, step: Awaitable[T]) -> T:
-        """Wait for a step with this deadline, and name the step in the error if it fails."""
+    async def _within(self, deadline_s: float, command: str, step: Awaitable[T]) -> T:
+        """Wait for the answer to a command, or for the greeting; report which one is missing.
+
+        The deadline is set in the library.
+        """
         try:
             return await step
         except TimeoutError as error:
             deadline = text_from_seconds(deadline_s)
-            raise CannotSend(f"{self._place} did not {what} within {deadline}.") from error
+            if not command:
+                raise CannotSend(f"{self._place} sent no greeting within {deadline}.") from error
+            raise CannotSend(
+                f"{self._place} did not answer {command} within {deadline}."
+            ) from error
 
 
 def _is_plain(written: WrittenMail) -> bool:

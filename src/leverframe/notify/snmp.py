@@ -205,7 +205,7 @@ class SnmpTraps:
             raise CannotSend(sentence(error, trap.host, trap.port)) from error
         by_version_4 = [address for address in found if ":" not in address]
         if not by_version_4:
-            raise CannotSend(f"{trap.host} has no IPv4 address, which traps are sent to.")
+            raise CannotSend(f"{trap.host} has no IPv4 address, which traps require.")
         return by_version_4[0]
 
     def _send(self, senders: TrapSenders, snmp: Snmp, address: str, content: TrapContent) -> None:

@@ -217,7 +217,7 @@ class TrapSender:
                 if carrier.transport is not None:
                     return problem
                 await asyncio.sleep(0.001)
-        return "there is no socket for it"
+        return "no socket could be opened for it"
 
     def close(self) -> None:
         self._runner.run(self._let_go())

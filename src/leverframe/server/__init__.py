@@ -1,1 +1,1 @@
-"""The servers: they turn bytes from the network into calls, and replies into bytes."""
+"""The servers: they decode bytes from the network into calls, and encode the replies."""

@@ -1,10 +1,10 @@
-"""Taking new firmware: TFTP, open only while the bootloader waits.
+"""Receive new firmware by TFTP, while the bootloader waits for it.
 
 An image that the owner has signed for this hardware is installed: its version, and its site if it
-has one, are on disk before the client gets its last answer, in one step. Anything else is refused
-with the reason, and the old version starts again immediately; without the owner's key that is every
-image. Nothing keeps the bootloader waiting longer than its time: the outputs are off until
-then, and any client can begin a transfer.
+has one, are on disk before the client gets its last answer, in one step. Any other image is refused
+with the reason, and the old version starts again immediately; without the owner's key, every image
+is refused. Any client can begin a transfer, and the outputs are off until the bootloader ends, so
+no transfer extends the bootloader's time.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from leverframe.server.shared_ports import bind_udp
 from leverframe.storage.store import StoreUnavailable
 
 PART = "bootloader"
-#: How long a lost last reply can be requested again.
+#: After the last reply: the client may request it again for this long if it was lost.
 LINGER_S = 3.0
 NO_KEY = (
     "This controller accepts no firmware because it has no key to verify it with. Set "
@@ -36,7 +36,7 @@ NO_ADDRESS = (
 )
 
 
-#: Transfers at a time in a process: each may hold the largest image in memory.
+#: Maximum number of simultaneous transfers in a process: each may hold the largest image in memory.
 TRANSFERS_AT_A_TIME = 4
 NO_PLACE = (
     f"{TRANSFERS_AT_A_TIME} other controllers of this node are receiving firmware; retry in a "
@@ -52,7 +52,7 @@ class TransferPlaces:
         self._taken: set[object] = set()
 
     def take(self, owner: object) -> bool:
-        """Reserve a place; return whether there was one."""
+        """Reserve a place; return whether one was free."""
         if owner not in self._taken and len(self._taken) >= self._most:
             return False
         self._taken.add(owner)
@@ -63,10 +63,10 @@ class TransferPlaces:
 
 
 class ImageInstaller(Struct, frozen=True):
-    """The installer of images, if there is a key to verify them with."""
+    """What verifies and installs images; it exists only if the owner's key is configured."""
 
     max_bytes: int
-    #: Raises `BadUpload` or `StoreUnavailable` where an image is not installed.
+    #: Raises `BadUpload` or `StoreUnavailable` if the image is not installed.
     install: Callable[[bytes, Cause], Awaitable[None]]
     places: TransferPlaces
 
@@ -88,7 +88,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
     def __init__(
         self, controller: Controller, host: str | None, port: int, installer: ImageInstaller | None
     ) -> None:
-        """Take images on the host, if there is one, and install those that can be checked."""
+        """Accept images on this host, if one is given; without an installer, refuse them all."""
         self._controller = controller
         self._host = host
         self._port = port
@@ -103,13 +103,13 @@ class BootloaderServer(asyncio.DatagramProtocol):
 
     @property
     def port(self) -> int | None:
-        """Where firmware is accepted; None while it is not."""
+        """The port that accepts firmware; None while none does."""
         if self._transport is None or self._controller.bootloader_until is None:
             return None
         return cast(int, self._transport.get_extra_info("sockname")[1])
 
     def move_to(self, host: str | None) -> None:
-        """Take images at another address from now on."""
+        """Accept images at another address from now on."""
         self._host = host
         if self._socket is not None and self._controller.bootloader_until is not None:
             self._shut()
@@ -141,7 +141,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
         return Receiver(self._installer.max_bytes)
 
     def _open(self) -> None:
-        """Listen; where that is not possible, the old version starts when the time is over.
+        """Open the port; if that fails, the old version starts when the time is over.
 
         The port is open when this returns: a client that sees the bootloader waiting may send
         immediately.
@@ -201,7 +201,9 @@ class BootloaderServer(asyncio.DatagramProtocol):
             self._do(self._judge(answer.file, sender))
 
     def _has_place(self, data: bytes) -> bool:
-        """Return whether a datagram may begin a transfer here, or begins none."""
+        """Return whether a datagram may be handled: it begins no transfer, or a place is free for
+        it.
+        """
         is_over = self._controller.bootloader_until is None
         if self._installer is None or is_over or not is_write_request(data):
             return True
@@ -227,7 +229,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
             controller.restart()
 
     def _send(self, packet: bytes, sender: Sender) -> None:
-        # A client that has left needs no answer.
+        # A client that has left misses no answer.
         with suppress(OSError):
             if self._transport is not None and self._controller.has_power:
                 self._transport.sendto(packet, sender)

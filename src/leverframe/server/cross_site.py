@@ -1,18 +1,19 @@
-"""How requests that pages of other sites cause in a visitor's browser are recognised.
+"""Recognise requests that pages of other sites make a visitor's browser send.
 
 Commands change things by GET, so any page in the world could switch an output through the browser
 of a user who can reach the controller. Browsers say where a request comes from: by `Origin`,
-`Referer` and `Sec-Fetch-Site`. Programs send none of these, and need not.
+`Referer` and `Sec-Fetch-Site`. Programs send none of these, and do not need to.
 
 A page can make a browser send none of them, too: to a plain HTTP address in the network there is no
-`Sec-Fetch-Site`, a GET has no `Origin`, and the page decides about the `Referer`. The cookie of a
-session goes along even so where the page stands at another port of the same host. So a request that
-changes something with the rights of a session has to name the page it comes from.
+`Sec-Fetch-Site`, a GET has no `Origin`, and the page decides about the `Referer`. The browser still
+sends the session cookie if the page is served from another port of the same host. So a request that
+uses a session to change something must name the page that it comes from.
 
-Origins that are named in the configuration count as our own pages, exactly as they are written.
+Origins named in the configuration are treated as our own pages; they are compared exactly as
+written.
 
-A page can also give its own name the address of the controller (DNS rebinding); then the `Host` is
-a name that is none of ours. An address in `Host` cannot be made up that way.
+A site can also make its own name resolve to the controller's address (DNS rebinding); then `Host`
+contains that name, which is not ours. An IP address in `Host` cannot be faked that way.
 """
 
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ from leverframe.server.problems import ForeignPage
 
 #: Headers by which browsers name the page that a request comes from.
 _NAMES_OF_PAGES = frozenset(("origin", "referer", "sec-fetch-site"))
-#: What a browser states about requests that no other page caused.
+#: What browsers send in `Sec-Fetch-Site` if no page of another site caused the request.
 _NOT_FOREIGN = (None, "same-origin", "none")
 
 
@@ -54,21 +55,22 @@ class OwnNames:
         secure: bool = False,
         has_proxies: bool = False,
     ) -> None:
-        """Set the names of the configuration and those of the machine."""
-        #: Requests come by TLS.
+        """Set the names from the configuration and those of the machine."""
+        #: Requests arrive over TLS.
         self.secure = secure
         self._begin = "https://" if secure else "http://"
         configured = {name.lower() for name in names}
         self._names = {"localhost", listening_on.lower(), *map(str.lower, machine), *configured}
-        #: The configuration has a name for strangers: a proxy at this machine may speak for them.
+        #: Configured names that other machines use: a proxy on this machine may forward their
+        #: requests.
         self._for_others = frozenset(name for name in configured if not is_loopback(name))
-        #: What comes from this machine may come from others, by a proxy.
+        #: A request from this machine may come from elsewhere, through a proxy.
         self._has_proxies = has_proxies or bool(self._for_others)
-        #: Reachable by any address the machine has now or gets later.
+        #: Clients can use any address that the machine has now or gets later.
         self._any_address = _is_any_address(listening_on)
         #: Other sites whose pages may use the controller.
         self.origins = frozenset(origins)
-        #: Host headers found to be ours, as they were sent.
+        #: Host headers already found to be ours, exactly as they were sent.
         self._known: set[str] = set()
 
     def check_host(self, request: Request) -> None:
@@ -84,10 +86,14 @@ class OwnNames:
             self._known.add(host)
 
     def check_page(self, request: Request, needs_source: bool) -> None:
-        """Refuse what a foreign page has made a browser send; `needs_source` for a session's."""
+        """Refuse a request that a foreign page made a browser send.
+
+        With `needs_source`, for requests that use a session, also refuse a request that does not
+        name its page.
+        """
         headers = request.headers
         if _NAMES_OF_PAGES.isdisjoint(headers):
-            # A program, as nearly always.
+            # Nearly always a program.
             if needs_source:
                 raise _without_source()
             return
@@ -105,11 +111,11 @@ class OwnNames:
     def is_at_this_machine(self, request: Request) -> bool:
         """Return whether the client itself is on this machine, not only a proxy for one elsewhere.
 
-        Proxies need not say what they are. So everything has to speak for a browser here: both ends
-        are loopback, the configuration names no proxy and no name for others, and HTTP/1.1, which
-        the proxies that ask in their own name by default do not speak. A proxy that passes on the
-        client's `Host` and nothing else looks like a browser: clients may send any `Host`.
-        The guides say so.
+        Proxies need not say what they are. So every sign must point to a local client: both ends
+        are loopback, the configuration names neither a proxy nor a public name, and the request is
+        HTTP/1.1, which proxies that send their own `Host` do not use by default. A proxy that
+        forwards only the client's `Host` looks like a local client, because clients may send any
+        `Host`. The guides warn of this.
         """
         headers = request.headers
         host = without_port(headers.get("host", "")).lower().rstrip(".")
@@ -133,12 +139,12 @@ class OwnNames:
 
     def _is_own_page(self, source: str, headers: dict[str, str]) -> bool:
         if source == self._begin + headers.get("host", "") and "x-forwarded-proto" not in headers:
-            # As our own pages send it nearly always: 1 us less than taken apart.
+            # Our own pages nearly always send exactly this; comparing it whole saves 1 us.
             return True
         scheme, mark, rest = source.lower().partition("://")
         authority = rest.partition("/")[0]
         if "origin" not in headers:
-            # Libraries send the address as they were given it, with user and password.
+            # Libraries send the address as the user wrote it, with user name and password.
             authority = authority.rpartition("@")[2]
         if not mark or scheme not in ("http", "https"):
             return False
@@ -148,12 +154,12 @@ class OwnNames:
         return _with_port(authority, scheme) == _with_port(host, self._scheme(headers, scheme))
 
     def _scheme(self, headers: dict[str, str], of_page: str) -> str:
-        """Return the scheme by which the browser asked; without a port it stands for one."""
+        """Return the scheme that the browser used; it implies the port if none is given."""
         if self.secure:
             return "https"
         if forwarded := headers.get("x-forwarded-proto"):
             return forwarded.lower()
-        # A proxy that passes on a name for others may speak TLS without saying so.
+        # A proxy that forwards a public name may serve TLS without saying so.
         return of_page if without_port(headers["host"]).lower() in self._for_others else "http"
 
 

@@ -1,12 +1,12 @@
 """UDP discovery: a client broadcasts a question, every controller in the network answers.
 
 The answer has four lines: name, MAC address with dashes, software and hardware version, as units of
-HW 3.5+ SW 1.26 and later give it. It comes from the address that was asked, which is how clients
-learn it; there is no line for the port, so one that clients would not try follows the name.
+HW 3.5+ SW 1.26 and later send it. It is sent from the address that was asked, which is how clients
+learn the address. No line holds the port, so a port that clients would not try follows the name.
 
-All controllers of a machine share the port, and each answers for itself. The three bytes that make
-a real unit start its bootloader are obeyed only if the configuration permits it, and at limited
-intervals: any host in the network could send them, and the bootloader switches the outputs off.
+All controllers of a machine share the port, and each answers for itself. The three bytes that start
+the bootloader of a real unit work only if the configuration permits it, and at limited intervals:
+any host in the network could send them, and the bootloader switches the outputs off.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ log = logging.getLogger(__name__)
 PORT = 30403
 QUESTION = b"Discovery: Who is out there?"
 START_BOOTLOADER = b"\x12\xf4\x81"
-#: Between two starts of the bootloader by these bytes.
+#: Minimum time between two starts of the bootloader by these bytes.
 START_PAUSE_S = 600.0
-#: Seconds until an occupied port is tried again.
+#: Seconds until the server retries an occupied port.
 RETRY_S = 15.0
 #: The default ports of HTTP and HTTPS.
 USUAL_PORTS = (80, 443)
@@ -65,14 +65,17 @@ class OwnAddress(Struct, frozen=True):
     interface: int
 
     def is_meant_by(self, datagram: Asked) -> bool:
-        """Return whether a datagram asks this address, or the whole network that it is in."""
+        """Return whether a datagram was sent to this address, or broadcast to its network."""
         if datagram.by_broadcast:
             return datagram.interface == self.interface
         return datagram.address == self.address
 
 
 def find_own_address(host: str) -> OwnAddress | None:
-    """Look for the address among the machine's; it may take a moment, and None is none of IPv4."""
+    """Find the machine's interface with this address; return None if it has no such IPv4 address.
+
+    The lookup may take a moment.
+    """
     import ifaddr
 
     try:
@@ -102,7 +105,7 @@ class DiscoveryServer:
         self._bootloader = bootloader
         self._next_start = 0.0
         self._troubles = Troubles(controller.troubles)
-        #: Where the controller listens, if that is not everywhere.
+        #: The only address to listen on; None for all addresses.
         self._only: OwnAddress | None = None
         self._port: SharedPort | None = None
         self._open: Callable[[], None] = lambda: None
@@ -110,7 +113,9 @@ class DiscoveryServer:
 
     @property
     def port(self) -> int | None:
-        """Where discovery is answered at present: older versions do not answer it."""
+        """The port on which discovery is answered; None while it is not: older versions have no
+        discovery.
+        """
         if self._port is None or not answers_discovery(self._controller.profile):
             return None
         return self._port.number
@@ -118,7 +123,7 @@ class DiscoveryServer:
     def start(
         self, only: OwnAddress | None = None, port: int = PORT, retry_s: float = RETRY_S
     ) -> None:
-        """Listen as far as the version does, also after firmware has changed it."""
+        """Listen while the version supports discovery; firmware may change the version."""
         self._only = only
         self._open = partial(self._listen, port, retry_s)
         self._controller.profile_watchers.append(self._follow_version)
@@ -132,7 +137,7 @@ class DiscoveryServer:
             self._open()
 
     def _listen(self, port: int, retry_s: float) -> None:
-        """Listen; while that fails, the controller works without discovery."""
+        """Open the port; if that fails, the controller works without discovery."""
         self._shut()
         loop = asyncio.get_running_loop()
         try:
@@ -166,7 +171,7 @@ class DiscoveryServer:
         return discovery_answer(self._controller, self._name, self._mac, self._http_port)
 
     def _start_bootloader(self, peer: str) -> None:
-        """Run the same command as over HTTP, so that the same conditions refuse it."""
+        """Run the same command as over HTTP, so that it is refused under the same conditions."""
         now = self._controller.clock.read().now
         if self._controller.bootloader_until is not None or now < self._next_start:
             return

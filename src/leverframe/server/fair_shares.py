@@ -1,4 +1,4 @@
-"""Fair shares: what clients may hold at most, and the file descriptors of the process."""
+"""Limits on what each client may hold, and on the file descriptors of the process."""
 
 import errno
 import logging
@@ -11,12 +11,12 @@ from leverframe.core.runtime.log_lines import LogThrottle
 
 # A supply that no holder can exhaust.
 #
-# A fixed share would be too small for a single holder, or too large for many. So a holder may
-# have a given multiple of what is still free: one alone gets most of the supply, and every
-# further one makes the shares smaller. The last eighth is for those who have next to nothing yet,
-# so that it takes many greedy holders, not a few, to leave nothing for one more.
+# A fixed share would be too small for a single holder, or too large for many. So a holder may have
+# a given multiple of what is still free: a single holder gets most of the supply, and every further
+# holder makes the shares smaller. The last eighth is reserved for holders that have very little, so
+# that it takes many greedy holders, not a few, to exhaust the supply.
 
-#: The last part of the supply, and what each may have of it.
+#: The reserved last part of the supply (one eighth), and the part of it that each holder may have.
 LAST_PART = 8
 LITTLE_PART = 128
 
@@ -34,7 +34,7 @@ class FairShares:
         return self._held[holder]
 
     def has_room(self, holder: str, amount: int = 1) -> bool:
-        # As if it came in single pieces: the last one still has to be within the share.
+        # As if taken piece by piece: the last piece must still be within the share.
         before, free = self._held[holder] + amount - 1, self.limit - self.used - amount + 1
         share = self._per_free * free
         if free <= self._last:
@@ -42,7 +42,7 @@ class FairShares:
         return free > 0 and before < share
 
     def take(self, holder: str, amount: int = 1) -> bool:
-        """Take from the supply; False, and nothing is taken, where that is more than the share."""
+        """Take from the supply; return False and take nothing if that exceeds the share."""
         if not self.has_room(holder, amount):
             return False
         self.used += amount
@@ -57,7 +57,7 @@ class FairShares:
 
 
 def source_of(peer: str) -> str:
-    """Return the address, or the /64 of an IPv6 address: its owner has at least that network."""
+    """Return the address, or the /64 of an IPv6 address: its user has at least that network."""
     try:
         address = ip_address(peer.partition("%")[0])
     except ValueError:
@@ -67,40 +67,40 @@ def source_of(peer: str) -> str:
     return peer
 
 
-# The file descriptors of the process: how many of them clients may hold, all servers together.
+# The file descriptors of the process: how many clients may hold, over all servers.
 #
 # Each connection holds one, also while it is idle or before its TLS handshake. A process without
 # free descriptors can neither write its store nor send a message, so some are reserved. A
-# client's descriptor close to the limit is returned regardless of the count: the system assigns
-# the lowest free number, so the number reflects all open files and connections.
+# connection whose descriptor is close to the limit is refused whatever the count says: the system
+# assigns the lowest free number, so the number reflects all open files and connections.
 
 #: Connections of all clients, if the system permits that number.
 MAX_CLIENTS = 2048
-#: One address alone gets three fifths of the connections, the next one three fifths of the rest.
+#: A single address gets three fifths of the connections, the next one three fifths of the rest.
 PER_FREE = 1.5
-#: For the store, the buses, listening sockets and messages on their way out.
+#: Reserved for the store, the buses, listening sockets and outgoing messages.
 RESERVED = 512
-#: Where there are few descriptors, a part of them has to do: one in four.
+#: If the process has few descriptors, this part of them is reserved: one in four.
 RESERVED_PART = 4
 
-#: Those of them that speak TLS, or are about to: each takes 0.3 MB, a plain one 5 KB.
+#: Maximum number of TLS connections: each needs 0.3 MB, a plain connection 5 KB.
 MAX_TLS = 512
 
-#: What the system answers when nothing more can be opened, by this process or by any.
+#: The errors that mean that this process, or the system, can open no more files.
 _NONE_LEFT = frozenset((errno.EMFILE, errno.ENFILE))
 
 #: Why a connection is refused, as `/metrics` reports it.
 SHARE, FULL = "share", "full"
-#: As `/metrics` and the log call what is refused when a handshake would begin.
+#: The name that `/metrics` and the log use for connections refused before a handshake.
 TLS = "tls"
 
 
 def lacks_descriptors(error: BaseException | None) -> bool:
-    """Return whether something failed because no file could be opened, be it deep inside."""
+    """Return whether something failed because no file could be opened, at any depth of causes."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _NONE_LEFT:
             return True
-        # The linker reports it in words only.
+        # The dynamic linker reports it only as text.
         if isinstance(error, ImportError) and os.strerror(errno.EMFILE) in str(error):
             return True
         error = error.__cause__ or error.__context__
@@ -108,7 +108,7 @@ def lacks_descriptors(error: BaseException | None) -> bool:
 
 
 class Lease:
-    """The right of one connection to its descriptor; it ends once, however often it is ended."""
+    """The right of a connection to its descriptor; ending it again has no effect."""
 
     __slots__ = ("_budget", "_is_tls", "_source")
 
@@ -132,13 +132,13 @@ class Lease:
 
 
 class DescriptorBudget:
-    """The count of what clients hold; one for a process."""
+    """Counts the connections of all clients; one budget for a process."""
 
     def __init__(self, descriptors: int = MAX_CLIENTS + RESERVED) -> None:
         reserved = min(RESERVED, descriptors // RESERVED_PART)
         self.clients = FairShares(min(MAX_CLIENTS, descriptors - reserved), PER_FREE)
         self.tls = FairShares(min(MAX_TLS, self.clients.limit), PER_FREE)
-        #: By server and reason.
+        #: Refused connections by server and reason.
         self.refused: Counter[tuple[str, str]] = Counter()
         self._end_for_clients = descriptors - reserved // 2
         self._warn = LogThrottle(logging.getLogger(__name__)).warning
@@ -146,7 +146,7 @@ class DescriptorBudget:
     def lease(self, server: str, peer: str, descriptor: int) -> Lease | None:
         """Admit the connection of a client to a server; None if it has to be closed."""
         source = source_of(peer)
-        # The numbers of Windows are no count.
+        # On Windows, descriptor numbers are not a count.
         if descriptor >= self._end_for_clients and sys.platform != "win32":
             self._refuse(server, source, FULL, f"{descriptor} files and connections are open")
             return None

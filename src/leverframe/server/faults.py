@@ -1,4 +1,4 @@
-"""Faults on purpose: bytes cut, delayed or corrupted on their way, and faulty HTTP answers."""
+"""Simulated faults: bytes cut, delayed or corrupted in transit, and faulty HTTP answers."""
 
 import asyncio
 import re
@@ -26,21 +26,21 @@ from leverframe.server.http.messages import (
 )
 from leverframe.server.http.request_journal import BENCH_HEADER, note_answer
 
-# Faults of bytes on their way: cut, delayed, corrupted, or lost in a reset connection.
+# Faults of bytes in transit: cut, delayed, corrupted, or lost in a reset connection.
 #
-# Modbus answers and what goes to the MQTT broker have them
-# (`devices/simulated/fault_catalogue.py`). A delay is real time and also holds back what follows:
-# bytes keep their order.
+# They affect Modbus answers and what is sent to the MQTT broker
+# (`devices/simulated/fault_catalogue.py`). A delay is real time, and later bytes wait too, so that
+# they keep their order.
 
 
 def cut_bytes(active: ActiveFault, data: bytes) -> bytes:
-    """Return what arrives of bytes that are cut."""
+    """Return the part that arrives if the bytes are cut."""
     count = active["bytes"]
     return data[: len(data) // 2 if count is None else int(count)]
 
 
 def corrupt_bytes(active: ActiveFault, data: bytes, spared: int = 0) -> bytes:
-    """Return the bytes with some of them changed, one if no number is given; the first ones not."""
+    """Return the bytes with some of them changed (default: one), never the first `spared`."""
     places = range(spared, len(data))
     count = 1 if active["bytes"] is None else int(active["bytes"])
     corrupted = bytearray(data)
@@ -50,18 +50,18 @@ def corrupt_bytes(active: ActiveFault, data: bytes, spared: int = 0) -> bytes:
 
 
 def reset_connection(transport: asyncio.Transport) -> None:
-    """End a connection without an orderly end."""
+    """Reset a connection instead of closing it."""
     reset_at_close(transport)
     transport.abort()
 
 
 class FaultyTransport:
-    """The transport of a connection to a broker: what is written meets the faults that are set."""
+    """The transport of a connection to a broker; it applies faults to what is written."""
 
     def __init__(self, transport: asyncio.Transport, faults: Faults) -> None:
         self._transport = transport
         self._faults = faults
-        #: What is held back, in its order.
+        #: Delayed bytes, in their order.
         self._held: deque[bytes] = deque()
         self._release: asyncio.TimerHandle | None = None
 
@@ -110,29 +110,28 @@ def faulty_transport(faults: Faults) -> Callable[[asyncio.Transport], asyncio.Tr
     return lambda transport: cast(asyncio.Transport, FaultyTransport(transport, faults))
 
 
-# Faulty answers: what clients of HTTP get while such faults are set
-# (`host/controller/faults.py`).
+# Faulty answers that HTTP clients get while such faults are set (`host/controller/faults.py`).
 #
-# Nothing of this is on the way of a request otherwise: a server gets another handler while there
-# are faults, and its own again afterwards. The paths of the test bench are spared; otherwise a
-# fault could not be ended over HTTP. Delays here are real time.
+# Without faults, requests do not pass through here: a server gets another handler only while faults
+# are set. The paths of the test bench are exempt; otherwise a fault could not be ended over HTTP.
+# Delays here are real time.
 
-#: Of an answer that never comes.
+#: The status of an answer that never comes.
 NO_STATUS = 0
-#: How many answers a stale path remembers, one for each target.
+#: The number of targets of a stale path whose answers are kept, one answer for each.
 MAX_STALE = 100
-#: Drops come so often in a second.
+#: The number of drops per second.
 DROPS_PER_S = 20
 
 
 class HandlerPlace(Protocol):
-    """Where the handler of a server is kept."""
+    """The holder of a server's handler."""
 
     handler: Callable[[Request], SentAnswer]
 
 
 class ClosableServer(Protocol):
-    """A server that can be off."""
+    """A server that can be paused."""
 
     def pause(self) -> None: ...
 
@@ -140,14 +139,14 @@ class ClosableServer(Protocol):
 
 
 class FaultyServer(ClosableServer, Protocol):
-    """A server that can also be given another handler for a while."""
+    """A server whose handler can also be replaced temporarily."""
 
     @property
     def state(self) -> HandlerPlace: ...
 
 
 class PortFaults:
-    """A port of a controller, which is closed while faults close ports, or cut the power."""
+    """A port of a controller, closed while a fault closes it or cuts the power."""
 
     def __init__(self, server: ClosableServer) -> None:
         self._port = server
@@ -163,13 +162,13 @@ class PortFaults:
 
 
 class HttpFaults(PortFaults):
-    """The faults of a controller as one of its HTTP servers shows them."""
+    """The faults of a controller, applied to one of its HTTP servers."""
 
     def __init__(self, faults: Faults, server: FaultyServer, journal: RequestLog | None) -> None:
         super().__init__(server)
         self._faults = faults
         self._server = server
-        #: The journal of requests, which gets the replies that clients really received.
+        #: The request journal; it records the replies that clients actually received.
         self._journal = journal
         self._handler: Callable[[Request], SentAnswer] = server.state.handler
         faults.join(self)
@@ -187,10 +186,10 @@ class HttpFaults(PortFaults):
     async def _faulty(self, request: Request, met: list[ActiveFault]) -> SentReply:
         entry, began = None, perf_counter()
         if self._journal is not None:
-            # Noted as it comes, not when it is answered at last.
+            # Recorded when the request arrives, not when it is finally answered.
             entry = self._journal.note(request)
             entry.fault = ", ".join(active.fault.shown for active in met)
-            # Headers that a client repeats are the same ones in its next request.
+            # The copy keeps the mark out of the headers that the client's next request shares.
             request = replace(request, headers={**request.headers, BENCH_HEADER: "noted"})
         for active in met:
             if active.fault.kind == LATE:
@@ -198,7 +197,7 @@ class HttpFaults(PortFaults):
                 await asyncio.sleep(active["delay"] + jitter_s)
         acting = next((active for active in met if active.fault.kind not in BESIDE), None)
         if acting is not None and acting.fault.kind == "status":
-            # Whatever was asked for is not done.
+            # The requested command is not run.
             return _record(entry, _status(acting), began)
         own = next((active for active in met if active.fault.kind == OWN), None)
         answer = self._handler(request) if own is None else _own_answer(own)
@@ -216,7 +215,7 @@ class HttpFaults(PortFaults):
 
 
 def _record(entry: Any, reply: SentReply, began: float) -> SentReply:
-    """Record what a client really received: no status and no duration if that was nothing."""
+    """Record what the client actually received: no status and no duration if that was nothing."""
     if entry is None:
         return reply
     entry.status = reply.status or None
@@ -237,7 +236,7 @@ async def _time_pieces(
 
 def _own_answer(active: ActiveFault) -> Reply:
     status = int(active["status"])
-    # Such answers end with their head.
+    # Answers with these statuses have no body.
     body = b"" if status in (204, 304) else active["base64"] or active["body"] or b""
     return Reply(status, active["type"], body, active["headers"] or ())
 
@@ -278,7 +277,7 @@ def _dripping(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
 
 def _reset(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
     data = _encode(request, reply)[: int(active["bytes"])]
-    # What is still on its way when a connection is reset does not arrive.
+    # A client does not receive bytes that are still in transit when its connection is reset.
     pieces = _then_a_moment(data) if data else _never()
     return RawReply(reply.status if data else NO_STATUS, pieces, Ending.RESET)
 

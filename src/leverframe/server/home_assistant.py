@@ -1,4 +1,4 @@
-"""What is published on the MQTT broker: states, and announcements to Home Assistant."""
+"""Publish states on the MQTT broker, and announce them to Home Assistant."""
 
 import asyncio
 import re
@@ -31,19 +31,19 @@ from leverframe.core.settings import Settings
 from leverframe.interface.names import own_name, unit_of
 from leverframe.notify.mqtt import HELD_S, MqttLink
 
-# Where the pages of the controller are, as others in the network can ask for them.
+# The address of the controller's pages, for clients elsewhere in the network.
 
 
 class PagesAddress(Struct, frozen=True):
     scheme: str
-    #: What the server listens on.
+    #: The address and port that the server listens on.
     host: str
     port: int
 
     def url_from(self, own: str | None) -> str | None:
-        """Return the address of the pages for clients reached from this address of the machine.
+        """Return the URL of the pages for clients that reach the machine at the address `own`.
 
-        None where the pages cannot be reached from there.
+        Return None if the pages cannot be reached from there.
         """
         try:
             listening = ip_address(self.host)
@@ -65,13 +65,13 @@ class PagesAddress(Struct, frozen=True):
 # `<discovery>/<component>/<controller>/<object>/config`. Switches send the same commands as other
 # clients. An absent reading is unavailable, and so is everything while the controller is offline.
 
-#: What stands for an absent value on the broker.
+#: What is published for an absent value.
 ABSENT = "none"
 _PRESENCE = f"{{{{ 'offline' if value == '{ABSENT}' else 'online' }}}}"
-#: What is no number must not reach a sensor as one; `None` is Home Assistant's word for unknown.
+#: A value that is not a number must not reach a sensor; `None` means unknown to Home Assistant.
 _VALUE = f"{{{{ None if value == '{ABSENT}' else value }}}}"
 
-#: Device classes by unit, where the label does not show it.
+#: Device classes by unit, for labels that do not imply a class.
 _CLASS_BY_UNIT = {
     "°C": "temperature",
     "V": "voltage",
@@ -91,7 +91,7 @@ _CLASS_BY_UNIT = {
     "h": "duration",
     "min": "duration",
 }
-#: Units of counters; Home Assistant accepts no measurement of these.
+#: Device classes of counters; Home Assistant accepts no `measurement` for them.
 _COUNTED = ("energy", "water")
 _CLASS_BY_LABEL = {
     "H1": "humidity",
@@ -101,7 +101,7 @@ _CLASS_BY_LABEL = {
     "PM2.5": "pm25",
     "PM10.0": "pm10",
 }
-#: Parts of the machine rather than of its surroundings.
+#: Labels that describe the machine rather than its surroundings.
 _DIAGNOSTIC = ("VCC", "TEMP")
 
 
@@ -113,7 +113,7 @@ class Controlled(Struct, frozen=True):
     profile: Profile
     settings: Settings
     version: str
-    #: Where its pages are, if others can reach them.
+    #: The URL of its pages, if clients elsewhere can reach them.
     url: str | None = None
 
     @property
@@ -130,7 +130,7 @@ class Announcement(Struct, frozen=True):
 
 
 def labels_to_announce(settings: Settings) -> tuple[str, ...]:
-    """List all labels that this version may announce; readings follow at their first value."""
+    """List all labels that this version may announce; a reading is announced at its first value."""
     return _labels_with(len(settings.differentials), len(settings.power))
 
 
@@ -211,14 +211,14 @@ def _sensor(label: str, settings: Settings) -> dict[str, Any]:
 
 def _sensor_class(label: str, unit: str) -> str | None:
     found = _CLASS_BY_LABEL.get(label) or _CLASS_BY_UNIT.get(unit)
-    # Shown in °F, a difference of 5 °C would become 41: temperatures are shifted, too.
+    # In °F, Home Assistant would show a difference of 5 °C as 41, because it shifts temperatures.
     return None if label in DIFFERENTIALS and found == "temperature" else found
 
 
 def _state_class(label: str, device_class: str | None) -> str:
     if device_class not in _COUNTED:
         return "total_increasing" if label in ENERGIES else "measurement"
-    # A difference of two counters may fall without having been reset.
+    # A difference of two counters may decrease without a reset.
     return "total" if label in DIFFERENTIALS else "total_increasing"
 
 
@@ -243,24 +243,25 @@ def _device(of: Controlled) -> dict[str, Any]:
 
 
 def _display_name(label: str, settings: Settings) -> str:
-    """Return the name that a user gave with the label, or else the label alone."""
+    """Return the user's name for the label together with the label, or else the label alone."""
     given = own_name(label, settings)
     return f"{given} ({label})" if given else label
 
 
 def _slug(text: str) -> str:
-    """Write a text with the characters that ids of entities are made of."""
+    """Write a text with only the characters that entity ids may contain."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     return re.sub("[^a-z0-9]+", "_", plain).strip("_")
 
 
 # Readings and states on the broker: `<prefix>/<label>`, retained, the last value of each.
 #
-# A value is published when it changed, a reading when it moved by its dead band since it was last
-# published. Nothing is queued: while the broker is slow or away, a value that changes again
-# replaces the one before. What is absent reads `none`.
+# A value is published when it changes, a reading when it has moved by its dead band since it was
+# last published. Nothing is queued: while the broker is slow or unreachable, only the latest value
+# is kept. An absent value is published as `none`.
 
-#: How far a reading must move before it is published again, in its unit; others at every change.
+#: How far a reading must move before it is published again, in its unit. Labels that are not listed
+#: are published at every change.
 DEAD_BANDS: dict[str, float] = {
     "VCC": 0.02,
     "TEMP": 0.1,
@@ -277,12 +278,12 @@ DEAD_BANDS: dict[str, float] = {
     **dict.fromkeys(ENERGIES, 0.001),
     **dict.fromkeys(DUTIES, 0.5),
 }
-#: 0.2 - 0.1 is a little less than 0.1.
+#: Tolerance for rounding: 0.2 - 0.1 is a little less than 0.1.
 _ROUNDING = 1e-9
 _DECIMALS = 3
-#: Changes within this time go out together.
+#: Changes within this time are published together.
 GATHER_S = 0.005
-#: More than these are not sent before the broker has acknowledged some.
+#: The maximum number of publications that the broker has not acknowledged.
 MAX_ON_THEIR_WAY = 500
 
 NEVER = object()
@@ -299,9 +300,9 @@ class PublishedStates:
         self._value = value
         self._published: dict[str, object] = {}
         self._planned: asyncio.TimerHandle | None = None
-        #: Called with a label that has a value for the first time since `begin`.
+        #: Called with a label when it has its first value since `begin`.
         self.on_first_value: Callable[[str], None] = lambda label: None
-        #: Called with a topic that the broker keeps from now on.
+        #: Called with each topic that the broker retains from now on.
         self.on_retained: Callable[[str], None] = lambda topic: None
         self._seen: set[str] = set()
 
@@ -312,7 +313,7 @@ class PublishedStates:
         self._publish()
 
     def plan(self) -> None:
-        """Plan to publish what may have changed."""
+        """Schedule the publication of values that may have changed."""
         if self._planned is None and self._link.up:
             self._planned = asyncio.get_running_loop().call_later(GATHER_S, self._publish)
 
@@ -332,7 +333,7 @@ class PublishedStates:
             value = self._value(label)
             if is_news(label, self._published.get(label, NEVER), value):
                 if self._link.unacknowledged >= MAX_ON_THEIR_WAY:
-                    return  # an acknowledgement brings us back
+                    return  # an acknowledgement continues here
                 self._published[label] = value
                 if value is not None and label not in self._seen:
                     self._seen.add(label)

@@ -1,8 +1,9 @@
 """mDNS: the controller announces itself as `_http._tcp` and `_leverframe._tcp` in its network.
 
-Announcing takes seconds, because a name is first asked for, so it runs beside everything else. If
-the name is already in use, the library appends a number. Nothing depends on it: a network that does
-not allow multicast is a line in the log. Controllers of one process share the library's sockets.
+An announcement takes seconds, because the network is first asked whether the name is free, so it
+runs in the background. If the name is already in use, the library appends a number. Nothing depends
+on mDNS: if the network does not allow multicast, the log has one line about it. Controllers of one
+process share the library's sockets.
 """
 
 import asyncio
@@ -26,30 +27,33 @@ if TYPE_CHECKING:
 
 TYPES = ("_http._tcp.local.", "_leverframe._tcp.local.")
 PART = "mDNS"
-#: A label has 63, and the library appends a number to a name that is in use.
+#: A label may have 63 bytes; the rest is for the number that the library appends to a used name.
 MAX_LABEL_BYTES = 58
-#: Names that are asked for at the same time.
+#: The number of names that are checked at the same time.
 AT_A_TIME = 10
 
 
 class MdnsResponder:
-    """The library's sockets and memory for all that announce themselves from this process."""
+    """The library's sockets and memory, shared by all announcers of this process."""
 
     def __init__(self, interfaces: Sequence[str] = ()) -> None:
-        """Use these addresses of the machine; none means all."""
+        """Use these addresses of the machine; use all if there are none."""
         self._interfaces = interfaces
         self._opened: AsyncZeroconf | None = None
         self._users = 0
         self._opening = asyncio.Lock()
         self._goodbyes: set[asyncio.Future[None]] = set()
-        #: A name is asked for several times before it is taken, which thousands do in turn.
+        #: Limits concurrent announcements: each checks its name several times, and there may be
+        #: thousands.
         self.turns = asyncio.Semaphore(AT_A_TIME)
 
     async def take(self) -> "AsyncZeroconf":
-        """Return what announces, and keep it open until given back as often as taken."""
+        """Return the library's responder; it stays open until `give_back` was called for every
+        `take`.
+        """
         async with self._opening:
             if self._opened is None:
-                # Imported when it is used: it takes time and memory.
+                # Imported here, because importing needs time and memory.
                 from zeroconf import IPVersion
                 from zeroconf.asyncio import AsyncZeroconf
 
@@ -62,7 +66,7 @@ class MdnsResponder:
         return self._interfaces or await asyncio.to_thread(_own_addresses)
 
     def withdraw(self, services: "Sequence[ServiceInfo]", *, silently: bool) -> None:
-        """Stop answering for services; announce their end unless `silently`."""
+        """Stop answering for services; send goodbye messages unless `silently`."""
         assert self._opened is not None
         if silently:
             self._opened.zeroconf.registry.async_remove(list(services))
@@ -77,7 +81,7 @@ class MdnsResponder:
         await (await self._opened.async_unregister_service(service))
 
     async def give_back(self) -> None:
-        """Close the sockets after the good-byes, if they are unused."""
+        """After the goodbyes, close the sockets if no announcer uses them any more."""
         async with self._opening:
             self._users -= 1
             if self._users == 0 and self._opened is not None:
@@ -110,27 +114,27 @@ class MdnsAnnouncer:
         self._zeroconf: AsyncZeroconf | None = None
 
     def start(self, addresses: Sequence[str], troubles: MutableMapping[str, str]) -> None:
-        """Announce these addresses; an empty list means those of the responder."""
+        """Announce these addresses; an empty list means the responder's addresses."""
         self._troubles = Troubles(troubles)
         self._addresses = addresses
         self._announcing = asyncio.create_task(self._see_through(self._announce))
 
     def set_version(self, profile: Profile) -> None:
-        """Announce the version that the controller has become."""
+        """Announce the controller's new version."""
         self._properties |= {"hw": profile.hw, "sw": profile.sw}
         if self._announcing is not None:
             renamed = partial(self._rename_services, self._announcing)
             self._announcing = asyncio.create_task(self._see_through(renamed))
 
     def rename(self, name: str) -> None:
-        """Announce another name instead, if it is another one."""
+        """Announce another name, if it differs."""
         if name == self._name:
             return
         self._name = name
         self._replace_what_is_announced()
 
     def move(self, addresses: Sequence[str], port: int) -> None:
-        """Announce another place instead."""
+        """Announce another address and port."""
         self._addresses, self._port = addresses, port
         self._replace_what_is_announced()
 
@@ -156,7 +160,7 @@ class MdnsAnnouncer:
         await then()
 
     def _withdraw(self, *, silently: bool) -> list[str]:
-        """Answer no more for what is announced; return the types of it."""
+        """Stop answering for the announced services; return their types."""
         services, self._services = self._services, []
         if services:
             self._responder.withdraw(services, silently=silently)
@@ -176,7 +180,7 @@ class MdnsAnnouncer:
     async def _rename_services(self, before: asyncio.Task[None]) -> None:
         await before
         for number, old in enumerate(self._services):
-            # By its final name, to which the library may have appended a number.
+            # By its final name: the library may have appended a number.
             new = self._service(old.type, old.name)
             assert self._zeroconf is not None
             await self._zeroconf.async_update_service(new)
@@ -186,7 +190,7 @@ class MdnsAnnouncer:
         try:
             await announce()
         except Exception as error:
-            # Errors of the library may come without a text.
+            # The library's errors may have no text.
             why = str(error) or type(error).__name__
             self._troubles.note(PART, f"mDNS does not announce the controller: {why}.")
 
@@ -216,7 +220,7 @@ class MdnsAnnouncer:
         )
 
     async def close(self) -> None:
-        # Announcements from now on reach no network.
+        # The announcements no longer reach the network.
         announcing, self._announcing = self._announcing, None
         if announcing is not None:
             announcing.cancel()
@@ -237,7 +241,7 @@ def follow(
     mac: str,
     port: int,
 ) -> MdnsAnnouncer:
-    """Announce a controller by the name, version and power that it has at each time."""
+    """Announce a controller; follow the changes of its name, version and power."""
 
     def present_name() -> str:
         return controller.engine.settings.name or name()
@@ -258,12 +262,12 @@ def follow(
 
 
 def _instance_label(name: str) -> str:
-    """Make one label of a name: without dots, which the library takes for the end of one."""
+    """Turn a name into one DNS label, without dots, which would end the label."""
     return name.replace(".", " ").encode()[:MAX_LABEL_BYTES].decode(errors="ignore")
 
 
 def _own_addresses() -> list[str]:
-    """Return the IPv4 addresses of this machine that others can reach."""
+    """Return the IPv4 addresses of this machine that other machines can reach."""
     import ifaddr
 
     return [
@@ -278,7 +282,7 @@ def _own_addresses() -> list[str]:
 
 
 class Announcing(Struct, frozen=True):
-    """The kinds of announcement that the configuration allows."""
+    """Which announcements the configuration allows."""
 
     discovery: bool
     bootloader: bool

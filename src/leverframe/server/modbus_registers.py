@@ -1,8 +1,8 @@
 """A controller's state as answers to Modbus requests, and its commands for writes.
 
-Any client that may connect may read. A write is a request like any other: the same commands as by
-HTTP, all or nothing, refused while the outputs are locked where it moves one; and it must come from
-an address that may write.
+Any client that may connect may read. A write runs the same commands as over HTTP: all of them or
+none. It must come from an address that may write, and is refused if it would switch an output while
+the outputs are locked.
 """
 
 import logging
@@ -43,7 +43,7 @@ from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-#: The commands under /outs.cgi that switch what the coils stand for, by label.
+#: The commands under /outs.cgi that switch the elements behind the coils, by label.
 _SWITCHES: dict[str, str] = {
     **{label: f"out{index}" for index, label in enumerate(OUTPUTS)},
     **{label: f"pwm{index}" for index, label in enumerate(PWMS)},
@@ -51,7 +51,7 @@ _SWITCHES: dict[str, str] = {
 }
 
 
-#: Where each form of the input registers begins, the last first, and how it encodes a reading.
+#: Start address of each form of the input registers, the last first, and how it encodes a reading.
 _ENCODERS: tuple[tuple[int, Callable[[float | None, int], bytes]], ...] = (
     (modbus.LONGS_AT, lambda value, scale: modbus.long_registers(value)),
     (modbus.WHOLES_AT, modbus.whole_register),
@@ -59,25 +59,25 @@ _ENCODERS: tuple[tuple[int, Callable[[float | None, int], bytes]], ...] = (
 )
 
 
-#: The command of each coil and value; None where the value does nothing.
+#: The command of each coil and value; None if the value has no effect.
 Coils = dict[tuple[str, int], Call | Refusal | None]
 
 
 class ModbusRegisters:
-    """One controller as a Modbus device."""
+    """A controller as a Modbus device."""
 
     __slots__ = ("_controller", "_images", "_images_of")
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-        #: The input registers as bytes, by where they begin, and what they were made of.
+        #: The input registers as bytes by start address, and the state they were built from.
         self._images: dict[int, bytes] = {}
         self._images_of: tuple[Engine, int] | None = None
 
     def answer(
         self, pdu: bytes, peer: str, *, may_write: bool
     ) -> bytes | Coroutine[Any, Any, bytes]:
-        """Answer a request; a coroutine where something goes to the disk first."""
+        """Answer a request; return a coroutine if something must be stored first."""
         function = pdu[0]
         try:
             if self._controller.bootloader_until is not None:
@@ -152,7 +152,7 @@ class ModbusRegisters:
         return self._confirm_after(outstanding, request)
 
     def _calls(self, request: Write) -> list[Call]:
-        """Return the commands of a write request; check every value before any is carried out."""
+        """Return the commands of a write request; check every value before any command is run."""
         of_coils = request.function in (WRITE_COIL, WRITE_COILS)
         count = len(modbus.COILS) if of_coils else modbus.HOLDING_REGISTERS
         if request.address + len(request.values) > count:
@@ -172,7 +172,7 @@ class ModbusRegisters:
             label = modbus.COILS[address]
             call = commands[label, value]
             if isinstance(call, Refusal) and label in modbus.RESET:
-                # Versions that have the command may have fewer counters.
+                # A version that has the command may still have fewer counters.
                 raise ModbusException(ILLEGAL_ADDRESS)
             if call is not None:
                 yield call
@@ -192,7 +192,7 @@ class ModbusRegisters:
                 raise ModbusException(ILLEGAL_VALUE)
             yield self._set_target(round(target))
         elif high is not None or low is not None:
-            # Half a float would be another number for a moment.
+            # Half of a float would be a different number for a moment.
             raise ModbusException(ILLEGAL_ADDRESS)
 
     def _set_target(self, tenths: int) -> Call:
@@ -212,7 +212,7 @@ class ModbusRegisters:
 
 @lru_cache(maxsize=8)
 def _coils_of(profile: Profile) -> Coils:
-    """Look up the commands of a version with the first write to a twin of it: 2 ms."""
+    """Build the coil commands of a version, at the first write to a controller of it: 2 ms."""
     coils: Coils = {
         (label, value): _call("/outs.cgi", f"{name}={value}", profile)
         for label, name in _SWITCHES.items()
@@ -226,13 +226,13 @@ def _coils_of(profile: Profile) -> Coils:
 
 
 def _call(path: str, text: str, profile: Profile) -> Call | Refusal:
-    """Return a command of a version, or the refusal where it has none."""
+    """Return a command of a version, or the refusal if the version does not have it."""
     (call,) = find("GET", path, [text], profile)
     return call
 
 
 def _part(image: bytes, address: int, count: int) -> bytes:
-    """Cut registers out of an image, or raise where some of them do not exist."""
+    """Cut registers out of an image; raise if some of them do not exist."""
     if 2 * (address + count) > len(image):
         raise ModbusException(ILLEGAL_ADDRESS)
     return image[2 * address : 2 * (address + count)]

@@ -1,11 +1,10 @@
-"""The Modbus TCP server: connections, their limits, and following the setting that switches it.
+"""The Modbus TCP server: its connections and their limits; a setting switches it on and off.
 
-A connection's requests are answered one after the other, in their order, at the turns that the
-controller has beside others. Bytes that are no Modbus
-end the connection, because behind them no frame can be found any more; so do a frame that is not
-finished in time and long silence, sooner before the first request than after it. A client that does
-not read its replies is not read from. Each address has a share of the connections, so that some
-remain for other addresses.
+A connection's requests are answered in order, one at a time, when it is the controller's turn among
+the controllers of the process. Bytes that are not Modbus end the connection, because no later frame
+can be found. A frame that is not completed in time ends it too, and so does long silence; before
+the first request, a shorter silence is enough. While a client does not read its replies, nothing is
+read from it. Each address has a share of the connections, so that some remain for other addresses.
 """
 
 import asyncio
@@ -39,20 +38,20 @@ from leverframe.server.shared_ports import ListeningPlace
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 32
-#: One address alone gets a third of the connections, the next one a third of the rest.
+#: A single address gets a third of the connections, the next one a third of the rest.
 PER_FREE = 0.5
 #: From the connection to the first complete request.
 FIRST_FRAME_S = 10.0
-#: A frame that has begun must be complete in this time.
+#: Time in which a frame that has begun must be complete.
 FRAME_S = 10.0
 IDLE_S = 600.0
 SWEEP_S = 2.0
 NAME = "Modbus TCP server"
-#: As `/metrics` calls it.
+#: The name that `/metrics` uses.
 SERVER = "modbus"
-#: Transaction, protocol, length and unit, before what is answered.
+#: Transaction, protocol, length and unit, in front of the PDU.
 HEADER_BYTES = 7
-#: Faults of a right answer on its way; the others are instead of it.
+#: Faults applied to a correct answer in transit; the others replace the answer.
 ON_THE_WAY = (fault_catalogue.CUT, fault_catalogue.DELAY, fault_catalogue.CORRUPT)
 
 Network = IPv4Network | IPv6Network
@@ -99,7 +98,7 @@ class ModbusTcpServer:
         self._sweep: asyncio.TimerHandle | None = None
         self._wanted = False
         self._switching: asyncio.Task[None] | None = None
-        #: Called at each request while faults are set on purpose.
+        #: The active faults; None while there are none.
         self.faults: Faults | None = None
         self._all_faults = controller.faults
         self.is_off = False
@@ -108,11 +107,11 @@ class ModbusTcpServer:
 
     @property
     def port(self) -> int | None:
-        """Where it listens at present."""
+        """The port while it is open."""
         return self._place.port
 
     def check(self, new: Settings) -> None:
-        """Refuse to be switched on, also again, where the port cannot be used."""
+        """Refuse to enable the server if its port cannot be used."""
         if self._place.port is not None or not new.modbus_tcp.enabled:
             return
         try:
@@ -128,7 +127,7 @@ class ModbusTcpServer:
         return f"{self._place.words} cannot be used: {error.strerror or error}"
 
     async def follow(self, settings: Settings) -> None:
-        """Listen or not, as the settings say; record an unusable port as a problem."""
+        """Open or close the port as the settings require; record an unusable port as a problem."""
         await self._place.look_up()
         self._wanted = settings.modbus_tcp.enabled
         await self._switch()
@@ -136,7 +135,7 @@ class ModbusTcpServer:
     def adopt(self, old: Settings, new: Settings) -> asyncio.Task[None] | None:
         """Follow new settings; the returned task ends when the port is open, or closed.
 
-        A port that could not be opened is tried again, whatever changed.
+        Any change of the settings retries a port that could not be opened.
         """
         is_as_wanted = self._wanted == (self._place.port is not None)
         if new.modbus_tcp is old.modbus_tcp and is_as_wanted:
@@ -147,8 +146,8 @@ class ModbusTcpServer:
         return self._switching
 
     async def move_to(self, place: ListeningPlace) -> None:
-        """Listen at another place, if at all; connections of the one before end."""
-        # As a switch: it follows settings that change in the meantime.
+        """Listen at another place, or not at all; end the connections at the previous place."""
+        # Treated as a switch, so that settings that change in the meantime take effect.
         self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
         await self._switching
 
@@ -173,7 +172,7 @@ class ModbusTcpServer:
                 await self._stop()
             elif not await self._start():
                 return
-        # Also of a port that could not be opened and is not wanted any more.
+        # Also if the port could not be opened and is no longer wanted.
         self._troubles.note(NAME, None)
 
     async def _start(self) -> bool:
@@ -209,7 +208,7 @@ class ModbusTcpServer:
     # --- what connections report ------------------------------------------------------------------
 
     def admit(self, connection: "_Connection", descriptor: int) -> Lease | None:
-        """Count a new connection; None if it is one too many, of all or of its address."""
+        """Count a new connection; return None if the total or its address's share is exhausted."""
         source = source_of(connection.peer)
         if not self._shares.take(source):
             self._descriptors.refused[SERVER, SHARE] += 1
@@ -235,9 +234,11 @@ class ModbusTcpServer:
             self._sweep = None
 
     def may_write(self, peer: str) -> bool:
-        """Return whether an address may write; what is no address, such as `OWN_PEER`, may not."""
+        """Return whether an address may write; a peer that is not an address, such as `OWN_PEER`,
+        may not.
+        """
         try:
-            # An IPv6 address may carry the name of the interface.
+            # An IPv6 address may include the name of the interface.
             address = ip_address(peer.partition("%")[0])
         except ValueError:
             return False
@@ -278,7 +279,7 @@ class _Connection(asyncio.Protocol):
         self._heard_at = self._loop.time()
         self._lease: Lease | None = None
         self._has_asked = False
-        #: When the frame began that is not complete yet.
+        #: When the incomplete frame began.
         self._frame_began_at: float | None = None
         self._waiting: asyncio.Task[None] | None = None
         self._may_send = True
@@ -322,7 +323,7 @@ class _Connection(asyncio.Protocol):
         return now - self._heard_at > silence_s or (began is not None and now - began > FRAME_S)
 
     def _serve(self) -> None:
-        """Answer complete requests until one must be waited for."""
+        """Answer complete requests until an answer must be awaited."""
         try:
             while self._is_free and (request := self._frames.next()) is not None:
                 self._frame_began_at = None
@@ -365,7 +366,7 @@ class _Connection(asyncio.Protocol):
             self._waiting = self._loop.create_task(self._send_later(request, answer, active))
 
     def _answer_wrongly(self, request: TcpRequest, active: ActiveFault) -> None:
-        """Do what a fault says instead of what was requested."""
+        """Apply a fault that replaces the answer."""
         if self._transport is None:
             return
         answer = exception_answer(request.pdu[0], int(active["code"]))
@@ -401,7 +402,7 @@ class _Connection(asyncio.Protocol):
         frame = request.answer(pdu)
         what = None if active is None else active["what"]
         if active is not None and what == fault_catalogue.CORRUPT:
-            # Behind the header: with another length the client would only wait.
+            # After the header: with a wrong length the client would only wait.
             frame = corrupt_bytes(active, frame, spared=HEADER_BYTES)
         if active is not None and what == fault_catalogue.CUT:
             self._transport.write(cut_bytes(active, frame))
@@ -411,7 +412,7 @@ class _Connection(asyncio.Protocol):
 
 
 async def _delay(answer: bytes | Coroutine[Any, Any, bytes], seconds: float) -> bytes:
-    """Return an answer late; what was requested is done first."""
+    """Return an answer late, after what was requested has been done."""
     pdu = answer if isinstance(answer, bytes) else await answer
     await asyncio.sleep(seconds)
     return pdu

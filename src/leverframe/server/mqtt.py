@@ -1,9 +1,9 @@
-"""MQTT beside a controller: its service, and the answers to commands in their order.
+"""The MQTT service of a controller, and the answers to commands in their order.
 
-Answers have no number, so clients rely on their order: an answer waits for what its command has to
-store, and for the answers before it. While the disk hangs, or the broker accepts nothing, a limited
-number waits; further commands are refused. Refusals have their turn, too; consecutive ones are
-counted, so that any number of them takes no more room than one.
+Answers are not numbered, so clients rely on their order: an answer waits until its command is
+stored, and for the answers before it. While the disk hangs, or the broker accepts nothing, a
+limited number of answers waits; further commands are refused. Refusals keep their place in the
+order, too; consecutive equal ones are counted, so that they need no more room than one.
 """
 
 import asyncio
@@ -35,14 +35,14 @@ from leverframe.server.home_assistant import (
 from leverframe.storage.store import Changes, StoreUnavailable
 from leverframe.storage.writer import Writer
 
-#: Answers that wait, of which each takes a kilobyte or two with what its command has to store. What
-#: comes on top is refused; brokers keep fewer messages for a client that does not read.
+#: Maximum number of waiting answers; each needs one or two kilobytes with what its command has to
+#: store. Further commands are refused; brokers keep fewer messages for a client that does not read.
 MAX_WAITING = 5000
 FAULT = "The command failed because of an internal error; see the log."
 
 
 class WaitingAnswer(Struct):
-    #: What has to be stored first.
+    #: What must be stored before the answer is published.
     outstanding: Outstanding | None
     answer: str
     #: The number of consecutive commands with this reply.
@@ -51,10 +51,13 @@ class WaitingAnswer(Struct):
 
 class CommandAnswers:
     def __init__(self, publish: "Callable[[str], asyncio.Future[bool] | None]") -> None:
-        """Give answers by a function that returns when the broker has one; None without a link."""
+        """Publish answers with this function; its future ends when the broker has the answer.
+
+        It returns None without a connection.
+        """
         self._publish = publish
         self._waiting: deque[WaitingAnswer] = deque()
-        #: Answers that the broker has not acknowledged.
+        #: Publications that the broker has not acknowledged.
         self._under_way: deque[asyncio.Future[bool]] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -63,7 +66,7 @@ class CommandAnswers:
         return len(self._waiting) >= MAX_WAITING
 
     def add(self, outstanding: Outstanding | None, answer: str) -> None:
-        """Give the answer to the next command, in its turn."""
+        """Queue the answer to the next command."""
         last = self._waiting[-1] if self._waiting else None
         if last is not None and last.outstanding is outstanding is None and last.answer == answer:
             last.count += 1
@@ -101,14 +104,14 @@ async def _final(waiting: WaitingAnswer) -> str:
     except StoreUnavailable as error:
         return str(error)
     except Exception:
-        # Logged by the controller.
+        # The controller has logged it.
         return FAULT
     return waiting.answer
 
 
-# MQTT beside a controller: states and announcements out, commands in.
+# The MQTT service: it publishes states and announcements, and receives commands.
 #
-# Everything lives below the prefix of the settings:
+# All topics are below the prefix in the settings:
 #
 #     <prefix>/status     online or offline (the last will), retained
 #     <prefix>/<label>    every reading and state, retained
@@ -116,19 +119,20 @@ async def _final(waiting: WaitingAnswer) -> str:
 #     <prefix>/cmdr       the answer to each: 1, or why it was refused
 #     <prefix>/notify     what rules say by the action MQTT (through the outbox)
 #
-# The broker decides who may publish on `cmd`; commands have the rights of a control user:
-# outputs, PWM outputs and event variables, not settings. The lock of the outputs holds.
+# The broker decides who may publish on `cmd`; commands have the rights of a control user: outputs,
+# PWM outputs and event variables, not settings. The lock of the outputs applies.
 
 log = logging.getLogger(__name__)
 
-#: Where the store keeps the topics of announcements, and those of states.
+#: The store's keys for the topics of announcements and of states.
 ANNOUNCED, STATES = "mqtt.announced", "mqtt.states"
 
 NAME = "MQTT broker"
-#: The name of the problem of a broker that accepts the connection, but not all publications.
+#: The name of the problem if the broker accepts the connection, but not all publications.
 REFUSED = "MQTT access"
 DONE = "1"
-#: What another one under our prefix withdraws has arrived by then; brokers cause no more than this.
+#: By then, withdrawals by another controller under our prefix have arrived. Brokers can cause no
+#: more frequent renewals.
 RENEW_S = 2.0
 _BY_MQTT = Cause("command", "MQTT", source="MQTT")
 
@@ -136,12 +140,12 @@ _BY_MQTT = Cause("command", "MQTT", source="MQTT")
 class RetainedTopics:
     """The topics under which brokers keep messages of this controller, also after a restart.
 
-    A retained message stays on the broker until it is withdrawn there. What was published under an
-    earlier prefix, or by an earlier identity, is known only from here.
+    A retained message stays on the broker until it is withdrawn. Only this record knows what was
+    published under an earlier prefix or identity.
     """
 
     def __init__(self, writer: Writer, stored: Mapping[str, Any], key: str) -> None:
-        """Resume with what the store has kept under the key."""
+        """Resume with the topics stored under the key."""
         self._writer = writer
         self._key = key
         self._by_broker = {place: set[str](topics) for place, topics in stored.get(key, {}).items()}
@@ -171,7 +175,7 @@ class RetainedTopics:
             self._save()
 
     def _save_soon(self) -> None:
-        # A hundred topics that change together are one change on the disk.
+        # A hundred topics that change together are stored as one change.
         if self._planned is None:
             self._planned = asyncio.get_running_loop().call_soon(self._save)
 
@@ -252,16 +256,16 @@ class BrokerSide:
         self._states.on_first_value = self._announce
         writer, stored = controller.writer, controller.persistent.values
         self._announced = RetainedTopics(writer, stored, ANNOUNCED)
-        #: The status and the states, under the prefixes that were in use.
+        #: The topics of the status and the states, under all prefixes used so far.
         self._retained = RetainedTopics(writer, stored, STATES)
         self._states.on_retained = lambda topic: self._retained.add(self._place, topic)
         self._renewal: asyncio.TimerHandle | None = None
-        #: Where the pages are, once they are served.
+        #: The address of the pages, once they are served.
         self._pages: PagesAddress | None = None
         self._was_up = False
         self._is_refused = False
         self._answers = CommandAnswers(self._publish_answer)
-        #: A broker can cause these lines as fast as it likes.
+        #: Limits these log lines: a broker could cause any number of them.
         self._log = LogThrottle(log)
         link.on_change = self._link_changed
         link.on_message = self._on_message
@@ -278,7 +282,7 @@ class BrokerSide:
         self.link.adopt(settings.mqtt)
 
     def pages_are_at(self, address: PagesAddress) -> None:
-        """Announce to Home Assistant where the pages are, from now on."""
+        """Announce the address of the pages to Home Assistant from now on."""
         self._pages = address
         if self.link.up:
             for label in self._labels:
@@ -305,7 +309,7 @@ class BrokerSide:
         if is_up:
             self._states.plan()
         if self._controller.engine.machine.values["MQTT"] != is_up:
-            # The controller has restarted; announced afterwards, because it is busy now.
+            # The controller has restarted. Announced afterwards, because it is busy now.
             asyncio.get_running_loop().call_soon(self._report_connection)
 
     def _report_connection(self) -> None:
@@ -321,13 +325,13 @@ class BrokerSide:
         same_link = new.mqtt == self.link.settings
         self.link.adopt(new.mqtt)
         if same_link and self.link.up:
-            # Names and units may be others.
+            # Names and units may have changed.
             for label in self._labels:
                 if announcement(label, self._me(old)) != announcement(label, self._me(new)):
                     self._announce(label)
 
     def _leave(self, place: str) -> None:
-        """Withdraw our messages before the link changes to another broker; log a failure."""
+        """Withdraw our messages before the link changes to another broker; log it if that fails."""
         kept = self._announced.at(place)
         if not kept:
             return
@@ -338,7 +342,9 @@ class BrokerSide:
         leaving.add_done_callback(lambda _: self._log_left_behind(place))
 
     def _log_left_behind(self, place: str) -> None:
-        """Log what could not be withdrawn; returning to that broker settles it."""
+        """Log which messages could not be withdrawn; they will be if the link returns to that
+        broker.
+        """
         kept = self._announced.at(place)
         if not kept:
             return
@@ -394,9 +400,10 @@ class BrokerSide:
         return f"{self.link.settings.host}:{self.link.settings.port}"
 
     def _settle_states(self, status: str) -> None:
-        """Withdraw what the broker keeps of ours under another prefix, or of a label that is gone.
+        """Withdraw our retained messages under another prefix, or of a label that no longer exists.
 
-        The status comes last: who shares that prefix renews its own when the status changes.
+        The status comes last: a controller that shares that prefix republishes its messages when
+        the status changes.
         """
         prefix = self.link.settings.prefix
         own = {status, *(f"{prefix}/{label}" for label in self._labels)}
@@ -405,9 +412,9 @@ class BrokerSide:
             self._withdraw(topic, self._retained)
 
     def _settle_announcements(self) -> None:
-        """Withdraw what the broker keeps of ours and is no longer true; renew what is absent now.
+        """Withdraw our announcements that are no longer true; renew those of absent values.
 
-        Everything that has a value is announced with it.
+        Labels that have a value are announced when it is published.
         """
         me = self._me(self._controller.engine.settings)
         discovery = self.link.settings.discovery
@@ -430,7 +437,7 @@ class BrokerSide:
         return publish
 
     def _announce(self, label: str) -> None:
-        """Announce a label that has a value, or had one: what is absent may get another name."""
+        """Announce a label that has or had a value; an absent one may have been renamed."""
         if not self.link.settings.discovery:
             return
         said = announcement(label, self._me(self._controller.engine.settings))
@@ -440,14 +447,14 @@ class BrokerSide:
         self.link.publish(said.topic, msgspec.json.encode(said.payload), retain=True)
 
     def _me(self, settings: Settings) -> Controlled:
-        # Of the settings that it gets, which the engine may not have adopted yet.
+        # From the new settings, which the engine may not have adopted yet.
         name = settings.name or self._controller.new_name or self._name
         url = None if self._pages is None else self._pages.url_from(self.link.local_address)
         profile = self._controller.profile
         return Controlled(name, self._mac, profile, settings, __version__, url)
 
     def _renew_soon(self) -> None:
-        """Publish all again: another one that had our prefix has left it, and withdrew its own."""
+        """Publish everything again soon: another controller withdrew its own under our prefix."""
         if self._renewal is None:
             self._renewal = asyncio.get_running_loop().call_later(RENEW_S, self._renew)
 
@@ -474,7 +481,7 @@ class BrokerSide:
         except UnicodeDecodeError:
             answer = "The command is not UTF-8 text."
         except Exception:
-            # The library that calls this would keep it to itself.
+            # The calling library would swallow the error.
             self._log.exception(self._place, "command", "%s: a command ended unexpectedly", NAME)
             answer = FAULT
         self._answers.add(outstanding, answer)

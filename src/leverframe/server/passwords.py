@@ -1,4 +1,4 @@
-"""Password hashes, worked off the event loop, and the limit of wrong passwords."""
+"""Password hashes, computed off the event loop, and the limit of wrong passwords."""
 
 import asyncio
 import hmac
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 
-# Password hashes: Argon2id, worked off the event loop, a few at a time.
+# Password hashes: Argon2id, computed off the event loop, a few at a time.
 #
-# One hash takes 19 MiB and some tens of milliseconds on purpose; a burst of sign-ins must neither
-# stop the controller nor fill its memory. Right answers are remembered for a while by a keyed
-# digest, so that clients that send their password with every request do not pay each time.
+# One hash needs 19 MiB and some tens of milliseconds on purpose; a burst of sign-ins must neither
+# stop the controller nor fill its memory. Correct passwords are remembered for a while by a keyed
+# digest, so that clients that send their password with every request do not wait for a hash each
+# time.
 #
-# Only the hash of a password is stored, so one that is easy to guess is noticed when it is set or
-# signed in with.
+# Only the hash of a password is stored, so a password that is easy to guess is detected only when a
+# user sets it or signs in with it.
 
 HASH_ROUNDS = 2
 HASH_MEMORY_KIB = 19 * 1024
 AT_A_TIME = 2
 REMEMBERED = 256
 MIN_STRONG_LENGTH = 8
-#: Long enough, and among the first that are tried.
+#: Passwords that are long enough to be accepted, but among the first that attackers try.
 _COMMON = frozenset(
     ("password", "password1", "passw0rd", "12345678", "123456789", "1234567890", "qwertyui")
     + ("qwertyuiop", "iloveyou", "admin123", "administrator", "leverframe", "changeme")
@@ -42,11 +43,11 @@ _COMMON = frozenset(
 
 class Passwords:
     def __init__(self, turns: asyncio.Semaphore | None = None) -> None:
-        """Hash in turn; the controllers of a process share the turns."""
+        """Limit concurrent hashing by `turns`; the controllers of a process share them."""
         self._turns = turns or asyncio.Semaphore(AT_A_TIME)
         self._key = secrets.token_bytes(32)
         self._right: OrderedDict[bytes, None] = OrderedDict()
-        #: Hashes of passwords that are easy to guess, as far as they were set or used here.
+        #: Hashes of passwords that are easy to guess, if they were set or used in this process.
         self.weak: set[str] = set()
 
     async def hash(self, password: str) -> str:
@@ -56,12 +57,12 @@ class Passwords:
         return stored
 
     def is_known(self, stored: str, password: str) -> bool:
-        """Return whether this password was found right recently."""
+        """Return whether this password was recently found to be correct."""
         return self._digest(stored, password) in self._right
 
     async def right(self, stored: str, password: str) -> bool:
         if not stored:
-            # It takes as long as a check: timing reveals no account names.
+            # Needs as long as a real check, so that the time does not reveal account names.
             await self.hash("")
             return False
         if self.is_known(stored, password):
@@ -123,17 +124,17 @@ def password_findings(access: AccessSettings, weak: Container[str]) -> Iterator[
             yield Finding("password_weak", "system?open=accounts", figures={"account": one.name})
 
 
-# The limit of wrong passwords: guessing is slow, and guessing never locks the owner out.
+# The limit of wrong passwords: it makes guessing slow and never locks the owner out.
 #
-# Failures are counted per account and source address. The first few cost nothing, since users
-# mistype; then each wait is twice as long as the one before it, and ten in five minutes are all
-# there are. A source cannot go round that by trying many accounts. Many sources together have a
-# hundred tries an hour at one account; beyond those, only a source that has not failed there yet
-# gets one try: the owner, who knows the password.
+# Failures are counted per account and source address. The first few cause no wait, since users
+# mistype; then each wait is twice as long as the one before, and a source has at most ten tries in
+# five minutes. Trying many accounts does not raise its limit. All sources together have a hundred
+# tries an hour for an account; beyond that, only a source that has not failed there yet gets one
+# try, so that the owner, who knows the password, can still sign in.
 #
-# A try counts as failed from its beginning until it is known to be right, so that a hundred at
-# the same moment are not a hundred tries. Unknown names are treated like existing ones. A refused
-# try leaves no counter behind; otherwise made-up names would displace real counters.
+# A try counts as failed until the password is known to be correct, so that simultaneous tries do
+# not bypass the limit. Unknown names are treated like existing ones. A refused try leaves no
+# counter behind; otherwise made-up names would displace real counters.
 
 PAIR_FAILURES = 10
 SOURCE_FAILURES = 30
@@ -142,11 +143,11 @@ ACCOUNT_FAILURES = 100
 HOUR_S = 3600.0
 FREE_FAILURES = 3
 LONGEST_DELAY_S = 60.0
-#: Counters kept of each kind; the ones not touched for the longest time go first.
+#: Counters of each kind; the ones not used for the longest time are dropped first.
 MAX_COUNTERS = 4096
 
 MISS_S = 0.01
-#: Misses in a burst that cause no wait, as the time that they stand for.
+#: Misses in a burst that cause no wait, as the time that they are worth.
 FREE_S = 1.0
 LONGEST_PACE_WAIT_S = 2.0
 
@@ -162,7 +163,7 @@ class Throttle:
         self._all = (self._pairs, self._sources, self._accounts)
 
     def begin(self, account: str, peer: str) -> None:
-        """Count a try as failed for the time being; refuse it where there were too many."""
+        """Count a try as failed until it is known to be right; refuse it after too many tries."""
         now, source = self._now(), source_of(peer)
         names = _names(account, source)
         pair, of_source, of_account = (
@@ -195,21 +196,22 @@ class Throttle:
 class GuessPace:
     """The pace at which one source learns whether credentials are among those already proven.
 
-    Proven credentials are accepted during guessing from the same address; otherwise one client
-    behind a proxy would lock out all of them. An attacker there could exploit that: a hit is
-    answered, a miss is not. So misses beyond a hundred a second make all credentials of that source
-    wait before they are looked at. Clients with proven credentials then wait a little longer, and
-    are still answered.
+    Proven credentials are accepted while another client guesses from the same address; otherwise
+    one client behind a proxy could lock out all the others. An attacker there could learn from
+    that: a hit is answered, a miss is not. So beyond a hundred misses a second, all credentials
+    from that source wait before they are compared. Clients with proven credentials then wait a
+    little longer, but still get their answer.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        #: By source, when the time that its misses stand for is over; and the latest of them.
+        #: By source, when the time that its misses are worth has passed; and the latest of these
+        #: times.
         self._over_at: OrderedDict[str, float] = OrderedDict()
         self._latest = 0.0
 
     def wait_s(self, peer: str) -> float:
-        """Return how long credentials of this source have to wait until they are looked at."""
+        """Return how long credentials from this source must wait before they are compared."""
         begin = self._now() + FREE_S
         if self._latest <= begin:
             return 0.0
@@ -227,14 +229,14 @@ class GuessPace:
 
 
 def _names(account: str, source: str) -> tuple[str, str, str]:
-    """Return the names under which tries of a pair, a source and an account are counted."""
-    # Longer names do not exist, and need no counters of their own.
+    """Return the names under which tries of the pair, the source and the account are counted."""
+    # Longer names do not exist, so they share a counter.
     account = account[: MAX_LETTERS + 1]
     return f"{source} {account}", source, account
 
 
 def _recent(counters: Counters, name: str, now: float) -> deque[float]:
-    """Return the counter of a name without the tries that are too old to count."""
+    """Return the counter of a name without expired tries."""
     counter = counters.get(name, deque())
     while counter and counter[0] <= now - HOUR_S:
         counter.popleft()
@@ -256,5 +258,5 @@ def _end_of_delay(pair: deque[float], now: float) -> float:
 
 
 def _end_of_window(counter: deque[float], most: int, window_s: float) -> float:
-    """Return when the counter has room again, as moments leave its window."""
+    """Return when the counter has room again because its oldest tries leave the window."""
     return counter[-most] + window_s if len(counter) >= most else 0.0

@@ -1,4 +1,4 @@
-"""Refusals as replies: `application/problem+json` in plain words."""
+"""Refusals as replies: `application/problem+json` with a plain-text reason."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from leverframe.interface.table.refusals import Refusal
 from leverframe.server.http.messages import PROBLEM_TYPE, Headers, Reply
 from leverframe.storage.store import StoreUnavailable
 
-#: What cannot be done now may be possible in a few seconds.
+#: What is refused now may succeed in a few seconds.
 RETRY_SOON: Headers = (("Retry-After", "2"),)
 
 
@@ -27,7 +27,7 @@ def reply_to_refusal(refusal: Refusal) -> Reply:
 
 
 async def reply_when_done(outstanding: Outstanding, done: Callable[[], Reply]) -> Reply:
-    """Wait for what a request has outstanding; return what `done` makes, or the refusal."""
+    """Wait for a request's outstanding work; return the reply from `done`, or the refusal."""
     try:
         await outstanding.finish()
     except StoreUnavailable as error:
@@ -98,11 +98,11 @@ class StoreFailed(Refusal):
 
     @staticmethod
     def because(error: StoreUnavailable) -> Refusal:
-        """Return the refusal of a change that is not stored, or not known to be."""
+        """Return the refusal of a change that was not stored, or may not have been."""
         if error.is_taken_over:
             return FencedOff(str(error))
         if error.is_over:
-            # The same as for all later changes, which are refused without an attempt.
+            # The same refusal as for all later changes, which are not even attempted.
             return ControllerElsewhere(str(error))
         return NotKnownYet(str(error)) if error.is_in_doubt else StoreFailed(str(error))
 
@@ -113,7 +113,9 @@ class NotReadNow(Refusal):
 
     @staticmethod
     def because(error: StoreUnavailable) -> Refusal:
-        """Return the refusal of a read; that of a change if another node has the controller."""
+        """Return the refusal of a read; if another node runs the controller, the refusal of a
+        change.
+        """
         if error.is_taken_over or error.is_over:
             return StoreFailed.because(error)
         return NotReadNow(error.for_reader or str(error))

@@ -20,17 +20,18 @@ from leverframe.interface.table.row import ADMIN, CONTROL
 from leverframe.server.http.messages import Request
 from leverframe.server.passwords import GuessPace, Passwords, Throttle
 
-# The accounts of a server, and sessions: a random cookie stands for an account that signed in.
+# The accounts of a server, and sessions: a random cookie identifies an account that signed in.
 #
 # A controller has its accounts in its settings, a node in its records, the watch of units in its
 # inventory.
 #
-# A session ends when it was idle, when it is old, when its account signs in too often elsewhere,
-# and as soon as the account has another password, another name or is gone. Only a digest of the
-# cookie is kept. Sessions live in memory: a restart of the process ends them all.
+# A session ends after it was idle for long, when it is too old, or when its account signs in too
+# often elsewhere. It ends immediately if the account gets another password or name, or is deleted.
+# Only a digest of the cookie is kept. Sessions exist only in memory: a restart of the process ends
+# them all.
 #
-# Pages of an uploaded site never get the cookie. They have the digest instead, as a part of their
-# address. It gives access to the session with fewer rights (`server/routes/admission.py`).
+# Pages of an uploaded site never get the cookie. Instead, their address contains the digest, which
+# gives access to the session with fewer rights (`server/routes/admission.py`).
 
 ADMINISTRATOR_PATH = "access.admin.password"
 IDLE_S = 30 * 60.0
@@ -45,12 +46,12 @@ class KnownAccount(Struct, frozen=True):
     password: str
 
 
-#: By name. What changes comes as another mapping: who holds one knows it by its identity.
+#: Accounts by name. Every change creates a new mapping, so holders detect a change by identity.
 Accounts = Mapping[str, KnownAccount]
 
 
 class Proof(Struct):
-    """An account whose password was given, and the accounts among which it was found last."""
+    """An account whose password was verified, and the accounts among which it was last found."""
 
     known: KnownAccount
     accounts: Accounts
@@ -70,7 +71,7 @@ class Proof(Struct):
 
 
 class AccountsOfSettings:
-    """The accounts of a controller, read from its settings when these have changed."""
+    """The accounts of a controller, read from its settings again when these have changed."""
 
     def __init__(self, access: Callable[[], AccessSettings]) -> None:
         self._access = access
@@ -87,13 +88,13 @@ class AccountsOfSettings:
 def accounts_of(access: AccessSettings) -> Accounts:
     found: dict[str, KnownAccount] = {}
     for path, stored in list_stored_accounts(access):
-        # As by `password_path`, the first of a name counts.
+        # Of accounts with the same name the first counts, as in `password_path`.
         found.setdefault(stored.name, KnownAccount(account_at(path, stored.name), stored.password))
     return found
 
 
 def administrator_alone(name: str, password: str) -> Accounts:
-    """Return the accounts where there is only the administrator, with a hash."""
+    """Return accounts that consist only of the administrator, with the given password hash."""
     return {name: KnownAccount(account_at(ADMINISTRATOR_PATH, name), password)}
 
 
@@ -111,11 +112,11 @@ class Sessions:
     def __init__(self, cookie_name: str, now: Callable[[], float]) -> None:
         self._cookie_name = cookie_name
         self._now = now
-        #: By digest of the cookie; the one used last is at the end.
+        #: By digest of the cookie; the most recently used session is at the end.
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
     def open(self, proof: Proof) -> str:
-        """Begin a session; return the value of its cookie."""
+        """Start a session; return the value of its cookie."""
         now = self._now()
         for old in [key for key, session in self._sessions.items() if _is_over(session, now)]:
             del self._sessions[old]
@@ -132,7 +133,7 @@ class Sessions:
         return self._account_of(_digest(self._token(cookies)), accounts)
 
     def site_key(self, cookies: str) -> str:
-        """Return what stands for the session in the address of an uploaded page."""
+        """Return the key that identifies the session in the address of an uploaded page."""
         return _digest(self._token(cookies)).hex()
 
     def account_of_site(self, site_key: str, accounts: Accounts) -> Account | None:
@@ -189,11 +190,12 @@ def _is_over(session: Session, now: float) -> bool:
 # The account of a request: HTTP Basic, or the cookie of a session.
 #
 # Most requests are recognised immediately: by a cookie, or by credentials that this source has
-# already proven. These keep working during password guessing from the same address, at the pace
-# that `GuessPace` leaves. Otherwise the password is checked off the event loop, within the limits
-# of `throttle`. What an account may do is decided by `interface/table/lookup.py`.
+# already proven. Such credentials keep working while someone guesses passwords from the same
+# address, at the pace that `GuessPace` allows. Otherwise the password is checked off the event
+# loop, within the limits of `throttle`. What an account may do is decided by
+# `interface/table/lookup.py`.
 
-#: Credentials of one account that are kept as proven, each with the source that they came from.
+#: Maximum number of proven credentials per account, each with the source that it came from.
 MAX_PROVEN_PER_ACCOUNT = 64
 
 
@@ -234,7 +236,7 @@ class Access:
     async def who(self, request: Request) -> Account:
         """Return the account of a request's credentials, or refuse wrong ones.
 
-        Wait where the source of the request has sent too many credentials that are not proven.
+        Waits if the source of the request has sent too many unproven credentials.
         """
         peer, authorization = request.peer, request.headers.get("authorization", "")
         if wait_s := self._pace.wait_s(peer):
@@ -248,7 +250,7 @@ class Access:
         return proof.account
 
     def proof_without_password(self, name: str) -> Proof:
-        """Return the proof for an account whose client needs no password here."""
+        """Return the proof for an account that needs no password here."""
         accounts = self.accounts()
         return Proof(accounts[name], accounts)
 
@@ -263,11 +265,12 @@ class Access:
         self._proven[key] = proof
 
     async def check(self, name: str, password: str, peer: str) -> Proof:
-        """Return the proof for a right name and password; refuse wrong ones and too many tries."""
+        """Verify a name and password; refuse wrong ones and too many tries."""
         key = self._digest(peer, f"{name}\0{password}")
         under_way = self._under_way.get(key)
         if under_way is None:
-            # A client that opens six connections together counts as one attempt.
+            # Several simultaneous connections of a client with the same password count as one
+            # attempt.
             self._throttle.begin(name, peer)
             under_way = asyncio.ensure_future(self._check(name, password, peer))
             self._under_way[key] = under_way
@@ -287,7 +290,8 @@ class Access:
     def _was_checked(self, key: bytes, checked: asyncio.Future[Proof]) -> None:
         del self._under_way[key]
         if not checked.cancelled():
-            # The client may have left; a wrong password is not an error of the program.
+            # The client may have left; without this, asyncio would log a wrong password as an
+            # error.
             checked.exception()
 
     def _digest(self, *texts: str) -> bytes:

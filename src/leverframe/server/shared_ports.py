@@ -18,7 +18,7 @@ from msgspec import Struct
 SNMP_AGENT = "SNMP agent"
 
 
-# Whether an address could be listened on, tried without listening.
+# Check whether an address is free to listen on, without listening.
 
 
 def try_address(family: int, kind: int, protocol: int, address: Any) -> None:
@@ -27,18 +27,18 @@ def try_address(family: int, kind: int, protocol: int, address: Any) -> None:
         if sys.platform != "win32":  # would share the port with another program
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            # As the event loop does: an IPv4 address is another one.
+            # As the event loop does: IPv4 addresses are bound separately.
             tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         tried.bind(address)
 
 
 # UDP sockets that listen, and datagrams with the local address that each was sent to.
 
-#: Linux's number; the socket module of Python 3.11 does not have it.
+#: The value on Linux; the socket module of Python 3.11 does not define it.
 IP_PKTINFO = 8
-#: Index of the interface, the local address that the datagram is for, the address it was sent to.
+#: Interface index, local address for the datagram, address that it was sent to.
 PACKET_INFO = struct.Struct("=I4s4s")
-#: Other work has its turn after this number, or this time.
+#: After this number of datagrams, or this time, other work has its turn.
 _MAX_READ_TOGETHER = 64
 _READ_S = 0.005
 
@@ -57,14 +57,14 @@ def bind_udp(host: str, port: int) -> socket.socket:
 
 
 def request_packet_info(listening: socket.socket) -> None:
-    """Ask the kernel to say with each datagram what it was sent to."""
+    """Make the kernel report the address that each datagram was sent to."""
     listening.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
 
 
 def datagrams(
     listening: socket.socket, max_bytes: int
 ) -> Iterator[tuple[bytes, bytes, tuple[str, int]]]:
-    """Take what has arrived: each datagram, the packet info that came with it, and who sent it."""
+    """Yield the datagrams that have arrived, each with its packet info and its sender."""
     until = perf_counter() + _READ_S
     for _ in range(_MAX_READ_TOGETHER):
         if perf_counter() > until:
@@ -73,7 +73,7 @@ def datagrams(
             data, notes, _, client = listening.recvmsg(
                 max_bytes, socket.CMSG_SPACE(PACKET_INFO.size)
             )
-        except OSError:  # nothing more, a reply that did not reach a client, or a closed socket
+        except OSError:  # nothing more, a reply that did not reach its client, or a closed socket
             return
         for level, kind, note in notes:
             if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):
@@ -83,35 +83,36 @@ def datagrams(
 def send_from(
     listening: socket.socket, interface: int, address: str, data: bytes, client: tuple[str, int]
 ) -> None:
-    """Answer from an interface, 0 for any, and an address of this machine."""
+    """Send from an interface (0 for any) and an address of this machine."""
     note = PACKET_INFO.pack(interface, socket.inet_aton(address), bytes(4))
-    # A client that has left needs no answer.
+    # A client that has left misses no answer.
     with suppress(OSError):
         listening.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, note)], 0, client)
 
 
-# A UDP port that all controllers of a machine share, with the address that each datagram asked.
+# A UDP port that all controllers of a machine share; it knows which address each datagram was sent
+# to.
 #
-# The kernel gives a broadcast to every socket of the port, and a datagram for one address to one
-# of them. The receiver of the latter forwards it to its neighbours by a broadcast on loopback, so
-# that each receives everything.
+# The kernel delivers a broadcast to every socket of the port, and a datagram for a single address
+# to only one of them. That socket forwards it to its neighbours by a broadcast on loopback, so that
+# each socket receives everything.
 
-#: Marks what a neighbour passes on: its token, who asks (address, port), and where.
+#: Marks a datagram from a neighbour: token, client (address, port), and where it was sent to.
 _PASSED_ON = struct.Struct("=16s8s4sH12s")
 _MARK = b"leverframe-asked"
 NEIGHBOURS = "127.255.255.255"
-#: Broadcasts only arrive at a socket that is bound to no single address.
+#: Only a socket that is bound to no single address receives broadcasts.
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104
-#: Longer than every datagram that means anything here.
+#: Longer than every valid datagram.
 _MAX_BYTES = 256
 
 
 class Asked(Struct, frozen=True):
-    """Who sent a datagram, and to which of the machine's interfaces and addresses."""
+    """The client that sent a datagram, and the interface and address it was sent to."""
 
     client: tuple[str, int]
     interface: int
-    #: The machine's own address, also where the datagram went to all in the network.
+    #: The machine's own address, even if the datagram was a broadcast.
     address: str
     by_broadcast: bool
 
@@ -120,7 +121,7 @@ Take = Callable[[bytes, Asked], None]
 
 
 class SharedPort:
-    """One socket of the port; `take` gets each datagram once."""
+    """A socket of the shared port; it calls `take` once for each datagram."""
 
     def __init__(
         self,
@@ -129,9 +130,10 @@ class SharedPort:
         take: Take,
         interface: bytes | None = None,
     ) -> None:
-        """Open the port, of one interface where it is named; raise OSError if it cannot be shared.
+        """Open the port, on a single interface if one is named; raise OSError if it cannot be
+        shared.
 
-        Only what `is_known` is passed on to neighbours.
+        Only datagrams that `is_known` accepts are forwarded to neighbours.
         """
         self._is_known = is_known
         self._take = take
@@ -157,12 +159,12 @@ class SharedPort:
         self._socket.close()
 
     def read(self) -> None:
-        """Take what has arrived, with pauses for others where that is a lot."""
+        """Read what has arrived, with pauses for other work if there is much of it."""
         for data, note, client in datagrams(self._socket, _MAX_BYTES):
             self._sort(data, _read_note(client, note))
 
     def answer(self, data: bytes, datagram: Asked) -> None:
-        """Answer from the interface and the address that were asked."""
+        """Answer from the interface and address that the datagram was sent to."""
         send_from(self._socket, datagram.interface, datagram.address, data, datagram.client)
 
     def _sort(self, data: bytes, datagram: Asked) -> None:
@@ -183,7 +185,7 @@ class SharedPort:
             self._socket.sendto(head + data, (NEIGHBOURS, self.number))
 
     def _take_passed_on(self, message: bytes, how: Asked) -> None:
-        """Take a datagram from a neighbour; no other host can send from loopback."""
+        """Handle a datagram from a neighbour; no other host can send from loopback."""
         if not how.client[0].startswith("127.") or len(message) < _PASSED_ON.size:
             return
         _, token, host, port, where = _PASSED_ON.unpack_from(message)
@@ -197,20 +199,20 @@ def _read_note(client: tuple[str, int], note: bytes) -> Asked:
     return Asked(client, interface, socket.inet_ntoa(own), by_broadcast=own != sent_to)
 
 
-# Where an SNMP agent listens: a UDP port of its own, or one that several share by address.
+# The port of an SNMP agent: its own, or one that several agents share by address.
 
-#: Takes a datagram and the address that it came from.
+#: Called with a datagram and its sender's address.
 Receive = Callable[[bytes, tuple[str, int]], None]
 
 
 class DatagramEndpoint(Protocol):
-    """One address of a port that is shared: datagrams to it, and answers from it."""
+    """An address on a shared port: receives its datagrams, and answers from it."""
 
     @property
     def port(self) -> int: ...
 
     def serve(self, receive: Receive) -> None:
-        """Hand over what arrives from now on."""
+        """Pass on every datagram from now on."""
 
     def sendto(self, data: bytes, client: tuple[str, int]) -> None: ...
 
@@ -218,18 +220,18 @@ class DatagramEndpoint(Protocol):
 
 
 class DatagramPlace(Protocol):
-    #: As people call it.
+    #: Its name in messages.
     words: str
 
     def try_it(self) -> None:
         """Raise the `OSError` that opening would raise."""
 
     def open(self) -> socket.socket | DatagramEndpoint:
-        """Open the port; raise OSError where that cannot be."""
+        """Open the port; raise OSError if that is impossible."""
 
 
 class OwnDatagramPlace:
-    """A port for one agent alone."""
+    """A port for a single agent."""
 
     def __init__(self, host: str, port: int) -> None:
         self.words = f"Port {port} of {host}"
@@ -243,7 +245,7 @@ class OwnDatagramPlace:
         return bind_udp(self._host, self._port)
 
 
-# Where a Modbus TCP server listens: a port of its own, or one that several share by address.
+# The port of a Modbus TCP server: its own, or one that several servers share by address.
 
 
 class ListeningPlace(Protocol):
@@ -257,20 +259,20 @@ class ListeningPlace(Protocol):
         """The port while it is open."""
 
     async def look_up(self) -> None:
-        """Find out what may take a moment, before the port is tried or opened."""
+        """Resolve the host, which may take a moment, before the port is tried or opened."""
 
     def try_it(self) -> None:
         """Raise the `OSError` that opening would raise."""
 
     async def open(self, factory: Callable[[], asyncio.Protocol]) -> None:
-        """Listen; raise OSError where that cannot be, Conflict where the place is none."""
+        """Listen; raise OSError if that is impossible, Conflict if there is no address for it."""
 
     def close(self) -> Awaitable[None]:
         """Stop accepting immediately; the returned task ends when the port is free."""
 
 
 class OwnPlace:
-    """A port for one server alone."""
+    """A port for a single server."""
 
     def __init__(self, host: str, port: int) -> None:
         self.words = f"Port {port} of {host}"
@@ -287,7 +289,7 @@ class OwnPlace:
         return port
 
     async def look_up(self) -> None:
-        # A host that has no address fails when the port is to be opened.
+        # A host without an address causes an error when the port is opened.
         with suppress(OSError):
             self._addresses = await asyncio.get_running_loop().getaddrinfo(
                 self._host, self._wanted_port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -3,8 +3,8 @@
 A sender with the code of `gsmcode` has the rights of the administrator, except for accounts,
 passwords and the servers that receive stored passwords: a short code that can be guessed must not
 open those. Without a configured code no command is accepted. Other messages (wrong codes,
-advertising) get no reply; only their arrival is logged. Wrong codes make their number wait, and all
-numbers together.
+advertising) get no reply; only their arrival is logged. After wrong codes, their number has to
+wait, and after many, all numbers.
 """
 
 import hmac
@@ -28,17 +28,17 @@ from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-#: An answer is one message.
+#: An answer fits into one message.
 MAX_LETTERS = 160
-#: A sender with the right code.
+#: The account of a sender with the right code.
 BY_CODE = Account("", ADMIN, joins_commands=True)
-#: Wrong codes that cause no wait.
+#: The number of wrong codes that cause no wait.
 FREE_OF_NUMBER = 3
 FREE_IN_ALL = 10
 FIRST_WAIT_S = 60.0
 LONGEST_WAIT_S = 3600.0
 FORGOTTEN_S = 86400.0
-#: Numbers that are remembered of each kind; the ones not heard of for the longest time go first.
+#: Numbers kept of each kind; those that have been silent longest are dropped first.
 MAX_NUMBERS = 1024
 
 
@@ -49,7 +49,7 @@ class SmsCommands:
         self._log = LogThrottle(log, controller.clock.now)
 
     async def take(self, sender: str, text: str) -> str | None:
-        """Carry out the command of an SMS and return the answer; None where there is none."""
+        """Run the command in an SMS and return the answer, or None if it gets none."""
         if not self._controller.has_power:
             return None
         text = text.strip()
@@ -87,10 +87,10 @@ class SmsCommands:
         )
 
     def _command_in(self, text: str) -> str | None:
-        """Return the text behind the right code and its colon, or None."""
+        """Return the text after the right code and its colon, or None."""
         code = self._controller.pending.gsm.code
         said, rest = text[: len(code)], text[len(code) :].lstrip()
-        # The time that this takes must not reveal how much of a code is right.
+        # The comparison time must not reveal how much of a code is right.
         if not hmac.compare_digest(said.encode(), code.encode()) or not code:
             return None
         return rest[1:].strip() if rest.startswith(":") else None
@@ -124,7 +124,7 @@ class SmsCommands:
 
 
 def _shows_code(text: str) -> bool:
-    """Return whether a text begins with a code; advertising must not cause a wait."""
+    """Return whether a text looks like a code and a command; advertising must not cause a wait."""
     before, colon, _ = text.partition(":")
     return bool(colon) and len(before.rstrip()) <= MAX_CODE_LETTERS
 
@@ -138,7 +138,7 @@ class _Failures(Struct):
         beyond = self.count - self.free
         if beyond <= 0:
             return 0.0
-        # The exponent is bounded, too, because the number of wrong codes is not.
+        # The exponent is limited, too, because the number of wrong codes is not.
         return self.last + min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(beyond - 1, 10))
 
     def add(self, now: float) -> None:
@@ -149,11 +149,11 @@ class _Failures(Struct):
 class CodeThrottle:
     """The limit of wrong codes by SMS: guessing takes years, and the owner's number is still heard.
 
-    The first wrong codes of a number cost nothing, since users mistype; then each makes it wait
-    twice as long as the one before. A sender is easily forged, so all numbers together are limited
-    in the same way, except for those that have shown the right code. What comes during a wait is
-    not looked at, and does not make it longer: a number cannot be kept waiting for ever. After a
-    quiet day all is forgotten.
+    The first wrong codes from a number cause no wait, since users mistype; then each wait is twice
+    as long as the one before. A sender is easily forged, so all numbers together are limited in the
+    same way, except those that have sent the right code. A message during a wait is ignored and
+    does not extend it, so no one can keep a number waiting for ever. After a quiet day all is
+    forgotten.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -163,7 +163,7 @@ class CodeThrottle:
         self._proven: OrderedDict[str, None] = OrderedDict()
 
     def wait_s(self, number: str) -> float:
-        """Return how long the codes of a number are not looked at; 0 if they are."""
+        """Return how long codes from a number are still ignored; 0 if they are not."""
         failures = self._numbers.get(number)
         ready_at = 0.0 if failures is None else failures.ready_at()
         if number not in self._proven:

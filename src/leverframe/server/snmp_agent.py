@@ -1,4 +1,4 @@
-"""When the engine of all SNMP agents lives: from the first agent that wants it to the last."""
+"""The SNMP agent of a controller, and the engine that all agents share while there are any."""
 
 import asyncio
 import logging
@@ -26,10 +26,10 @@ class AgentEngines:
         self._making = asyncio.Lock()
 
     async def take(self) -> "AgentEngine":
-        """Return the engine, and keep it until it is given back as often as taken."""
+        """Return the engine; it is kept until `give_back` was called for every `take`."""
         async with self._making:
             if self._engine is None:
-                # Beside the loop, because it lasts longer than a relay may wait.
+                # Off the event loop, because it takes longer than a relay may wait.
                 self._engine = await asyncio.to_thread(_create_engine)
             self._users += 1
             return self._engine
@@ -46,11 +46,11 @@ def _create_engine() -> "AgentEngine":
     return make()
 
 
-# The SNMP agent: listens while the settings say so, and answers from the controller's values.
+# The SNMP agent: it listens while the settings enable it, and answers with the controller's values.
 #
-# Communities and the SNMPv3 user (authentication and privacy) decide who may read and who may
-# also set branch 1. Setting is switching: by the same commands, with the rights of a control
-# user, and all of a request or nothing. The lock of the outputs holds.
+# Communities and the SNMPv3 user (authentication and privacy) decide who may read and who may also
+# set branch 1. A SET runs the same commands as other clients do, with the rights of a control user,
+# all of a request or nothing. The lock of the outputs applies.
 
 log = logging.getLogger(__name__)
 
@@ -94,11 +94,11 @@ class SnmpAgent:
 
     @property
     def port(self) -> int | None:
-        """Where it listens at present."""
+        """The port while it is open."""
         return self._responder.port if self._responder else None
 
     def check(self, new: Settings) -> None:
-        """Refuse to be switched on, also again, where the port cannot be used."""
+        """Refuse to enable the agent if its port cannot be used."""
         if self._responder is not None or not new.snmp.enabled:
             return
         try:
@@ -112,14 +112,14 @@ class SnmpAgent:
             ) from error
 
     async def follow(self, settings: Settings) -> None:
-        """Listen or not, as the settings say; what is wrong with them is recorded as a problem."""
+        """Listen or not, as the settings require; record errors in them as a problem."""
         self._wanted = _without_traps(settings.snmp)
         await self._switch()
 
     def adopt(self, old: Settings, new: Settings) -> asyncio.Task[None] | None:
         """Follow new settings; the returned task ends when the port is open, or closed.
 
-        A port that could not be opened is tried again, whatever changed.
+        Any change of the settings retries a port that could not be opened.
         """
         if new.snmp is old.snmp and self._wanted == self._living_by:
             return None
@@ -129,8 +129,8 @@ class SnmpAgent:
         return self._switching
 
     async def move_to(self, place: DatagramPlace) -> None:
-        """Listen at another place, if at all."""
-        # As a switch: it follows settings that change in the meantime.
+        """Listen at another place, or not at all."""
+        # Treated as a switch, so that settings that change in the meantime take effect.
         self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
         await self._switching
 
@@ -167,9 +167,9 @@ class SnmpAgent:
             self._engines.give_back()
 
     async def _start(self, wanted: Snmp) -> str | None:
-        """Listen; return what is wrong where that cannot be."""
-        # Loaded here, because a controller without SNMP does not need it, and beside the loop,
-        # because that lasts longer than a relay may wait.
+        """Listen; return the reason if that is impossible."""
+        # Imported here, because controllers without SNMP do not need it, and off the event loop,
+        # because it takes longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.server.snmp_responder")
         from leverframe.notify.snmp_sender import has_v3, master_keys
         from leverframe.server.snmp_responder import Responder
@@ -191,7 +191,7 @@ class SnmpAgent:
         engine = await self._engines.take()
         try:
             if has_v3(wanted):
-                # Hashing takes long; the keys are ready when the loop needs them.
+                # Hashing takes long, so the keys are computed before the loop needs them.
                 await asyncio.to_thread(master_keys, wanted)
             responder = Responder(
                 engine,
@@ -213,7 +213,7 @@ class SnmpAgent:
 
 
 def _without_traps(snmp: Snmp) -> Snmp:
-    """Return the settings that concern the agent; traps concern the outbox alone."""
+    """Return the settings that concern the agent; only the outbox uses traps."""
     return Snmp(
         enabled=snmp.enabled,
         read_community=snmp.read_community,

@@ -1,9 +1,9 @@
-"""The SNMP engine of all agents of a process; it answers in the name of the one that is asked.
+"""The SNMP engine that all agents of a process share; it answers for the agent that was asked.
 
-Managers know each controller by an engine ID of its own, with its own boots, time, communities and
-users. One request is answered after the other, so one engine of the library can be each of them in
-turn. What managers ask by is registered once: a community for all that have it, a user for the
-engine that has it; until the agent's `ExitStack` is closed.
+Managers know each controller by its own engine ID, with its own boots, time, communities and users.
+Requests are answered one at a time, so a single engine of the library can act as each controller in
+turn. Credentials are registered once: a community for all agents that have it, a user for the
+engine that has it, until the agent's `ExitStack` is closed.
 """
 
 import itertools
@@ -26,12 +26,12 @@ _RESPONDERS = (
     cmdrsp.BulkCommandResponder,
     cmdrsp.SetCommandResponder,
 )
-#: The column of the table of users that makes and removes rows.
+#: The column of the user table that creates and deletes rows.
 _USER_STATUS = 13
 
 
 class AskedValues(instrum.AbstractMibInstrumController):  # type: ignore[misc]
-    """The values of the controller that is asked at present."""
+    """The values of the controller that is answering."""
 
     of_asked: instrum.AbstractMibInstrumController | None = None
 
@@ -50,7 +50,7 @@ class AskedValues(instrum.AbstractMibInstrumController):  # type: ignore[misc]
 
 class AgentEngine:
     def __init__(self) -> None:
-        """Make the engine, which takes long; what follows is done on the loop."""
+        """Create the engine, which takes long; everything later runs on the event loop."""
         self._engine = CommonEngine()
         self._library = self._engine.library
         self._values = AskedValues()
@@ -63,13 +63,14 @@ class AgentEngine:
         self._engine_ids: set[bytes] = set()
         self._numbers = itertools.count(1)
 
-    # --- who may ask ------------------------------------------------------------------------------
+    # --- permitted managers -----------------------------------------------------------------------
 
     def admit_community(self, community: str, until: ExitStack) -> str:
-        """Admit a community; return the name that the library gives those who use it."""
+        """Admit a community; return the library's name for its users."""
         if community not in self._communities:
             name = f"community {next(self._numbers)}"
-            # Messages with a community name no engine, so it is never that of a controller.
+            # Messages with a community contain no engine ID, so they never use that of a
+            # controller.
             own_id = self._engine.own_id
             config.add_v1_system(self._library, name, community.encode(), contextEngineId=own_id)
             self._communities[community] = name
@@ -97,7 +98,7 @@ class AgentEngine:
 
     def _dismiss_user(self, identity: EngineIdentity, snmp: Snmp) -> None:
         self._engine_ids.discard(identity.engine_id)
-        # The library's own way looks through all users for some that are made from this one.
+        # The library's own function searches all users for users cloned from this one.
         (users,) = self._library.get_mib_builder().import_symbols(
             "SNMP-USER-BASED-SM-MIB", "usmUserEntry"
         )
@@ -108,7 +109,7 @@ class AgentEngine:
         )
 
     def is_for_another(self, identity: EngineIdentity, engine_id: bytes) -> bool:
-        """Return whether another controller than this one has the engine that is meant."""
+        """Return whether the engine ID belongs to a controller other than this one."""
         return engine_id != identity.engine_id and engine_id in self._engine_ids
 
     # --- answering --------------------------------------------------------------------------------
@@ -116,7 +117,7 @@ class AgentEngine:
     def speak_for(
         self, identity: EngineIdentity, values: instrum.AbstractMibInstrumController
     ) -> None:
-        """Answer the next request in the name of a controller."""
+        """Answer the next request on behalf of a controller."""
         if self._values.of_asked is values:
             return
         self.release()
@@ -128,7 +129,7 @@ class AgentEngine:
             )
 
     def release(self) -> None:
-        """Release the controller that was asked last."""
+        """Stop answering on behalf of a controller."""
         if self._values.of_asked is not None:
             for responder in self._responders:
                 self._library.message_dispatcher.unregister_context_engine_id(
@@ -138,7 +139,7 @@ class AgentEngine:
         self._engine.use_common_engine()
 
     def open(self, transport: udp.UdpAsyncioTransport, until: ExitStack) -> None:
-        """Take messages of a transport."""
+        """Receive messages from a transport."""
         domain = (*udp.DOMAIN_NAME, next(self._numbers))
         config.add_transport(self._library, domain, transport)
         until.callback(self._close, domain)

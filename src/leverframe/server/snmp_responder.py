@@ -1,12 +1,12 @@
-"""The gate in front of the SNMP library: what is not for it, or too much, does not reach it.
+"""The gate in front of the SNMP library: it drops invalid, misdirected and excessive datagrams.
 
-The library reads a whole message before it looks who sent it, and logs a trace for bytes that are
-none. Here the size, the form and the name of the sender are looked at first, and each source has a
-part of the event loop's time; beside that, what is asked of a controller waits for the turns that
-it has beside others. Addresses can be forged, so all sources together have a limit; discovery of
-engines (SNMPv3), which needs no credentials, has a small one of its own. What is dropped gets no
-answer. Agents of one process share the library, so what is meant for the engine of another one is
-dropped, too: the user there may have the same name.
+The library parses a whole message before it checks who sent it, and logs a trace for bytes that are
+no message. The gate first checks the size, the form and the name of the sender, and gives each
+source a part of the event loop's time. An accepted request then waits for the controller's turn
+among the controllers of the process. Addresses can be forged, so all sources together have a limit,
+too; discovery of engines (SNMPv3), which needs no credentials, has its own small limit. Dropped
+datagrams get no answer. Agents of one process share the library, so messages for another agent's
+engine are dropped, too: a user there may have the same name.
 """
 
 import asyncio
@@ -59,31 +59,30 @@ from leverframe.server.snmp_engine import AgentEngine
 
 log = logging.getLogger(__name__)
 
-#: Sources that are remembered; the ones not heard for the longest time go first.
+#: Sources that are remembered; those that have been silent longest are dropped first.
 MAX_SOURCES = 256
-#: More than requests for everything have.
+#: Larger than a request for all values.
 MAX_DATAGRAM_BYTES = 2048
-#: A slow board works this long for a manager that walks the whole tree.
+#: On a slow board, answering a manager that walks the whole tree takes this long.
 BURST_S = 4.0
-#: Datagrams that wait for the turn of the controller; managers ask again for what is dropped.
+#: Datagrams that wait for the controller's turn; managers repeat what was dropped.
 MAX_WAITING = 64
 
 
 class TimeBudget:
-    """Time of the event loop that strangers may cause: so much a second each, and all together.
+    """The event loop's time that strangers may use per second: a limit per source and in total.
 
-    A source that has used up its time is ignored until some time has passed. A burst is allowed;
-    what a piece of work has taken is known only afterwards, so that the last piece may go beyond
-    the budget.
+    A source that has used up its time is ignored until some time has passed. Bursts are allowed.
+    The cost of a piece of work is known only afterwards, so the last piece may exceed the budget.
     """
 
     def __init__(
         self, now: Callable[[], float], *, part: float, all_part: float, burst_s: float
     ) -> None:
-        """Allow each source this part of the time, all of them another, and bursts."""
+        """Allow each source this part of the time, all of them together `all_part`, and bursts."""
         self._now = now
         self._part, self._all_part, self._burst_s = part, all_part, burst_s
-        #: Until when what was used is worked off, as if it took the allowed part of the time.
+        #: When the time used so far will be worked off, at the allowed part of the time.
         self._paid_until: OrderedDict[str, float] = OrderedDict()
         self._all_paid_until = 0.0
 
@@ -106,7 +105,7 @@ class TimeBudget:
 
 
 class AdmittedDatagram(NamedTuple):
-    """A datagram that is let through."""
+    """A datagram that the gate accepts."""
 
     source: str
     budget: TimeBudget
@@ -122,7 +121,7 @@ class SnmpGate:
         worked: Callable[[], float] = time.thread_time,
         is_for_another: Callable[[bytes], bool] = lambda engine_id: False,
     ) -> None:
-        """Measure what a datagram costs by `worked`: a busy machine is not the manager's doing."""
+        """Measure costs by `worked`, so that a manager is not charged for a busy machine."""
         self._turns = turns
         self._waiting: set[asyncio.Task[None]] = set()
         self._is_for_another = is_for_another
@@ -136,9 +135,9 @@ class SnmpGate:
         self._discovering = TimeBudget(monotonic, part=0.05, all_part=0.1, burst_s=0.2)
 
     def handle(self, datagram: bytes, peer: str, handle: Callable[[], object]) -> None:
-        """Handle a datagram, unless it has no business here or its source has used its time.
+        """Handle a datagram; drop it if it does not belong here or its source has used up its time.
 
-        Whatever happens to it, it costs one line of the log a minute at most.
+        In any case it causes at most one log line a minute.
         """
         source = source_of(peer)
         try:
@@ -167,7 +166,7 @@ class SnmpGate:
             waiting.add_done_callback(self._waiting.discard)
 
     def close(self) -> None:
-        """Forget what still waits for its turn."""
+        """Discard datagrams that still wait for their turn."""
         for waiting in tuple(self._waiting):
             waiting.cancel()
 
@@ -198,20 +197,20 @@ class SnmpGate:
 
 # The responder to SNMP requests of one controller: its port, its gate and its values.
 #
-# The engine behind it is that of all agents. Loaded only when an agent is switched on, because
-# the library is large.
+# All agents share the engine. This module is imported only when an agent is enabled, because the
+# library is large.
 
-#: Applications (RFC 3418).
+#: The value for the application layer (RFC 3418).
 _SERVICES = 72
 _V1, _V2C, _V3 = 1, 2, 3
 _NO_SECURITY, _AUTHENTICATED, _AUTHENTICATED_AND_PRIVATE = 1, 2, 3
 _TURNS_TO_CLOSE = 100
-#: Security model, name and level -> may write, too.
+#: Security model, name and level -> whether it may also write.
 Rights = dict[tuple[int, str, int], bool]
 
 
 class GatedTransport:
-    """A transport of the library that hands over only what the gate lets through."""
+    """A transport of the library that passes on only what the gate accepts."""
 
     _callback_function: Callable[[object, object, bytes], object]
 
@@ -229,7 +228,8 @@ class GatedTransport:
     def _handle(self, datagram: bytes, address: tuple[Any, ...]) -> None:
         """Answer immediately, not in the loop's next turn.
 
-        So its time and its faults are known, and no other agent answers in between.
+        This way the time and the errors of the answer are known, and no other agent answers in
+        between.
         """
         self._speak()
         self._callback_function(self, address, datagram)
@@ -254,7 +254,7 @@ class Responder:
         identity: EngineIdentity,
         turns: LoopTurns,
     ) -> None:
-        """Admit the communities and users; the keys of users have to be known by now."""
+        """Register the communities and users; the keys of users must have been computed."""
         self.port: int | None = None
         self._listener: socket.socket | None = None
         self._controller = controller
@@ -302,8 +302,8 @@ class Responder:
         self._until_closed.close()
         if self._listener is None:
             return
-        # The loop closes the socket a few turns later; until then the port is taken. It never does
-        # if it had not begun to listen yet.
+        # The loop closes the socket a few turns later; until then the port is in use. If it had not
+        # begun to listen yet, the loop never closes it.
         for _ in range(_TURNS_TO_CLOSE):
             if self._listener.fileno() < 0:
                 return
@@ -346,7 +346,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
         return list(asked)
 
     def _may_write(self, around: Any) -> bool:
-        """Return whether the requester may also set; refuse one that may not even read."""
+        """Return whether the requester may also write; refuse one that may not even read."""
         asker = _asker(around)
         who = (
             int(asker["securityModel"]),
@@ -410,6 +410,6 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
 
 
 def _asker(around: Any) -> Any:
-    """Return the sender of the present request, as the SNMP engine identified it."""
+    """Return the sender of the current request, as the SNMP engine identified it."""
     engine = around["snmpEngine"]
     return engine.observer.get_execution_context("rfc3412.receiveMessage:request")

@@ -1,11 +1,11 @@
-"""The other half of the audit trail: what was switched, set or done without a setting changing.
+"""The action part of the audit trail: what was switched, set or done without changing a setting.
 
-Switching is answered before anything goes to the disk, so these entries are gathered in memory and
-written in batches, one row each, a moment later and at the stop. A sudden end loses that moment.
-They have room of their own: a client that switches all day must not push out who changed the
-settings, nor what other accounts switched. Numbers are shared with the trail of settings, so that
-both read as one. Memory holds what is not on disk; the rest is read from the store when it is asked
-for.
+Switching is answered before anything is written to disk. So these entries are gathered in memory
+and written in batches, one row each, a moment later and at the stop; a sudden end loses that
+moment. They have separate space: a client that switches all day must displace neither the record of
+who changed settings, nor what other accounts switched. Both parts share one numbering, so that they
+can be read as one trail. Memory holds only entries that are not on disk; the rest is read from the
+store on request.
 """
 
 import asyncio
@@ -43,17 +43,18 @@ from leverframe.storage.writer import Commit, Writer
 
 log = logging.getLogger(__name__)
 
-#: How long an entry may wait so that several are written together.
+#: How long an entry may wait so that several entries are written together.
 GATHER_S = 1.0
-#: A failed write is retried after pauses that double, up to this one.
+#: Failed writes are retried after pauses that double, up to this length.
 LONGEST_PAUSE_S = 300.0
-#: Entries on disk, expired ones included; beyond that, those that stay are rewritten in one row.
+#: Number of entries on disk, including expired ones; beyond it, the entries to keep are rewritten
+#: as one row.
 MAX_ON_DISK = 2 * MAX_ENTRIES
 
-#: Switching off and on, by label: made once, because nothing is done more often.
+#: Switching off and on, by label; created once, because no action is more frequent.
 _SWITCHED = {label: (AuditChange(label, 1, 0), AuditChange(label, 0, 1)) for label in SWITCHES}
 
-#: What is done rather than set, by what it is called in the trail.
+#: Actions other than settings, and their names in the trail.
 _DONE = {
     calls.NextOneWireId: "next 1-Wire ID",
     calls.RaiseRestartFlag: "restart flag",
@@ -87,16 +88,16 @@ class ActionAudit:
         names: Iterable[str] = (),
         gather_s: float = GATHER_S,
     ) -> None:
-        """Continue from the rows of the trail that are in the store."""
+        """Continue after the trail's rows that are in the store."""
         self._writer = writer
         self._gather_s = gather_s
         self._pause_s = gather_s
         self._trail = trail
-        #: What is not known to be on disk.
+        #: Entries that are not known to be on disk.
         self._waiting = EntriesByAccount()
-        #: The number up to which everything is on disk or on its way there.
+        #: All entries up to this number are on disk or being written.
         self._sent_up_to = 0
-        #: Entries on disk, some of which are outlived; None until they have been counted.
+        #: Entries on disk, some of which are expired; None until they have been counted.
         is_new = not any(name.startswith(ACTION_PREFIX) for name in names)
         self._on_disk: int | None = 0 if is_new else None
         self._timer: asyncio.TimerHandle | None = None
@@ -106,7 +107,7 @@ class ActionAudit:
     def note(
         self, machine: Machine, done: Iterable[calls.Action], wall: float, cause: Cause
     ) -> None:
-        """Remember what these actions are about to change; no change, no entry."""
+        """Record what these actions are about to change; without a change there is no entry."""
         changes = _changes(machine, done, wall)
         if not changes:
             return
@@ -116,7 +117,7 @@ class ActionAudit:
             self._write_soon()
 
     async def entries(self) -> dict[int, msgspec.Raw]:
-        """Return the newest entries by number, with those that are not on disk yet."""
+        """Return the newest entries by number, including those that are not on disk yet."""
         waiting = self._waiting.since(0)
         rows = await self._writer.store.audit(ACTION_PREFIX)
         return await asyncio.to_thread(_newest, rows, waiting)
@@ -136,7 +137,7 @@ class ActionAudit:
         self._writer.commit(Changes(kept=rows), on_committed)
 
     def end(self) -> None:
-        """Write the remaining entries without a retry; thinning waits for the next run."""
+        """Write the remaining entries without a retry; thinning is left to the next run."""
         self._has_ended = True
         if self._thinning is not None:
             self._thinning.cancel()
@@ -173,20 +174,20 @@ class ActionAudit:
             self._thinning = asyncio.get_running_loop().create_task(self._thin())
 
     async def _thin(self) -> None:
-        """Count the stored entries; if there are too many, rewrite those that stay in one row."""
+        """Count the stored entries; if there are too many, rewrite those to keep as one row."""
         try:
             while self._on_disk is None or self._on_disk > MAX_ON_DISK:
-                # Entries written in the meantime are counted, and thinned in the next round.
+                # Entries written in the meantime are counted too, and thinned in the next round.
                 self._on_disk = 0
                 left = await self._thin_rows()
                 self._on_disk += left
         except ErrorForPeople as error:
-            # Tried again with the next entry.
+            # The next entry triggers another attempt.
             self._on_disk = None
-            log.warning("the audit trail could not be thinned: %s", error)
+            log.warning("the audit trail could not be pruned: %s", error)
 
     async def _thin_rows(self) -> int:
-        """Thin what is on disk now, and return the number of entries that are left of it."""
+        """Thin the entries on disk; return the number of those that are left."""
         rows = await self._writer.store.audit(ACTION_PREFIX)
         count, staying = await asyncio.to_thread(_count_entries, rows)
         if count <= MAX_ON_DISK:
@@ -198,10 +199,10 @@ class ActionAudit:
 
 
 class EntriesByAccount:
-    """The newest entries, of which no account can push out those of the others.
+    """The newest entries; no account can displace those of the others.
 
-    When space runs out, an account with more than its share loses its oldest entries. Requests
-    without an account have one share together.
+    When space runs out, an account with more than its share loses its oldest entries. All requests
+    without an account share one part.
     """
 
     __slots__ = ("_by_account", "_count")
@@ -221,7 +222,7 @@ class EntriesByAccount:
             max(self._by_account.values(), key=len).popleft()
 
     def forget_up_to(self, number: int) -> None:
-        """Forget the entries up to this number."""
+        """Drop the entries up to this number."""
         for account, entries in list(self._by_account.items()):
             while entries and entries[0].number <= number:
                 entries.popleft()
@@ -251,7 +252,7 @@ def parse_entries(rows: Mapping[str, str]) -> list[msgspec.Raw]:
 
 
 def _count_entries(rows: Mapping[str, str]) -> tuple[int, list[AuditEntry]]:
-    """Count the stored entries; return those that stay, too."""
+    """Count the stored entries; return the count and the entries to keep."""
     entries = parse_actions(rows)
     staying = EntriesByAccount()
     for entry in entries:
@@ -312,6 +313,6 @@ def _change_by(machine: Machine, action: calls.Action, wall: float) -> AuditChan
         return AuditChange("clock", wall, wall_of_local(action.local_seconds, machine.timezone))
     if isinstance(action, calls.SendTest):
         return AuditChange(_DONE[calls.SendTest], None, action.channel)
-    # A modem command may hold a PIN.
+    # A modem command may contain a PIN.
     shown = MASK if isinstance(action, calls.ModemCommand) else "done"
     return AuditChange(_DONE[type(action)], None, shown)

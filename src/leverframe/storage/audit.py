@@ -1,9 +1,9 @@
 """The audit trail: who changed which setting, when, from where, from what to what.
 
-An entry is written in the same step as the change itself, so there is no change without its entry
-and no entry without its change. Secrets are masked. The newest entries are kept; each is one row of
-remembered state and is read from the store on request, which most controllers never get. What is
-switched without a setting changing is in `action_audit.py`.
+An entry is written in the same transaction as the change itself, so neither exists without the
+other. Secrets are masked. The newest entries are kept, each as one row of remembered state, and
+read from the store only on request, because most controllers are never asked for them. Actions that
+change no setting are in `action_audit.py`.
 """
 
 from array import array
@@ -19,13 +19,14 @@ from leverframe.core.tree import MASK, MISSING, is_confidential, mask_secret
 from leverframe.storage.store import AUDIT_PREFIXES
 
 MAX_ENTRIES = 1000
-#: Expired entries are removed in groups of this size: one by one, each would cost a second disk
-#: write with every change.
+#: Expired entries are removed in groups of this size: removed one by one, each would cost another
+#: disk write with every change.
 GO_TOGETHER = 50
-#: Of one request; a restored backup changes nearly everything.
+#: Changes listed per request; a restored backup changes nearly everything.
 MAX_CHANGES = 200
 MAX_LETTERS = 300
-#: Values that are no longer than that in JSON: a letter is up to six there.
+#: Types, and a length of texts, whose JSON is certainly not too long: a letter needs up to six
+#: there.
 _SHORT, _SHORT_LETTERS = (bool, int, float), MAX_LETTERS // 6
 PREFIX, ACTION_PREFIX = AUDIT_PREFIXES
 
@@ -48,7 +49,7 @@ class AuditEntry(msgspec.Struct, frozen=True, gc=False):
     time: Annotated[float, Meta(description="Seconds since 1970.")]
     cause: str
     detail: str
-    account: Annotated[str, Meta(description="Empty where no sign-in is required.")]
+    account: Annotated[str, Meta(description="Empty if no sign-in is required.")]
     source: Annotated[str, Meta(description="The address that the request came from.")]
     changes: tuple[AuditChange, ...]
     not_listed: Annotated[int, Meta(description="Further changes of the same request.")] = 0
@@ -70,17 +71,17 @@ def entry_of(
 
 
 class AuditTrail:
-    """The numbers of the entries; the entries themselves are in the store alone."""
+    """The numbers of the entries; the entries themselves are only in the store."""
 
     __slots__ = ("_number", "_numbers", "entry_count")
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Continue from the rows of the trail that are in the store."""
+        """Continue after the trail's rows that are in the store."""
         rows = sorted(names)
-        #: Of the entries of settings that are in the store or on their way there, oldest first.
+        #: Numbers of the settings' entries that are in the store or being written, oldest first.
         self._numbers = array("q", (number_of(name) for name in rows if name.startswith(PREFIX)))
         self._number = max(map(number_of, rows), default=0)
-        #: Counts entries that can be read since the start, so that readers notice new ones.
+        #: Number of readable entries since the start; readers compare it to detect new ones.
         self.entry_count = 0
 
     def next_number(self) -> int:
@@ -94,7 +95,7 @@ class AuditTrail:
         leaves: Sequence[Leaf],
         blobs: Mapping[str, bytes | None],
     ) -> dict[str, str | None]:
-        """Return the rows to write together with a change, as they are written."""
+        """Return the rows to write together with a change."""
         number = self.next_number()
         changes = [_change(*leaf) for leaf in leaves[:MAX_CHANGES]]
         if blobs:
@@ -110,7 +111,7 @@ class AuditTrail:
         return rows
 
     def not_written(self, rows: Mapping[str, str | None]) -> None:
-        """Note that rows did not reach the disk, nor did the entries go that they delete."""
+        """Take back rows that were not written; entries that they delete still exist."""
         numbers = set(self._numbers)
         for name, text in rows.items():
             (numbers.add if text is None else numbers.discard)(number_of(name))
@@ -118,13 +119,13 @@ class AuditTrail:
 
 
 def newest_entries(rows: Mapping[str, str]) -> dict[int, msgspec.Raw]:
-    """Return the newest stored entries by number, ready to be put into a JSON document."""
+    """Return the newest stored entries by number, ready for inclusion in a JSON document."""
     names = sorted(name for name in rows if name.startswith(PREFIX))[-MAX_ENTRIES:]
     return {number_of(name): msgspec.Raw(rows[name].encode()) for name in names}
 
 
 def row_name(prefix: str, number: int) -> str:
-    """Return a row name that sorts as its number does."""
+    """Return a row name whose sort order is that of its number."""
     return f"{prefix}{number:012d}"
 
 
@@ -133,7 +134,7 @@ def number_of(name: str) -> int:
 
 
 def _text(entry: AuditEntry) -> str:
-    """Return an entry as it is stored: a JSON text that holds its JSON."""
+    """Return an entry as it is stored: as JSON in a JSON string."""
     encode = msgspec.json.encode
     return encode(encode(entry).decode()).decode()
 
@@ -149,7 +150,7 @@ def _upload(name: str, body: bytes | None) -> AuditChange:
 
 
 def _mask(path: str, value: Any) -> str | None:
-    """Return whether a secret is set; of an address also the server, which is none."""
+    """Mask a secret that is set; of a URL keep the server, which is not secret."""
     if value is MISSING:
         return None
     if value and path.endswith(".url"):
@@ -158,7 +159,7 @@ def _mask(path: str, value: Any) -> str | None:
 
 
 def _trail_value(value: Any) -> Any:
-    """Return a leaf's value for the trail; null for an absent leaf."""
+    """Return a setting's value for the trail; null if the setting does not exist."""
     kind = type(value)
     if len(value) < _SHORT_LETTERS if kind is str else kind in _SHORT:
         return value

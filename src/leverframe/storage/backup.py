@@ -1,10 +1,11 @@
 """The settings as one file: magic, format version, checksum, content.
 
-The content is the profile and every leaf of the settings tree by path, as JSON. Secrets are sealed
-with a key made from a passphrase (Argon2id, ChaCha20-Poly1305) or left out; the file names those
-that were set. So are addresses and bodies of HTTP1-HTTP4, in which tokens stand; files of earlier
-versions hold them openly. The checksum is over the content, so a cut or changed file is known as
-such. Keys to the content may be added; programs ignore keys that they do not know.
+The content is the profile and every leaf of the settings tree by path, as JSON. Secrets are
+encrypted with a key derived from a passphrase (Argon2id, ChaCha20-Poly1305) or left out; the file
+names those that were set. The same applies to addresses and bodies of HTTP1-HTTP4, which may
+contain tokens; files of earlier versions contain these in plain text. The checksum covers the
+content, so a truncated or changed file is detected. New keys may be added to the content; programs
+ignore unknown keys.
 """
 
 import secrets
@@ -25,24 +26,24 @@ from leverframe.interface.version_change.limits import EDITION, Content
 MAGIC = b"LEVERFRAME\x00"
 FORMAT = 1
 MIN_PASSPHRASE_LETTERS = 8
-#: Instead of paths, where a file does not say what is sealed in it.
+#: Used instead of paths if a file does not list its encrypted secrets.
 ALL_SECRETS = "all passwords and keys"
 #: A controller has at most 2,700 settings; newer programs may have more.
 MAX_ENTRIES = 5000
 _HEAD_BYTES = len(MAGIC) + 1
 _CHECKSUM_BYTES = 32
 _SALT_BYTES, _NONCE_BYTES, _KEY_BYTES = 16, 12, 32
-#: Guessing a passphrase needs no controller, so it is dearer than signing in.
+#: Guessing a passphrase needs no controller, so this key costs more than a password hash.
 KEY_ROUNDS, KEY_MEMORY_KIB = 3, 64 * 1024
 _PURPOSE = b"leverframe backup secrets 1"
 
 
 class BackupRefused(ErrorForPeople):
-    """The file or the passphrase is unusable: one sentence."""
+    """The file or the passphrase is unusable; the message is one sentence."""
 
 
 class Sealed(msgspec.Struct):
-    """Secrets under a passphrase, in Base64."""
+    """Secrets encrypted with a passphrase, in Base64."""
 
     salt: str
     nonce: str
@@ -50,16 +51,17 @@ class Sealed(msgspec.Struct):
 
 
 class BackupFile(msgspec.Struct, omit_defaults=True):
-    """The content of a backup as it is written."""
+    """The content of a backup file."""
 
     hw: str
     sw: str
     settings: dict[str, Any]
     left_out: tuple[str, ...] = ()
     sealed: Sealed | None = None
-    #: What is sealed, by path; files of earlier versions do not say it.
+    #: Paths of the encrypted settings; files of earlier versions do not list them.
     sealed_settings: tuple[str, ...] = ()
-    #: What the program that wrote it takes settings to mean (`EDITION`); the first had no key.
+    #: How the program that wrote the file interprets settings (`EDITION`); the first edition had no
+    #: key.
     edition: int = 1
 
     @classmethod
@@ -71,25 +73,25 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return the secrets that the controller had and that are not here in the open."""
+        """Return the paths of secrets that the controller had but that are not in `settings`."""
         if self.sealed is not None and not self.sealed_settings:
             return (ALL_SECRETS,)
         return self.left_out if self.sealed is None else self.sealed_settings
 
     def without_secrets(self) -> "BackupFile":
-        """Return the backup with its sealed part left out, and that named."""
+        """Return the backup without its encrypted part, whose paths are listed as left out."""
         return BackupFile(
             self.hw, self.sw, self.settings, left_out=self.secrets, edition=self.edition
         )
 
 
 def confidential_leaves(settings: Settings) -> dict[str, Any]:
-    """Return by path what a backup seals or leaves out, as far as it is set."""
+    """Return by path the settings that a backup encrypts or leaves out, if they are set."""
     return {path: value for path, value in leaves(settings) if is_confidential(path) and value}
 
 
 def encode_backup(profile: Profile, settings: Settings, passphrase: str | None = None) -> bytes:
-    """Encode the backup of a controller; this takes a while with a passphrase."""
+    """Encode the backup of a controller; with a passphrase this is slow."""
     every = {path: value for path, value in leaves(settings) if not path.startswith("profile.")}
     hidden = confidential_leaves(settings)
     sealed = None if passphrase is None else _seal(hidden, passphrase)
@@ -107,7 +109,7 @@ def encode_backup(profile: Profile, settings: Settings, passphrase: str | None =
 
 
 def decode_backup(data: bytes, passphrase: str | None = None) -> Content:
-    """Read a backup; takes a while with a passphrase. Raises `BackupRefused`."""
+    """Read a backup; with a passphrase this is slow. Raises `BackupRefused`."""
     return content_of(unpack(data), passphrase)
 
 
@@ -129,7 +131,7 @@ def content_of(file: BackupFile, passphrase: str | None) -> Content:
 
 
 def _check_count(*parts: Collection[str]) -> None:
-    """Refuse what no controller can have made: going through it would take seconds."""
+    """Refuse a backup that no controller can have created: processing it would take seconds."""
     if (count := sum(map(len, parts))) > MAX_ENTRIES:
         raise BackupRefused(
             f"The backup has {count} settings; at most {MAX_ENTRIES} are accepted. No controller "
@@ -143,7 +145,7 @@ def pack(file: BackupFile) -> bytes:
 
 
 def unpack(data: bytes) -> BackupFile:
-    """Unpack the content of a whole and undamaged file."""
+    """Unpack the content of a file; raise `BackupRefused` if it is incomplete or damaged."""
     if len(data) > MAX_BACKUP_BYTES:
         raise BackupRefused(f"The file has {len(data)} bytes; no backup is that large.")
     if not data.startswith(MAGIC):

@@ -1,15 +1,15 @@
-"""The folder that belongs to one running controller: who may use it, and where things lie in it.
+"""The data folder of one running controller: the lock on it, and the paths in it.
 
-The right to use the folder is an exclusive lock on the file `lock`. On a disk that cannot be
-written it is taken all the same, if the file is there. The kernel drops the lock when the process
-ends, however it ends, so a lock is never stale. The file holds the process number, so that the
-refusal can name it; a number that is still there shows that its process was not shut down properly.
-The file is never removed: a process that waits for the name of a removed file would lock something
-that no other process sees.
+A process may use the folder while it holds an exclusive lock on the file `lock`. If the file
+exists, it can be locked even on a read-only disk. The kernel releases the lock when the process
+ends in any way, so a lock is never stale. The file contains the process number for error messages.
+A number that is still there shows that its process was not shut down properly. The file is never
+removed: a process that has already opened a removed file would lock something that no other process
+sees.
 
-A new folder is for its owner alone (0700). A folder that was there before keeps its mode, since it
-may be shared with something else; what is written into it is for the owner alone anyway. But where
-all users could put a store of their own into it, with an administrator of their own, it is refused.
+A new folder is accessible only to its owner (0700). An existing folder keeps its mode, since it may
+be shared with something else; files written into it are accessible only to the owner anyway. But a
+folder is refused if every user could put a store with another administrator into it.
 """
 
 import errno
@@ -29,49 +29,50 @@ log = logging.getLogger(__name__)
 
 STORE_NAME = "store.db"
 KEY_NAME = "secrets.key"
-#: In the folder of a node; of one that shares a database the key alone.
+#: In the folder of a node; if the node shares a database, only the key exists.
 NODE_STORE_NAME = "fleet.db"
 NODE_KEY_NAME = "fleet.key"
-#: Behind the number in the lock, or instead of it. Programs before the sums (`page_sums.py`) read
-#: it as no number and do not write it: what they leave must not be compared with older sums.
+#: After the number in the lock, or instead of it. Programs from before the sums (`page_sums.py`)
+#: read it as no number and do not write it, so that a store they have used is not compared with old
+#: sums.
 _SUMS_MARK = b"\n"
-#: Behind both, where programs before this one do not look: the start of the machine.
+#: After both, where earlier programs do not look: the boot ID of the machine.
 _BOOT_AT = 32
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class FolderInUse(ErrorForPeople):
-    """Another process runs on this folder."""
+    """Another process uses this folder."""
 
 
 class FolderUnusable(ErrorForPeople):
-    """The folder cannot be made or written."""
+    """The folder cannot be created or written."""
 
 
 class FolderOpenToOthers(ErrorForPeople):
-    """Other users can write what a controller trusts: one sentence."""
+    """Other users can write files that a controller trusts; the message is one sentence."""
 
 
 class NoFolder(ErrorForPeople):
-    """There is no such folder: one sentence."""
+    """The folder does not exist; the message is one sentence."""
 
 
 class NoStore(ErrorForPeople):
-    """The folder contains no store: one sentence."""
+    """The folder contains no store; the message is one sentence."""
 
 
 class FolderOfNode(ErrorForPeople):
-    """The folder of a node is no folder of a single controller: two sentences."""
+    """A node's folder cannot be used for a single controller; the message is two sentences."""
 
 
 class FolderOfController(ErrorForPeople):
-    """The folder of a single controller is no folder of a node: two sentences."""
+    """A single controller's folder cannot be used for a node; the message is two sentences."""
 
 
 class DataFolder:
     """A data folder, held from construction to `close`.
 
-    A caller that only reads says so; then there must be a store to read.
+    If the caller only reads, a store must already exist.
     """
 
     def __init__(self, path: Path, *, reading_will_do: bool = False) -> None:
@@ -99,7 +100,7 @@ class DataFolder:
             ) from error
 
     def refuse_what_is_of_others(self) -> None:
-        """Raise FolderOfNode for a folder in which a controller would be a stranger."""
+        """Raise FolderOfNode if the folder belongs to a node."""
         _refuse_node(self.path)
 
     @property
@@ -109,7 +110,7 @@ class DataFolder:
 
     @property
     def key_path(self) -> Path:
-        """Return the path of the key that seals the secrets in the store."""
+        """Return the path of the key that encrypts the secrets in the store."""
         return self.path / KEY_NAME
 
     @property
@@ -119,9 +120,10 @@ class DataFolder:
 
     @property
     def killed_history(self) -> Path | None:
-        """Return the history if its writer was killed, but the machine was not.
+        """Return the history if its writer was killed but the machine kept running.
 
-        It is written without waiting for the disk: after a power cut anything may be missing.
+        The history is written without waiting for the disk, so after a power cut any part may be
+        missing.
         """
         is_killed = not self.was_given_back and self._has_same_boot
         return self.history_path if is_killed else None
@@ -129,7 +131,7 @@ class DataFolder:
     def close(self) -> None:
         """Release the folder; further calls do nothing."""
         if self._lock_fd >= 0:
-            # The number in it is a courtesy; a disk that has become read-only keeps it.
+            # The number is only informative; on a disk that has become read-only it stays.
             with suppress(OSError):
                 os.ftruncate(self._lock_fd, 0)
                 os.pwrite(self._lock_fd, _SUMS_MARK, 0)
@@ -144,13 +146,13 @@ class DataFolder:
 
 
 def existing_folder(path: Path) -> DataFolder:
-    """Return a folder that is there, perhaps an empty one; a mistyped name makes no new one."""
+    """Return an existing folder, which may be empty; a mistyped name must not create a folder."""
     refuse_missing(path)
     return DataFolder(path)
 
 
 def refuse_missing(path: Path) -> None:
-    """Raise NoFolder where there is no folder."""
+    """Raise NoFolder if the folder does not exist."""
     if not path.is_dir():
         raise NoFolder(
             f"The folder {path} does not exist. Create it, or name another folder with --data."
@@ -162,7 +164,7 @@ def is_of_node(path: Path) -> bool:
 
 
 def _refuse_node(path: Path) -> None:
-    # A controller that has run there before is served as ever.
+    # If a controller has run there too, the folder is still accepted.
     if is_of_node(path) and not (path / STORE_NAME).exists():
         raise FolderOfNode(
             f"{path} is the folder of a node, not of a single controller; `leverframe fleet run"
@@ -172,18 +174,18 @@ def _refuse_node(path: Path) -> None:
 
 
 def refuse_controller(path: Path) -> None:
-    """Raise FolderOfController for a folder in which a node would be a stranger."""
-    # A node that has run there before is served as ever.
+    """Raise FolderOfController if the folder belongs to a single controller."""
+    # If a node has run there too, the folder is still accepted.
     if (path / STORE_NAME).exists() and not is_of_node(path):
         raise FolderOfController(
             f"{path} is the folder of a single controller, not of a node; `leverframe run --data"
-            f" {path}` runs it. Choose another folder for the node with --data FOLDER, where"
-            f" `leverframe fleet adopt {path} --data FOLDER` takes this controller along."
+            f" {path}` runs it. Choose another folder for the node with --data FOLDER;"
+            f" `leverframe fleet adopt {path} --data FOLDER` adds this controller to it."
         )
 
 
 def folder_with_store(path: Path) -> DataFolder:
-    """Return the folder of a controller that has run there."""
+    """Return the folder of a controller that has already run there."""
     _refuse_node(path)
     if not path.exists():
         raise NoStore(f"The folder {path} does not exist. Specify the data folder of a controller.")
@@ -195,13 +197,13 @@ def folder_with_store(path: Path) -> DataFolder:
 def _create(path: Path) -> None:
     if path.is_dir():
         return
-    # Asked for by lstat, which sees links that lead nowhere or in a circle.
+    # Checked with lstat, which also finds broken and circular links.
     if os.path.lexists(path):
         path.stat()
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700)
-    # Without this a power cut could take the new folder away with everything acknowledged in it.
+    # Without this, a power cut could remove the new folder with everything acknowledged in it.
     parent_fd = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(parent_fd)
@@ -213,7 +215,7 @@ def _check_others(path: Path) -> None:
     """Refuse a folder in which other users can replace the store; warn if all may add files."""
     folder = path.stat()
     for_all_users = folder.st_mode & stat.S_IWOTH
-    # In a sticky folder, as the one for temporary files is, only its owner removes a file.
+    # In a sticky folder such as /tmp, only a file's owner can remove it.
     if for_all_users and not folder.st_mode & stat.S_ISVTX:
         raise FolderOpenToOthers(
             f"All users of this machine can replace files in the data folder {path}. Remove that "
@@ -240,7 +242,7 @@ def _check_others(path: Path) -> None:
 
 
 def _open_lock(path: Path, reading_will_do: bool) -> int:
-    """Open and lock the lock file; return -1 where it cannot be made and reading is enough."""
+    """Open and lock the lock file; return -1 if it cannot be created and only reading is needed."""
     import fcntl
 
     try:
@@ -267,7 +269,7 @@ def _open_lock(path: Path, reading_will_do: bool) -> int:
 
 
 def _write_number(lock_fd: int) -> None:
-    # The number is a courtesy; a disk that is full or read-only does without.
+    # The number is only informative; it may be missing on a full or read-only disk.
     with suppress(OSError):
         os.ftruncate(lock_fd, 0)
         number = f"{os.getpid()}\n".encode() + _SUMS_MARK
@@ -275,7 +277,7 @@ def _write_number(lock_fd: int) -> None:
 
 
 def _holder(lock_fd: int) -> str:
-    # The number is missing for a moment after the other process took the lock.
+    # The number is missing for a moment after the other process has acquired the lock.
     number = _number(lock_fd)
     return f"process {number}" if number else "another process"
 
@@ -296,7 +298,7 @@ def _is_of_this_boot(lock_fd: int) -> bool:
 
 
 def _read_boot() -> bytes:
-    """Return what names this start of the machine, nothing where the system does not say it."""
+    """Return the boot ID of the machine, or nothing if the system has none."""
     try:
         return _BOOT_ID.read_bytes().strip()
     except OSError:

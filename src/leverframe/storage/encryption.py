@@ -1,15 +1,15 @@
-"""Encryption of what is confidential in the store, with a key that lies in a file of its own.
+"""Encryption of confidential values in the store, with a key in a separate file.
 
-A copy of the store, a snapshot or a disk handed on gives no password of a mail account and no
-address of a web hook away. Sealed are secrets, the addresses and bodies of HTTP1-HTTP4, messages of
-the outbox, and the settings of an earlier version. The key file is made when the first of these is
-stored and is for its owner alone. Where it is the key of many controllers, each has its own, made
-from it. Password hashes are not sealed: nothing can be read from them, and signing in must keep
-working when a key is lost. What the key does not open counts as not set; the log and `/health` say
-so. It stays in the store: with the right key it is there again.
+A copy of the store, a snapshot or a discarded disk must not reveal a mail password or the address
+of a web hook. Encrypted are secrets, the addresses and bodies of HTTP1-HTTP4, messages of the
+outbox, and the settings of an earlier version. The key file is created when the first of these is
+stored; only its owner can read it. If many controllers share a key file, each has its own key,
+derived from it. Password hashes are not encrypted: they reveal nothing, and users must be able to
+sign in when the key is lost. A value that the key does not decrypt counts as not set, and the log
+and `/health` report it. It stays in the store, and is available again with the right key.
 
-Stores of earlier programs hold some of it openly. That is read as it is, and sealed at the next
-start of the controller.
+Stores of earlier programs contain some of these values in plain text. They are read as they are,
+and encrypted at the next start of the controller.
 """
 
 import asyncio
@@ -35,16 +35,16 @@ from leverframe.storage.store import Rows, Store, Stored, StoreUnavailable
 log = logging.getLogger(__name__)
 _warn = LogThrottle(log).warning
 
-#: The row of a fleet's job that holds what it does, which may be to set a password.
+#: The row with the work of a fleet's job, which may be to set a password.
 JOB_WORK = "job.work"
 _MARK = "sealed:1:"
-#: Uploads that hold settings.
+#: Uploads that contain settings.
 _SEALED_BLOBS = frozenset({EARLIER})
 _KEY_BYTES = 32
-#: Secrets that a sentence names at most.
+#: Maximum number of secrets that a sentence names.
 _NAMED = 5
 _NONCE_BYTES = 12
-#: What stands in the place of a secret that is not set, or is removed.
+#: Stored values of a secret that is not set, or is removed.
 _NOT_SET = frozenset({'""', "null"})
 _EMPTY = ("", None)
 
@@ -56,17 +56,17 @@ class Cipher(Protocol):
 
 
 class KeyUnusable(StoreUnavailable):
-    """The key file cannot be read or made: one sentence."""
+    """The key file cannot be read or created; the message is one sentence."""
 
 
 class EncryptingStore(Store):
-    """A store that seals secrets on their way in and opens them on their way out."""
+    """A store that encrypts secrets when it writes them and decrypts them when it reads them."""
 
     def __init__(self, store: Store, key_path: Path) -> None:
         self._store = store
         self._sealer = Sealer(KeyFile(key_path))
         if isinstance(store, SqliteStore):
-            # It seals in the thread that writes.
+            # The rows are encrypted in the thread that writes them.
             store.seal = self._sealer.seal
             self.shared_queue = store.shared_queue
 
@@ -74,7 +74,7 @@ class EncryptingStore(Store):
         return self.open_secrets(self._store.load())
 
     def open_secrets(self, stored: Stored) -> Stored:
-        """Open the secrets in what the store beneath holds."""
+        """Decrypt the secrets in the content of the inner store."""
         return self._sealer.open_secrets(stored)
 
     async def audit(self, prefix: str = "") -> dict[str, str]:
@@ -88,7 +88,7 @@ class EncryptingStore(Store):
 
     async def write(self, rows: Rows) -> None:
         if self.shared_queue is None and needs_sealing(rows):
-            # The key may have to be read first, and the library loaded.
+            # In a thread, because the key may have to be read, and the library loaded.
             rows = await asyncio.to_thread(self._sealer.seal, rows)
         await self._store.write(rows)
 
@@ -97,8 +97,8 @@ class EncryptingStore(Store):
 
 
 def needs_sealing(rows: Rows) -> bool:
-    """Return whether something among rows must not be stored as it is."""
-    return bool(_secrets_in(rows) or _messages_in(rows) or _blobs_in(rows))
+    """Return whether any of the rows may be of a kind that is encrypted."""
+    return bool(rows.messages or rows.blobs) or any(map(_is_sealed, rows.settings))
 
 
 def _messages_in(rows: Rows) -> dict[str, str]:
@@ -119,7 +119,7 @@ def _secrets_in(rows: Rows) -> dict[str, str]:
 
 
 class Sealer:
-    """Seals and opens with the key of a file, or with one made from it for one of several."""
+    """Encrypts and decrypts with the key of a file, or with a controller's key derived from it."""
 
     def __init__(self, key_file: "KeyFile", controller: int | None = None) -> None:
         self._key_file = key_file
@@ -127,7 +127,9 @@ class Sealer:
         self._cipher: Cipher | None = None
 
     def seal(self, rows: Rows) -> Rows:
-        """Return rows with what is confidential sealed; not on the event loop: it reads a file."""
+        """Return the rows with confidential values encrypted; reads a file, so not on the event
+        loop.
+        """
         if not needs_sealing(rows):
             return rows
         texts = {path: self._seal_text(path, text) for path, text in _secrets_in(rows).items()}
@@ -143,7 +145,7 @@ class Sealer:
         )
 
     def _seal_messages(self, rows: Rows) -> dict[str, str | None]:
-        """Seal messages; without a key they are not stored, and hold up nothing else."""
+        """Encrypt messages; without a key they are not stored, but delay nothing else."""
         found = _messages_in(rows)
         try:
             sealed = {
@@ -156,7 +158,7 @@ class Sealer:
         return {number: None for number in rows.messages if number not in found} | sealed
 
     def open_secrets(self, stored: Stored) -> Stored:
-        """Open the settings among what is stored; those that it cannot open count as not set."""
+        """Decrypt stored settings; those that cannot be decrypted count as not set."""
         for path, value in list(stored.settings.items()):
             if not _is_sealed(path) or value in _EMPTY:
                 continue
@@ -174,7 +176,7 @@ class Sealer:
         return stored
 
     def open_messages(self, messages: dict[int, Any]) -> dict[int, Any]:
-        """Open messages of the outbox; leave those out that it cannot open."""
+        """Decrypt messages of the outbox; omit those that cannot be decrypted."""
         found: dict[int, Any] = {}
         for number, value in messages.items():
             if not _has_mark(value):
@@ -213,7 +215,7 @@ class Sealer:
         return self._open_sealed(path, packed)
 
     def _open_sealed(self, path: str, packed: bytes) -> bytes:
-        """Open what is sealed; raise KeyUnusable where the key does not."""
+        """Decrypt a value; raise KeyUnusable if the key does not fit."""
         from cryptography.exceptions import InvalidTag
 
         cipher = self._with_key(must_exist=True)
@@ -225,7 +227,7 @@ class Sealer:
 
     def _with_key(self, *, must_exist: bool = False) -> Cipher:
         if self._cipher is None:
-            # Loaded when there is something to seal: it is large, and many stores hold no secret.
+            # Imported at first use: it is large, and many stores contain no secret.
             from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
             self._cipher = ChaCha20Poly1305(
@@ -235,7 +237,7 @@ class Sealer:
 
 
 def load() -> None:
-    """Load what sealing takes, in a thread, before a secret is set or a backup sealed."""
+    """Load the encryption library, in a thread, before a secret is set or a backup encrypted."""
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305  # noqa: F401
 
 
@@ -248,7 +250,7 @@ def _has_mark(value: Any) -> bool:
 
 
 def _message_path(number: object) -> str:
-    """Return what a message is bound to: sealed it is of no use under another number."""
+    """Return what a message is bound to: it cannot be decrypted under another number."""
     return f"message.{number}"
 
 
@@ -257,7 +259,7 @@ def _blob_path(name: str) -> str:
 
 
 class KeyFile:
-    """A file with a key, read or made when it is first needed, in whichever thread that is."""
+    """A file with a key, read or created at first use, in any thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -265,9 +267,9 @@ class KeyFile:
         self._key: bytes | None = None
 
     def key(self, controller: int | None = None, *, must_exist: bool = False) -> bytes:
-        """Return the key, or the one of a controller: what it seals is of no use to another.
+        """Return the key, or a controller's own key, which no other controller has.
 
-        Raises KeyUnusable; where it must exist, also instead of making it.
+        Raises KeyUnusable if the file is unusable; with `must_exist`, also if it does not exist.
         """
         with self._lock:
             if self._key is None:
@@ -278,7 +280,7 @@ class KeyFile:
 
 
 def unreadable_sentence(paths: Sequence[str], why: str) -> str:
-    """Say which secrets are not there, why, and what to do."""
+    """Return a sentence that says which secrets are missing, why, and what to do."""
     named = ", ".join(paths[:_NAMED]) + (" and more" if len(paths) > _NAMED else "")
     return (
         f"{why} Stored secrets count as not set: {named}. Restore the right key and restart, or "

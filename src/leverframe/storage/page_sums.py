@@ -1,11 +1,12 @@
-"""Checksums of a store's pages, in a file beside it: SQLite itself notices no wrong bit in a value.
+"""Checksums of a store's pages, in a file beside it: SQLite itself does not detect a flipped bit in
+a value.
 
-The main file changes only when its log is folded into it. While the store is in use, the sums are
-brought up to date after that and before the log is begun again. So at any time each page is in the
-log, which has checksums of its own, or is as its sum says. The file also names the log that was in
-use then, by its salts: a log that is older, or of another store, is known by that.
+The main file changes only at a checkpoint, which copies the log into it. While the store is in use,
+the sums are updated after each checkpoint, before the log restarts. So at any time each page is
+either in the log, which has its own checksums, or matches its sum. The file also identifies the log
+that was in use, by its salts; this reveals an older log, or the log of another store.
 
-Sums that cannot be written are removed: then the next start checks nothing by them.
+If sums cannot be written, the file is removed, and the next start checks nothing against it.
 """
 
 import logging
@@ -25,19 +26,19 @@ log = logging.getLogger(__name__)
 
 PAGE_BYTES = 4096
 _CRC_BYTES = 4
-#: Of the first page: the journal mode, the format, which every start checks, and counters that
-#: SQLite writes when these change.
+#: Excluded bytes of the first page: the journal mode, the format, which every start checks, and
+#: counters that SQLite writes when these change.
 _NOT_SUMMED = ((18, 20), (24, 28), (60, 64), (92, 100))
-#: In place of a sum that is not known.
+#: Stands for an unknown sum.
 UNKNOWN = 0
 
 
 class _Head(msgspec.Struct, forbid_unknown_fields=True):
     format: int = 1
     page_size: int = PAGE_BYTES
-    #: Which log was in use, None while no transaction was written since opening.
+    #: The salts of the log in use; None if no transaction was written since opening.
     salts: str | None = None
-    #: How many frames of that log are in the sums.
+    #: The number of frames of that log that the sums include.
     frames: int = 0
 
 
@@ -51,7 +52,7 @@ class PageSums:
         self.frames = 0
 
     def set(self, page: int, content: bytes) -> None:
-        """Take note of a page, counted from 1 as SQLite does."""
+        """Record the sum of a page; pages are counted from 1, as in SQLite."""
         missing = page - len(self.sums)
         if missing > 0:
             self.sums.extend([UNKNOWN] * missing)
@@ -65,7 +66,7 @@ class PageSums:
             self.set(page, content)
 
     def covers(self, salts: bytes, frames: int) -> bool:
-        """Return whether this number of frames is in the sums, and thus in the main file."""
+        """Return whether the sums include these frames, which are then in the main file."""
         return self.salts == salts and frames <= self.frames
 
     def encode(self) -> bytes:
@@ -79,7 +80,7 @@ def sums_path(store_path: Path) -> Path:
 
 
 def sum_of(page: int, content: bytes) -> int:
-    """Return the sum of a page's content; never that which means unknown."""
+    """Return the sum of a page's content; never the value that means unknown."""
     if page == 1:
         cleared = bytearray(content)
         for start, end in _NOT_SUMMED:
@@ -89,7 +90,7 @@ def sum_of(page: int, content: bytes) -> int:
 
 
 def read_sums(store_path: Path) -> PageSums | None:
-    """Read the sums of a store; None where there are none, or they are damaged themselves."""
+    """Read the sums of a store; return None if there are none, or if they are damaged."""
     try:
         data = sums_path(store_path).read_bytes()
     except OSError:
@@ -110,17 +111,17 @@ def read_sums(store_path: Path) -> PageSums | None:
 
 
 def write_sums(store_path: Path, sums: PageSums) -> None:
-    """Put the sums on disk; where that cannot be done, remove those that are there.
+    """Write the sums to disk; if that fails, remove the old file.
 
-    In place, which costs half of what a new file does: those that were written half count as none.
+    The file is written in place, which costs half of a new file; half-written sums count as none.
     """
     try:
         descriptor = open_private(sums_path(store_path))
         try:
             content = sums.encode()
-            # A disk that is full may take a part: what follows is cut off, and counts as none.
+            # A full disk may accept only a part; the rest is cut off, and the sums count as none.
             os.ftruncate(descriptor, os.pwrite(descriptor, content, 0))
-            getattr(os, "fdatasync", os.fsync)(descriptor)  # macOS has the second one alone
+            getattr(os, "fdatasync", os.fsync)(descriptor)  # macOS has only fsync
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -129,7 +130,7 @@ def write_sums(store_path: Path, sums: PageSums) -> None:
 
 
 def discard_sums(store_path: Path) -> None:
-    """Remove sums that no longer hold."""
+    """Remove sums that are no longer valid."""
     with suppress(OSError):
         sums_path(store_path).unlink(missing_ok=True)
 
@@ -137,7 +138,7 @@ def discard_sums(store_path: Path) -> None:
 class LiveSums:
     """The sums of a store in use; for one thread at a time.
 
-    The main file is not read here: closing it would release the locks of SQLite in this process.
+    The main file is not opened here: closing it would release SQLite's locks in this process.
     """
 
     def __init__(self, store_path: Path) -> None:
@@ -145,16 +146,16 @@ class LiveSums:
         self._log_path = log_path(store_path)
         found = read_sums(store_path)
         if found is None and store_path.stat().st_size <= PAGE_BYTES:
-            # A store that is new: SQLite has made its first page at most, and writes it again.
+            # A new store: SQLite has written at most the first page, and will write it again.
             found = PageSums()
-        #: None where they are not known until the next start.
+        #: None if they are unknown until the next start.
         self._sums = found
 
     def note_transaction(self) -> None:
-        """Put the log on record that the first transaction since opening was written to."""
+        """Record the log to which the first transaction since opening was written."""
         if self._sums is None or self._sums.salts is not None:
             return
-        # Where no file can be opened now, the next transaction looks again.
+        # If no file can be opened now, the next transaction tries again.
         with suppress(OSError):
             salts = read_salts(self._log_path)
             if salts is not None:
@@ -162,7 +163,7 @@ class LiveSums:
                 write_sums(self._store_path, self._sums)
 
     def note_folded(self, frames: int) -> None:
-        """Record that this number of frames was folded into the main file."""
+        """Record that this number of frames was copied into the main file."""
         if self._sums is None:
             return
         try:
@@ -178,12 +179,12 @@ class LiveSums:
         write_sums(self._store_path, self._sums)
 
     def note_end(self) -> None:
-        """Take note that the log ends with this process: everything is in the main file."""
+        """Record that the log ends with this process: everything is in the main file."""
         if self._sums is not None and self._sums.salts is not None:
             self._sums.salts, self._sums.frames = None, 0
             write_sums(self._store_path, self._sums)
 
     def give_up(self) -> None:
-        """Remove sums that no longer hold: another program has written to the main file."""
+        """Remove the sums: another program has written to the main file."""
         self._sums = None
         discard_sums(self._store_path)

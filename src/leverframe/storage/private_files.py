@@ -1,4 +1,4 @@
-"""Files that are for their owner alone, such as keys, and damaged files kept for support."""
+"""Files that only their owner can access, such as keys, and damaged files kept for support."""
 
 import logging
 import os
@@ -7,29 +7,29 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-# Files that are for their owner alone, such as keys: whole and on disk, or as they were before.
+# Files that only their owner can access, such as keys. A write is complete and on disk, or leaves
+# the old file.
 #
-# What is made in a folder belongs to the owner of the folder, also when root makes it: a service
-# that runs under a user of its own could not read files of root. SQLite does the same with what
-# it puts beside its files.
+# A new file belongs to the owner of its folder, even if root creates it: a service with its own
+# account could not read root's files. SQLite does the same with the files it creates.
 
-#: Without it Windows changes the ends of lines.
+#: Without this flag, Windows changes line endings.
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file whole, for its owner alone, and on disk when this returns."""
+    """Write a complete file that only its owner can access; it is on disk when this returns."""
     beside = path.with_name(path.name + ".new")
     beside.unlink(missing_ok=True)
     descriptor = create_private(beside)
-    # A system call may write less than it is given; a file object continues until all is written.
+    # A single system call may write only a part; a file object continues until all is written.
     with open(descriptor, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(descriptor)
     beside.replace(path)
     if sys.platform == "win32":
-        return  # opens no folders
+        return  # folders cannot be opened there
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -38,7 +38,9 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def create_private(path: Path) -> int:
-    """Create a file for the owner of its folder alone; return it open to read and write."""
+    """Create a file that only the owner of its folder can access; return it open for reading and
+    writing.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
     try:
         hand_to_folder_owner(path)
@@ -50,11 +52,12 @@ def create_private(path: Path) -> int:
 
 
 def open_private(path: Path) -> int:
-    """Open a file to read and write; create it where it is missing."""
+    """Open a file for reading and writing; create it if it does not exist."""
     try:
         return create_private(path)
     except FileExistsError:
-        # A user who can write to the folder must not choose by a link what root writes to.
+        # A user who can write to the folder must not use a link to choose the file that root
+        # writes.
         safely = os.O_NOFOLLOW if _folder_owner(path) is not None else os.O_CREAT
         return os.open(path, os.O_RDWR | safely, 0o600)
 
@@ -69,7 +72,7 @@ def ensure_private(path: Path) -> None:
 
 
 def hand_to_folder_owner(path: Path) -> None:
-    """Give what root has just made to the owner of the folder that it is in."""
+    """Transfer a file that root has just created to the owner of its folder."""
     owner = _folder_owner(path)
     if owner is not None:
         os.chown(path, *owner, follow_symlinks=False)
@@ -85,13 +88,13 @@ def _folder_owner(path: Path) -> tuple[int, int] | None:
 
 # Damaged files that are kept for support, with reports that outlast restarts.
 #
-# Each is a folder `damaged-N` in the data folder, with `report.txt` in it. The report is shown
-# for as long as the folder is there.
+# Each set of files is in a folder `damaged-N` in the data folder, with a `report.txt`. The report
+# is shown as long as the folder exists.
 
 log = logging.getLogger(__name__)
 
 _REPORT = "report.txt"
-#: More reports than that are counted only.
+#: Further reports are only counted.
 _SHOWN = 3
 
 
@@ -106,7 +109,7 @@ def new_folder(data_folder: Path) -> Path:
 
 
 def keep_copies(data_folder: Path, files: Iterable[Path]) -> Path | None:
-    """Copy damaged files to a folder of their own; None where the disk does not allow it."""
+    """Copy damaged files to a separate folder; return None if the disk does not allow it."""
     # Imported here: a store is hardly ever damaged.
     import shutil
 
@@ -126,7 +129,7 @@ def keep_copies(data_folder: Path, files: Iterable[Path]) -> Path | None:
 
 
 def report_damage(sentence: str, aside: Path | None) -> str:
-    """Log a sentence about damage and keep it with the files; return it with where they are."""
+    """Log a sentence about damage and store it with the files; return it with their location."""
     if aside is None:
         sentence = f"{sentence} No copy of the damaged files could be kept."
     else:
@@ -137,13 +140,13 @@ def report_damage(sentence: str, aside: Path | None) -> str:
 
 
 def keep_report(aside: Path, sentence: str) -> None:
-    """Write down what happened to damaged files, beside them."""
+    """Write down beside damaged files what happened to them."""
     with suppress(OSError):
         write_private(aside / _REPORT, sentence.encode())
 
 
 def read_reports(data_folder: Path) -> list[str]:
-    """Read the reports of all damaged files that are still there, newest first."""
+    """Read the reports of all damaged files that still exist, newest first."""
     folders = sorted(data_folder.glob("damaged-*"), key=_number, reverse=True)
     reports = []
     for folder in folders:

@@ -1,9 +1,9 @@
-"""Copies of the store to fall back on, and what happens to a store that is damaged.
+"""Copies of the store to fall back on, and the handling of a damaged store.
 
-A snapshot is made by SQLite itself while the store is in use, checked, and only then put in its
-place. The newest is number 1; a few older ones are kept, since damage may be noticed late. A
-damaged store is never thrown away: it is set aside in a folder of its own, for users who look for
-more in it than the last snapshot has.
+SQLite itself creates a snapshot while the store is in use; it is checked before it replaces an
+older one. The newest is number 1; a few older ones are kept, since damage may be noticed late. A
+damaged store is never deleted: it is moved to a separate folder, because it may contain more than
+the last snapshot.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from leverframe.storage.sqlite_file import StoreDamaged, check, connect, finding
 from leverframe.storage.store import StoreUnavailable
 
 KEPT = 3
-#: What lies beside the main file.
+#: Suffixes of the store's file and of those beside it.
 _COMPANIONS = ("", "-wal", "-shm", "-sums")
 
 
@@ -33,9 +33,9 @@ def _do_nothing() -> None:
 class Snapshots:
     """The snapshots of the store in a data folder.
 
-    A process that uses the store calls `settle` before each copy. It folds the log into the store,
-    so that a log that gets lost never takes along what a snapshot has, and raises StoreUnavailable
-    where the store must not be copied.
+    Before each copy, `settle` is called if a process uses the store. It copies the log into the
+    main file, so that the loss of the log can never lose what a snapshot contains. It raises
+    StoreUnavailable if the store must not be copied.
     """
 
     def __init__(self, store_path: Path, settle: Callable[[], None] = _do_nothing) -> None:
@@ -55,7 +55,7 @@ class Snapshots:
             os.close(create_private(new))
             with closing(connect(self._store_path)) as store, closing(connect(new)) as copy:
                 store.backup(copy)
-                # A single file, whole without a log beside it.
+                # One file that is complete without a log.
                 copy.execute("PRAGMA journal_mode = DELETE")
             if not check(new):
                 raise StoreDamaged(f"The store {self._store_path} is empty")
@@ -67,17 +67,17 @@ class Snapshots:
             _sync(self._folder)
 
     def renew(self) -> None:
-        """Take a snapshot and remove the others, which hold secrets that were erased.
+        """Take a snapshot and remove the others, which contain secrets that were erased.
 
         Raises StoreUnavailable.
         """
         self.take()
-        with _report_as("Older snapshots hold secrets that were erased and could not be removed"):
+        with _report_as("Older snapshots that contain erased secrets could not be removed"):
             for number in range(2, KEPT + 1):
                 _remove(self.path(number))
 
     def all(self) -> list[tuple[int, Path]]:
-        """List the snapshots that are there by number, newest first."""
+        """List the existing snapshots by number, newest first."""
         every = ((number, self.path(number)) for number in range(1, KEPT + 1))
         return [(number, path) for number, path in every if path.exists()]
 
@@ -94,7 +94,7 @@ def _report_as(problem: str) -> Iterator[None]:
 
 
 def set_aside(store_path: Path) -> Path:
-    """Move a damaged store out of the way; return the folder it is in now."""
+    """Move a damaged store out of the way; return the folder that it is in now."""
     aside = new_folder(store_path.parent)
     for part in _parts(store_path):
         part.rename(aside / part.name)
@@ -103,7 +103,7 @@ def set_aside(store_path: Path) -> Path:
 
 
 def put_back(snapshot: Path, store_path: Path) -> None:
-    """Make a copy of a snapshot the store; the snapshot stays."""
+    """Replace the store by a copy of a snapshot; keep the snapshot."""
     # Imported here: a store is hardly ever damaged.
     import shutil
 
@@ -117,10 +117,10 @@ def put_back(snapshot: Path, store_path: Path) -> None:
 
 
 def recover(store_path: Path) -> str | None:
-    """Make the store openable; return a sentence if a snapshot had to replace it.
+    """Ensure that the store can be opened; return a sentence if a snapshot had to replace it.
 
-    Raises StoreDamaged if it cannot: without a sound snapshot nothing is touched. Raises
-    StoreUnavailable where the disk does not allow it.
+    Raises StoreDamaged if there is no sound snapshot, and then changes nothing. Raises
+    StoreUnavailable if the disk does not allow it.
     """
     damage, is_first_start = _damage(store_path)
     if damage is None:
@@ -150,7 +150,7 @@ def recover(store_path: Path) -> str | None:
 
 
 def _damage(store_path: Path) -> tuple[str | None, bool]:
-    """Return what is wrong, and whether that is harmless if the controller has never run here."""
+    """Return what is wrong, and whether it is harmless if the controller has never run here."""
     if not store_path.exists():
         return f"The store {store_path} is missing.", True
     try:
@@ -160,13 +160,13 @@ def _damage(store_path: Path) -> tuple[str | None, bool]:
 
 
 def _had_content(store_path: Path) -> bool:
-    """Return whether the sums know of pages behind the first, which an empty store has, too."""
+    """Return whether the sums include more pages than the first, which even an empty store has."""
     sums = read_sums(store_path)
     return sums is not None and len(sums.sums) > 1
 
 
 def _parts(store_path: Path) -> list[Path]:
-    """List the files of a store that are there."""
+    """List the existing files of a store."""
     every = (store_path.with_name(store_path.name + companion) for companion in _COMPANIONS)
     return [part for part in every if part.exists()]
 
@@ -186,9 +186,9 @@ def _sync(path: Path) -> None:
 
 # Snapshots of the store at the start, every few hours, and immediately when secrets change.
 #
-# Secrets that were erased must not live on in older snapshots, so a change of a secret replaces
-# them all. A failure is shown under `/health`; the controller keeps running, and the next change
-# that reaches the disk triggers another attempt.
+# Erased secrets must not remain in older snapshots, so a change of a secret replaces all snapshots.
+# A failure is shown under `/health`; the controller keeps running, and the next change on disk
+# triggers another attempt.
 
 log = logging.getLogger(__name__)
 
@@ -212,7 +212,7 @@ class SnapshotService:
         self._task = asyncio.create_task(self._run())
 
     def settings_changed(self, old: Settings, new: Settings) -> None:
-        """Ask for a snapshot when secrets changed, or when the last one failed."""
+        """Request a snapshot if secrets changed, or if the last snapshot failed."""
         if secrets_differ(old, new):
             self._must_forget = True
             self._wanted.set()
@@ -220,7 +220,7 @@ class SnapshotService:
             self._wanted.set()
 
     async def close(self) -> None:
-        """Stop, after secrets that were erased just now are gone from the snapshots."""
+        """Stop after secrets erased just now are gone from the snapshots."""
         self._closing = True
         self._wanted.set()
         await self._task
@@ -241,14 +241,14 @@ class SnapshotService:
         try:
             if self._must_forget:
                 await asyncio.to_thread(self._snapshots.renew)
-                # Changes made in the meantime need another one.
+                # Changes made in the meantime need another snapshot.
                 self._must_forget = self._wanted.is_set()
             else:
                 await asyncio.to_thread(self._snapshots.take)
         except StoreUnavailable as error:
             self._note_trouble(str(error))
         except Exception as fault:
-            # A fault of ours must not end the taking of snapshots.
+            # An error of the program must not end the snapshots.
             log.exception("a snapshot failed unexpectedly")
             self._note_trouble(
                 f"No snapshot could be created ({type(fault).__name__}); see the log."

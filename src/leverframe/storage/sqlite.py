@@ -1,6 +1,4 @@
-"""The durable store: one SQLite file, one thread that writes; and its opening in any state of
-files and disk.
-"""
+"""The durable store, an SQLite file with one writing thread, and how it is opened in any state."""
 
 import asyncio
 import os
@@ -55,9 +53,9 @@ class SqliteStore(Store):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
         self._queue = GroupCommit(self._write_batch, thread=self._thread)
         self.shared_queue = self._queue
-        #: Seals what is confidential in rows, in the store's thread.
+        #: Encrypts confidential values in rows, in the store's thread.
         self.seal: Callable[[Rows], Rows] | None = None
-        # Behind the transaction in the same thread, and so after its outcome was reported.
+        # Runs after the transaction in the same thread, so after its outcome was reported.
         self._file = WatchedFile(path, MIGRATIONS, do_later=self._thread.submit)
 
     @property
@@ -67,7 +65,7 @@ class SqliteStore(Store):
 
     def load(self) -> Stored:
         with self._file.reading() as connection:
-            # One transaction, so that no commit comes between the parts.
+            # One transaction, so that no commit can come between the parts.
             connection.execute("BEGIN")
             try:
                 settings = _texts(connection, _SETTINGS)
@@ -130,7 +128,9 @@ class SqliteStore(Store):
         return {}
 
     def settle(self) -> None:
-        """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
+        """Copy the log into the main file, on any thread; raise StoreUnavailable if the store is
+        lost.
+        """
         self._file.settle()
 
 
@@ -143,7 +143,7 @@ def _texts(connection: sqlite3.Connection, query: str, *values: str) -> dict[str
 
 
 def not_saved(error: Exception) -> StoreUnavailable:
-    """Describe for people why nothing was written."""
+    """Return an error that explains to users why nothing was written."""
     return StoreUnavailable(
         f"The change could not be saved: {reason(error)}. Nothing was changed; try again when "
         "this is fixed."
@@ -152,10 +152,9 @@ def not_saved(error: Exception) -> StoreUnavailable:
 
 # A store on a disk that cannot be written when the controller starts.
 #
-# What is stored is read once, the last changes in the log included, and then answered from
-# memory. Nothing can be saved until the next start, and every attempt is refused with the reason.
-# SQLite cannot use a log where it may not write, so what is read is a copy in a private folder
-# that is gone afterwards.
+# The content is read once, including the last changes in the log, and then served from memory.
+# Nothing can be saved until the next start, and every attempt is refused with the reason. SQLite
+# cannot use a log on a read-only disk, so a copy in a temporary private folder is read.
 
 
 class ReadOnlyStore(MemoryStore):
@@ -170,15 +169,15 @@ class ReadOnlyStore(MemoryStore):
         raise StoreUnavailable(self.sentence)
 
     def settle(self) -> None:
-        """Refuse: no snapshot can be made of this store."""
+        """Refuse: this store cannot be copied to a snapshot."""
         raise StoreUnavailable(self.sentence)
 
 
 def open_read_only(store_path: Path, refusal: StoreUnavailable) -> ReadOnlyStore:
-    """Open the store for reading, or else its newest sound snapshot.
+    """Open the store only for reading, or else its newest sound snapshot.
 
-    Raises the refusal with which it could not be opened for writing if there is neither, and
-    StoreTooNew as opening does.
+    If there is neither, raise `refusal`, the reason why the store could not be opened for writing.
+    Raises StoreTooNew, as opening does.
     """
     snapshots = [path for _, path in Snapshots(store_path).all()]
     for path in [store_path, *snapshots]:
@@ -200,10 +199,10 @@ def _sentence(refusal: StoreUnavailable, snapshot: Path | None, damage: list[str
 
 
 def rows_in(path: Path, damage: list[str]) -> Rows | None:
-    """Read everything in a file, None if it is empty; raise an error if it is not sound.
+    """Read everything in a file; return None if it is empty, and raise an error if it is damaged.
 
-    The file is only read, in whatever format it is. What is lost, but leaves it sound, is added to
-    `damage` as a sentence.
+    The file, in any format, is only read. A loss that leaves the file sound is added to `damage` as
+    a sentence.
     """
     with _private_copy(path) as copy:
         lost = secure_copy(copy, path)
@@ -211,7 +210,7 @@ def rows_in(path: Path, damage: list[str]) -> Rows | None:
             damage.append(lost)
         if not check(copy):
             return None
-        # Opened as for writing, so that a store in an older format is brought to the present one.
+        # Opened as for writing, so that a store in an older format is upgraded.
         with sentences(copy), closing(open_file(copy)) as connection:
             settings, kept, messages = (
                 dict(connection.execute(f"SELECT {key}, value FROM {table}"))  # noqa: S608
@@ -228,7 +227,7 @@ def rows_in(path: Path, damage: list[str]) -> Rows | None:
 
 @contextmanager
 def _private_copy(path: Path) -> Iterator[Path]:
-    # Imported here: a store is hardly ever on a disk that cannot be written.
+    # Imported here: a store is hardly ever on a read-only disk.
     import shutil
     import tempfile
 
@@ -244,24 +243,25 @@ def _private_copy(path: Path) -> Iterator[Path]:
         yield copy
 
 
-# The opening of a store, in whatever state its files and its disk are.
+# Opening a store in any state of its files and its disk.
 
 
 class OpenedStore(Struct, frozen=True):
     store: SqliteStore | ReadOnlyStore
-    #: What people should know, by the part of the controller that it is about.
+    #: Problems to show to users, by the part of the controller that they concern.
     troubles: dict[str, str] = field(default_factory=dict)
 
 
 def open_store(
     path: Path, *, was_closed: bool = True, killed_history: Path | None = None
 ) -> OpenedStore:
-    """Open a store; replace a damaged one by a snapshot, and only read an unwritable one.
+    """Open a store; replace a damaged store by a snapshot, and open an unwritable one only for
+    reading.
 
-    A store that was not closed in order has a log beside it. If that is gone, there is no way to
-    know what was in it, but it is reported.
+    A store that was not closed in order has a log beside it. If that log is missing, its content is
+    lost and unknown, but the loss is reported.
 
-    Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
+    Raises StoreDamaged, StoreTooNew or StoreUnavailable if none of this helps.
     """
     try:
         trouble = prepare(path, was_closed=was_closed, killed_history=killed_history)
@@ -273,9 +273,9 @@ def open_store(
 
 
 def prepare(path: Path, *, was_closed: bool, killed_history: Path | None = None) -> str | None:
-    """Make a file openable for writing; return what is lost, if anything is or was.
+    """Prepare a file for writing; return a sentence about present or earlier losses, if any.
 
-    The history beside it is looked at, too, if it is known that only its writer was killed.
+    The history beside it is checked, too, if it is known that only its writer was killed.
     """
     _refuse_unwritable(path)
     lost_log = None if was_closed else _find_lost_log(path)
@@ -284,7 +284,7 @@ def prepare(path: Path, *, was_closed: bool, killed_history: Path | None = None)
         values = None if killed_history is None else secure_history(killed_history)
     now = [sentence for sentence in (recover(path), found, lost_log, values) if sentence]
     kept = read_reports(path.parent)
-    # Those that could not be kept, because the disk is full, are shown all the same.
+    # Reports that could not be stored, because the disk is full, are shown too.
     return " ".join([*(one for one in now if not _is_kept(one, kept)), *kept]) or None
 
 
@@ -293,7 +293,7 @@ def _is_kept(sentence: str, reports: list[str]) -> bool:
 
 
 def _refuse_unwritable(path: Path) -> None:
-    """Raise a clearer error than SQLite would, before any repair is tried."""
+    """Raise a clearer error than SQLite would, before any repair is attempted."""
     if not path.exists():
         return
     try:
@@ -306,7 +306,7 @@ def _refuse_unwritable(path: Path) -> None:
 
 def _find_lost_log(path: Path) -> str | None:
     log = log_path(path)
-    # Where there are sums, they and the index say more (`unclean_stop.py`).
+    # If there are sums, they and the index reveal more (`unclean_stop.py`).
     if log.exists() or not path.exists() or read_sums(path) is not None:
         return None
     return (

@@ -1,7 +1,7 @@
-"""The store's file: opened, checked, brought to the present format; and what its errors mean.
+"""The store's file: open it, check it, upgrade its format, and explain its errors.
 
-The format is counted in SQLite's `user_version`. It only goes forward, one numbered script of
-`migrations/` per step; to change the format, add a script and never touch one that was shipped.
+SQLite's `user_version` is the version of the format. It only increases, by one numbered script in
+`migrations/` per step. To change the format, add a script; never change one that was released.
 """
 
 import contextlib
@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 #: The scripts of a controller's store.
 MIGRATIONS = Path(__file__).parent / "migrations"
 
-#: How long to wait for a foreign program that has the file locked.
+#: How long to wait for another program that has locked the file.
 _BUSY_S = 1.0
 
 #: After a large upload the log is cut back to this size.
 LOG_BYTES = 8 * 1024 * 1024
 
-#: What a file that is no sound store answers with; the last one when tables are missing.
+#: Error codes of a file that is not a sound store; the last one is for missing tables.
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 
 REASONS = {
@@ -44,7 +44,7 @@ REASONS = {
     sqlite3.SQLITE_CANTOPEN: "the store cannot be opened",
     sqlite3.SQLITE_IOERR: "the disk reported an error",
     sqlite3.SQLITE_BUSY: "another program has locked the store",
-    # What opening a store meets first where nothing is left.
+    # The first error when a store is opened on a full disk.
     sqlite3.SQLITE_IOERR_SHMSIZE: "the disk is full",
 }
 
@@ -54,15 +54,15 @@ class StoreTooNew(ErrorForPeople):
 
 
 class StoreDamaged(ErrorForPeople):
-    """The file is not a sound store."""
+    """The file is damaged, or is not a store."""
 
 
 def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
-    """Open the writing connection of a sound file and bring it to the present format."""
+    """Open the writing connection to a sound file, and upgrade the file to the present format."""
     with sentences(path):
-        # Made here and not by SQLite, so that it is never readable to others, not even at first.
+        # Created here and not by SQLite, so that other users can never read it, not even briefly.
         ensure_private(path)
-        # Before SQLite recovers what it can of the log.
+        # Before SQLite recovers what it can from the log.
         secure(path)
         connection = connect(path)
         scripts = read_migrations(migrations)
@@ -72,10 +72,10 @@ def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = FAST")
-            # What a statement would restore if it failed; as a file it takes a fifth of a batch's
-            # time and holds old values.
+            # SQLite's rollback data for a failing statement; as a file it would take a fifth of a
+            # batch's time and contain old values.
             connection.execute("PRAGMA temp_store = MEMORY")
-            # The writer folds the log into the main file and knows when that changes it.
+            # The writer runs checkpoints itself, and knows when they change the main file.
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
             copy_before_migration(connection, path, len(scripts))
@@ -88,7 +88,7 @@ def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
 
 def connect(path: Path) -> sqlite3.Connection:
     """Open a connection that begins and ends transactions only by explicit statements."""
-    # The store itself sees to it that only one thread at a time uses a connection.
+    # The store ensures that only one thread at a time uses a connection.
     return sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
 
 
@@ -114,14 +114,14 @@ def read_migrations(folder: Path = MIGRATIONS) -> list[str]:
 
 
 def copy_before_migration(connection: sqlite3.Connection, path: Path, present: int) -> None:
-    """Copy the file in its old format, for a return to the older program."""
+    """Copy the file in its old format, so that users can return to the older program."""
     found = _version(connection)
     copy = old_format_path(path, found)
     if not 0 < found < present or copy.exists():
         return
     unfinished = copy.with_suffix(".new")
     unfinished.unlink(missing_ok=True)
-    # Made here so that it is never readable to others; SQLite fills an empty file.
+    # Created here so that other users can never read it; SQLite fills an empty file.
     os.close(create_private(unfinished))
     connection.execute("VACUUM INTO ?", (str(unfinished),))
     unfinished.rename(copy)
@@ -129,12 +129,14 @@ def copy_before_migration(connection: sqlite3.Connection, path: Path, present: i
 
 
 def old_format_path(path: Path, version: int) -> Path:
-    """Name the copy of a store that was made before its format changed."""
+    """Return the path of the copy of a store in its old format."""
     return path.with_name(f"{path.stem}-format-{version}{path.suffix}")
 
 
 def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
-    """Run the scripts the file has not seen yet; each succeeds whole or leaves no trace."""
+    """Run the scripts that the file has not had yet; each of them succeeds completely or not at
+    all.
+    """
     for version in range(_version(connection) + 1, len(scripts) + 1):
         try:
             connection.executescript(
@@ -147,7 +149,7 @@ def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
 
 
 def roll_back(connection: HistoryConnection) -> None:
-    """End a transaction that failed, unless SQLite has ended it already."""
+    """Roll back a failed transaction, unless SQLite has already done so."""
     if connection.in_transaction:
         with contextlib.suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
@@ -160,7 +162,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 @contextlib.contextmanager
 def sentences(path: Path) -> Iterator[None]:
-    """Convert errors of SQLite and the system while opening or reading to sentences for people."""
+    """Convert errors of SQLite and the system while opening or reading to sentences for users."""
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -174,13 +176,13 @@ def sentences(path: Path) -> Iterator[None]:
 
 
 def damage_sentence(path: Path, finding: str) -> str:
-    """State in a sentence what is wrong with the file."""
+    """Return a sentence that says what is wrong with the file."""
     one_line = " ".join(finding.split())
     return f"The store {path} is damaged ({one_line})."
 
 
 def is_damage(error: Exception) -> bool:
-    """Return whether SQLite reports by this error that the file is not sound."""
+    """Return whether this SQLite error means that the file is damaged."""
     return _code(error) in _DAMAGE
 
 
@@ -192,7 +194,7 @@ def reason(error: Exception) -> str:
 
 
 def _code(error: Exception) -> int:
-    """Return SQLite's primary error code, without the details that it adds in the upper bits."""
+    """Return SQLite's primary error code, without the details in its upper bits."""
     return _error_code(error) & 0xFF
 
 
@@ -201,15 +203,15 @@ def _error_code(error: Exception) -> int:
     return code
 
 
-# The check of a store's file: everything in it is read, and must make sense.
+# The check of a store's file: everything in it is read and must be valid.
 
 _NEWEST = Profile()
-#: As bytes, since sqlite3 repeats a text that it cannot decode, and that may be a password.
+#: As bytes, since sqlite3 repeats undecodable text in errors, and it may be a password.
 _BLOBS = "CAST({} AS BLOB), CAST(value AS BLOB)"
 
 
 def findings(path: Path) -> str:
-    """List what is wrong with a store's file; nothing if it is sound."""
+    """Describe what is wrong with a store's file; return an empty text if it is sound."""
     try:
         check(path)
     except (StoreDamaged, StoreUnavailable) as error:
@@ -218,10 +220,10 @@ def findings(path: Path) -> str:
 
 
 def check(path: Path) -> bool:
-    """Read everything in a store's file; raises StoreDamaged where it is not sound.
+    """Read everything in a store's file; raise StoreDamaged if it is damaged.
 
-    A file without tables is sound, too: a first start that was cut short leaves one. The answer is
-    whether there are any.
+    A file without tables is sound, too: an interrupted first start leaves one. Return whether there
+    are tables.
     """
     with sentences(path), closing(connect(path)) as connection:
         found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
@@ -231,12 +233,13 @@ def check(path: Path) -> bool:
         if not tables:
             return False
         if _is_of_many(connection):
-            # What the rows of one mean is checked when it is built: that concerns no other.
+            # The meaning of a controller's rows is checked when it is built: errors there affect no
+            # other.
             if "recent" in tables:
                 RecentBatches(connection)
             return True
         texts = {
-            # Names of our own tables, nothing from outside.
+            # The names are those of our own tables, not from outside.
             table: dict(
                 connection.execute(f"SELECT {_BLOBS.format(key)} FROM {table}")  # noqa: S608
             )

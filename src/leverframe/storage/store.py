@@ -2,10 +2,10 @@
 
 A store keeps settings by leaf path (`outputs.3.name`), remembered machine state by name
 (`energy.0`), uploaded files, and the messages of the outbox by number. `Changes` describes one step
-from what is kept to what shall be kept; it is applied whole or not at all.
+of changes, which is applied completely or not at all.
 
-`load`, `blob` and `messages` answer with what is durable. What a running controller changes goes
-through one `Writer` (`writer.py`), which keeps the order and shares transactions.
+`load`, `blob` and `messages` return durable values. All changes of a running controller go through
+one `Writer` (`writer.py`), which keeps their order and shares transactions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,12 +26,12 @@ class _Mark(Enum):
 #: (`audit.py`) and of actions (`action_audit.py`). Stores on disk have these names, so they stay.
 AUDIT_PREFIXES: Final = ("audit.", "deed.")
 
-#: Stands in `Changes` for "remove this row".
+#: Stands in `Changes` for a row that is to be removed.
 DELETED: Final = _Mark.DELETED
 
 
 class Changes(msgspec.Struct):
-    """One all-or-nothing step. Values are whatever JSON can say."""
+    """One all-or-nothing step. Values are anything that JSON can express."""
 
     settings: dict[str, Any] = {}
     kept: dict[str, Any] = {}
@@ -41,7 +41,7 @@ class Changes(msgspec.Struct):
     replace_settings: bool = False
     #: Messages of the outbox by number.
     messages: dict[int, Any] = {}
-    #: Of the audit trail, by name and as they are written (`AuditTrail.rows`).
+    #: Rows of the audit trail by name, already encoded (`AuditTrail.rows`).
     audit: dict[str, str | None] = {}
 
 
@@ -51,37 +51,37 @@ class Stored(msgspec.Struct):
     settings: dict[str, Any]
     #: Without the audit trail.
     kept: dict[str, Any]
-    #: The names of its rows; what is in them, `Store.audit` reads.
+    #: The names of the audit trail's rows; `Store.audit` reads their content.
     audit: list[str] = []
-    #: Settings that an earlier program has stored openly and that are sealed now.
+    #: Settings that an earlier program stored in plain text and that are encrypted now.
     unsealed: dict[str, Any] = {}
-    #: Secrets that the key does not open, and thus are not among the settings.
+    #: Secrets that the key does not decrypt, and that are therefore not among the settings.
     unreadable: list[str] = []
-    #: Why, in a sentence.
+    #: Why they are unreadable, in a sentence.
     why_unreadable: str = ""
 
 
 class StoreUnavailable(ErrorForPeople):
-    """Nothing can be written now. Carries a sentence for users."""
+    """Nothing can be written now; the message is a sentence for users."""
 
-    #: Whether what was being written is stored is not known.
+    #: It is unknown whether the write was stored.
     is_in_doubt = False
     #: Another node has taken over, and nothing was written.
     is_taken_over = False
-    #: Nothing is served until an operator has looked: acknowledged changes are gone.
+    #: Nothing is served until an operator has looked: acknowledged changes are lost.
     is_over = False
-    #: The sentence for readers, where it differs.
+    #: The sentence for readers, if it differs.
     for_reader: str | None = None
 
 
 class Rows(msgspec.Struct, omit_defaults=True):
-    """Changes as they are written: values as JSON text, None where a row is removed."""
+    """Changes in the form in which they are written: values as JSON text, None for removed rows."""
 
     settings: dict[str, str | None] = {}
     kept: dict[str, str | None] = {}
     blobs: dict[str, bytes | None] = {}
     replace_settings: bool = False
-    #: Numbers as text, since they travel as keys of one JSON object.
+    #: Message numbers as text, because they become keys of a JSON object.
     messages: dict[str, str | None] = {}
 
     def add(self, later: "Rows") -> None:
@@ -100,49 +100,49 @@ class Rows(msgspec.Struct, omit_defaults=True):
 class BatchPart(Protocol):
     """One of several writers whose changes share a transaction."""
 
-    #: Of the controller.
+    #: The number of the controller.
     number: int
 
     def take(self) -> Rows | None:
-        """Hand over what waits; None if nothing does."""
+        """Return the rows to write; None if there are none."""
 
     def settle(self, error: BaseException | None) -> None:
-        """Receive the outcome: what was collected is durable, or the error."""
+        """Receive the outcome: the rows from `take` are durable, or the error."""
 
 
 class WriteQueue(Protocol):
     def add(self, part: BatchPart) -> None:
-        """Plan to ask a part for what waits, in turn; it may be added several times."""
+        """Schedule a part to be asked for its rows, in turn; it may be added several times."""
 
 
 class Store(Protocol):
     """The durable storage of a controller's settings."""
 
-    #: What writes for this store, or for several together; None where `write` is used.
+    #: What writes for this store, possibly together with others; None if `write` is used.
     shared_queue: WriteQueue | None = None
-    #: Its number among those, 0 where it is alone.
+    #: The number of this store among those, 0 if it is alone.
     number: int = 0
 
     def load(self) -> Stored:
         """Read all settings and remembered state."""
 
     async def audit(self, prefix: str = "") -> dict[str, str]:
-        """Read the rows of the audit trail whose names begin like this."""
+        """Read the rows of the audit trail whose names have this prefix."""
 
     async def blob(self, name: str) -> bytes | None:
-        """Read one upload; None when there is none of that name."""
+        """Read an upload; return None if there is none of that name."""
 
     def messages(self) -> dict[int, Any]:
         """Read the messages of the outbox by number."""
 
     async def write(self, rows: Rows) -> None:
-        """Make the rows durable, all or none; raise StoreUnavailable where that cannot be done."""
+        """Make the rows durable, all or none; raise StoreUnavailable if that fails."""
 
     async def close(self) -> None:
         """Release all resources."""
 
     async def commit(self, changes: Changes) -> None:
-        """Make changes durable, all or none, where nothing else writes at the same time."""
+        """Make changes durable, all or none; only if nothing else writes at the same time."""
         await self.write(rows_from_changes(changes))
 
 
@@ -159,7 +159,7 @@ def rows_from_changes(changes: Changes) -> Rows:
 
 
 def leaf_texts(leaves: Iterable[tuple[str, Any, Any]]) -> dict[str, str | None]:
-    """Return the new values of settings as they are written; paths are our own, and printable."""
+    """Encode the new values of settings for writing; the paths are our own, and printable."""
     encode = msgspec.json.encode
     return {path: None if new is MISSING else encode(new).decode() for path, _, new in leaves}
 
@@ -176,7 +176,7 @@ def messages_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[int, An
 
 
 def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return values as they are written, by name."""
+    """Encode values for writing, by name."""
     if not values:
         return {}
     encode = msgspec.json.encode
@@ -189,14 +189,14 @@ def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _check_name(name: str) -> str:
-    # SQLite reads names out of one JSON text per batch and would cut them at a NUL.
+    # SQLite reads the names from one JSON text per batch and would cut them at a NUL.
     if not name.isprintable():
         raise ValueError(f"{name!r} cannot name a stored value: use printable characters only.")
     return name
 
 
 class MemoryStore(Store):
-    """A store that lasts as long as the process: for tests, demos and throw-away twins."""
+    """A store that exists as long as the process: for tests, demos and temporary twins."""
 
     def __init__(self) -> None:
         self._rows = Rows()

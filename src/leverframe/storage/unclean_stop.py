@@ -1,11 +1,12 @@
-"""The look at a store's files before SQLite opens them: is everything there that was acknowledged?
+"""Check a store's files before SQLite opens them: is every acknowledged change there?
 
-SQLite recovers what it can of a log and drops the rest silently. So the log is compared with its
-index and the pages with their sums first. What is wrong is reported, and the damaged files are
-copied to a folder `damaged-N`, with the report. It is shown under `/health` until that folder is
-removed, so that no restart hides it. Then the files are made such that a second look finds nothing.
+SQLite recovers what it can from a log and drops the rest silently. So the log is first compared
+with its index, and the pages with their sums. Damage is reported, and the damaged files are copied
+to a folder `damaged-N` with the report. The report is shown under `/health` until that folder is
+removed, so that a restart does not hide it. Then the files are repaired so that the next check
+finds nothing.
 
-A stop that was merely unclean, as by `kill -9` or a power cut, leaves nothing to report.
+A stop that was only unclean, such as `kill -9` or a power cut, leaves nothing to report.
 """
 
 import os
@@ -39,25 +40,25 @@ from leverframe.storage.sqlite_log import (
 _PAGES_AT_A_TIME = 256
 
 
-#: The byte of the index that every program has locked while it uses the store.
+#: The byte of the index that every program locks while it uses the store.
 _LOCK_OF_USERS = 128
 
 
 class LogVerdict(Struct, frozen=True):
-    #: Whether acknowledged changes are missing, or may be.
+    #: Whether acknowledged changes are or may be missing.
     is_damaged: bool = False
-    #: Whether SQLite may recover what it can of the log.
+    #: Whether SQLite may recover what it can from the log.
     is_used: bool = True
 
 
 class StoreState(Struct, frozen=True):
-    """What the files of a store are like."""
+    """The state of a store's files."""
 
     log: SqliteLog | None
     verdict: LogVerdict
-    #: Of the pages as they are, with what SQLite may recover.
+    #: Sums of the actual pages, including what SQLite may recover.
     sums: PageSums
-    #: The number of pages that have changed since they were written.
+    #: The number of pages that have changed after they were written.
     wrong_pages: int
 
     @property
@@ -66,9 +67,9 @@ class StoreState(Struct, frozen=True):
 
 
 def secure(store_path: Path) -> str | None:
-    """Check the files of a store that is not in use; return a sentence about what is lost.
+    """Check the files of a store that is not in use; return a sentence about any loss.
 
-    Raises OSError where they cannot be read.
+    Raises OSError if they cannot be read.
     """
     state = _look_at(store_path)
     if state is None:
@@ -82,9 +83,9 @@ def secure(store_path: Path) -> str | None:
 
 
 def secure_history(history_path: Path) -> str | None:
-    """Check the log of a history whose writer was killed; return a sentence about what is lost.
+    """Check the log of a history whose writer was killed; return a sentence about any loss.
 
-    Its pages have no sums: an entry more or less does no harm there, and a year of it is large.
+    Its pages have no sums: a wrong entry does little harm there, and a year of history is large.
     """
     if not history_path.exists() or _is_in_use(history_path):
         return None
@@ -106,7 +107,7 @@ def secure_history(history_path: Path) -> str | None:
 
 
 def secure_copy(copy: Path, store_path: Path) -> str | None:
-    """Check the copy of a store's files; return a sentence about what is lost of the store."""
+    """Check the copy of a store's files; return a sentence about any loss from the store."""
     state = _look_at(copy)
     if state is None:
         return None
@@ -115,7 +116,7 @@ def secure_copy(copy: Path, store_path: Path) -> str | None:
 
 
 def _look_at(store_path: Path) -> StoreState | None:
-    """Compare the files with each other; None where there is nothing to compare."""
+    """Compare the files with each other; return None if there is nothing to compare."""
     if not store_path.exists() or not store_path.stat().st_size or _is_in_use(store_path):
         return None
     index, log_file = read_index(index_path(store_path)), log_path(store_path)
@@ -123,7 +124,7 @@ def _look_at(store_path: Path) -> StoreState | None:
     if log_file.exists():
         is_gone = found is None and log_file.stat().st_size > HEADER_BYTES
     else:
-        # Of a store in use there is always a log, perhaps an empty one.
+        # A store in use always has a log, perhaps an empty one.
         is_gone = known is not None and known.salts is not None
     verdict = judge_log(found, index, known, is_gone=is_gone)
     if known is not None and _is_of_another_time(known, found, index):
@@ -139,9 +140,9 @@ def judge_log(
     *,
     is_gone: bool,
 ) -> LogVerdict:
-    """Decide by the log's index and by the sums whether a log is whole, and whether to use it.
+    """Decide from the index and the sums whether a log is complete, and whether to use it.
 
-    `is_gone` says of a log that was not found that there must have been one.
+    `is_gone` means that no log was found although there must have been one.
     """
     if index is not None and (found is None or _is_at_least(index.salts, found.salts)):
         return _judge_by_index(found, index, sums)
@@ -149,7 +150,7 @@ def judge_log(
         return LogVerdict(is_damaged=is_gone, is_used=False)
     if sums is not None and sums.salts is not None:
         if not _is_at_least(found.salts, sums.salts):
-            # Neither the index nor the sums know it: a log of another time or store.
+            # Neither the index nor the sums refer to it: a log from another time or store.
             return LogVerdict(is_damaged=True, is_used=False)
         if sums.salts == found.salts and found.frames < sums.frames:
             return LogVerdict(is_damaged=True, is_used=False)
@@ -162,13 +163,13 @@ def _judge_by_index(found: SqliteLog | None, index: LogIndex, sums: PageSums | N
         return LogVerdict()
     is_in_main_file = index.is_all_in_main_file or _is_in_sums(index, sums)
     if is_in_main_file or found is None or found.salts != index.salts:
-        # What SQLite would recover of it is older than the main file.
+        # What SQLite would recover from it is older than the main file.
         return LogVerdict(is_damaged=not is_in_main_file, is_used=False)
     return LogVerdict(is_damaged=True, is_used=index.folded <= found.frames)
 
 
 def _is_in_sums(index: LogIndex, sums: PageSums | None) -> bool:
-    """Return whether an index is from before a power cut, and all of its log in the main file."""
+    """Return whether an index predates a power cut, and all of its log is in the main file."""
     if sums is None or sums.salts is None:
         return False
     return sums.covers(index.salts, index.frames) or is_later_log(sums.salts, index.salts)
@@ -179,7 +180,7 @@ def _is_at_least(salts: bytes, earlier: bytes) -> bool:
 
 
 def _is_of_another_time(sums: PageSums, found: SqliteLog | None, index: LogIndex | None) -> bool:
-    """Return whether log and index agree on what the sums do not know."""
+    """Return whether log and index agree with each other but not with the sums."""
     if sums.salts is None or found is None or index is None:
         return False
     return found.salts == index.salts and not _is_at_least(found.salts, sums.salts)
@@ -188,7 +189,9 @@ def _is_of_another_time(sums: PageSums, found: SqliteLog | None, index: LogIndex
 def _compare_pages(
     store_path: Path, used: SqliteLog | None, known: PageSums | None
 ) -> tuple[PageSums, int]:
-    """Return the sums of the pages, and the number of pages that changed after their write."""
+    """Return the sums of the pages, and the number of pages that have changed after they were
+    written.
+    """
     page_size = used.page_size if used else known.page_size if known else PAGE_BYTES
     in_log = used.frame_of_page if used else {}
     actual, wrong = PageSums(page_size), 0
@@ -219,7 +222,7 @@ def _list_damaged_files(store_path: Path, state: StoreState) -> list[Path]:
 
 
 def _describe(store_path: Path, state: StoreState) -> str:
-    """Say what is lost, and what to do."""
+    """Describe what is lost, and what to do."""
     parts = []
     if state.verdict.is_damaged:
         parts.append(
@@ -236,7 +239,7 @@ def _describe(store_path: Path, state: StoreState) -> str:
 
 
 def _leave_sound(store_path: Path, state: StoreState) -> None:
-    """Leave files to SQLite in which a second look finds nothing."""
+    """Leave the files to SQLite in a state in which the next check finds nothing."""
     _leave_sound_log(store_path, state.log, state.verdict)
     known = read_sums(store_path)
     if known is None or known.encode() != state.sums.encode():
@@ -251,12 +254,12 @@ def _leave_sound_log(store_path: Path, found: SqliteLog | None, verdict: LogVerd
     elif verdict.is_damaged and found is not None:
         os.truncate(log_file, found.frame_end(found.frames))
     if is_dropped or verdict.is_damaged:
-        # SQLite makes it again from the log.
+        # SQLite creates it again from the log.
         index_path(store_path).unlink(missing_ok=True)
 
 
 def _is_in_use(store_path: Path) -> bool:
-    """Return whether another program has the store open: then SQLite relies on the index."""
+    """Return whether another program has the store open: SQLite then relies on the index."""
     import fcntl  # not on Windows, where twins have no such files
 
     try:

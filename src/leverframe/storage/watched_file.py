@@ -1,10 +1,10 @@
 """An SQLite file in use: one connection that writes, one that reads, and a watch over its files.
 
-Reads use a connection of their own and never wait for a write (write-ahead log). Code that touches
-the writing connection between opening and closing holds `_in_use`.
+Reads use a separate connection and never wait for a write (write-ahead log). Code that uses the
+writing connection between opening and closing holds `_in_use`.
 
-Before each transaction the files must be as the last one left them. Once SQLite
-has committed, nothing that follows makes a failure of it: the caller learns that it is durable.
+Before each transaction the files must be as the last one left them. After SQLite has committed, no
+later error turns the transaction into a failure: the caller learns that it is durable.
 """
 
 import contextlib
@@ -30,16 +30,15 @@ from leverframe.storage.sqlite_file import (
 from leverframe.storage.statements import Statement, pages_of
 from leverframe.storage.store import StoreUnavailable
 
-# The watch over the store's files: whether another program writes to them while they are in use.
+# The watch over the store's files detects other programs that write to them while they are in use.
 #
-# SQLite trusts that none does: it keeps using pages that it remembers, and acknowledges changes
-# into a file that no start could read again. So the files are compared with how we left them
-# before anything is written. If they differ, the store is read whole first. A log that is sound
-# but was written by others is emptied before anything is added to it: the running SQLite does not
-# look at its checksums, but a start would, and would drop all that follows the first wrong one.
+# SQLite assumes that no program writes behind its back: it keeps using cached pages, and
+# acknowledges changes to a file that no later start could read. So before each write the files are
+# compared with how we left them. If they differ, the whole store is checked first. A sound log that
+# others have written to is emptied before anything is added to it: the running SQLite does not look
+# at its checksums, but a start would, and would drop everything after the first wrong one.
 #
-# What is lost stays lost until the program starts again: then there is a snapshot to fall back
-# on.
+# A loss is repaired only when the program starts again, from a snapshot.
 
 _State = tuple[int, ...]
 
@@ -51,21 +50,21 @@ _SNAPSHOT = "the last good snapshot."
 
 
 class StoreLost(StoreUnavailable):
-    """Nothing will be written any more before the next start: a sentence that says why."""
+    """Nothing can be written before the next start; the message says why."""
 
 
 class LogLost(StoreLost):
-    """The log has no name any more; what is in it can only be saved by the one who has it open."""
+    """The log was deleted; only the process that has it open can save its content."""
 
 
 class StoreWatch:
-    """A comparison of an open store's files with how we left them, for one thread at a time."""
+    """Compares an open store's files with how we left them; for one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # As text, which a look before every transaction gets through faster.
+        # As text, which is faster for the check before every transaction.
         self._store_name, self._log_name = str(path), f"{path}-wal"
-        #: Why nothing is written any more.
+        #: Why nothing can be written any more.
         self.lost: str | None = None
         #: Whether another program has written to the main file, and left it sound.
         self.has_foreign_store = False
@@ -75,17 +74,17 @@ class StoreWatch:
         self.note_log()
 
     def note_store(self) -> None:
-        """Remember the main file, which we have written ourselves."""
+        """Record the state of the main file after our own write."""
         with suppress(OSError):
             self._store = _state(self._store_name)
 
     def note_log(self) -> None:
-        """Remember the log, which we have written ourselves."""
+        """Record the state of the log after our own write."""
         with suppress(OSError):
             self._log = _state(self._log_name)
 
     def is_untouched(self) -> bool:
-        """Return whether no other program has written to the main file since we did."""
+        """Return whether no other program has written to the main file since our last write."""
         with suppress(OSError):
             return _state(self._store_name) == self._store
         return False
@@ -112,27 +111,27 @@ class StoreWatch:
             self._examine(store)
         if log is None or self._log is None or log[:2] != self._log[:2]:
             raise self._lose(LogLost, f"The store's log {self._log_name} was removed", "the store.")
-        # Without the time of its attributes, which every program that opens it may change.
+        # Without the change time, which every program that opens the file may change.
         if log[:4] == self._log[:4]:
             return False
         check(self._path)
         return True
 
     def _examine(self, store: _State | None) -> None:
-        """Check a main file that is not as we left it; programs that use SQLite do no damage."""
+        """Check a main file that is not as we left it; programs that use SQLite leave it sound."""
         if store is None or self._store is None:
             raise self._lose(StoreLost, f"The store {self._path} was removed", _SNAPSHOT)
         if store[:2] != self._store[:2]:
             what = f"The store {self._path} was replaced by another file"
             raise self._lose(StoreLost, what, "that file.")
-        # Not even looked at where it is empty: SQLite would take the log for a stale one then.
+        # An empty file is not even opened: SQLite would then treat the log as stale.
         if store[2] == 0 or not check(self._path):
             raise StoreDamaged(f"The store {self._path} is empty.")
         self._store = store
         self.has_foreign_store = True
 
     def take_up_log(self) -> None:
-        """Continue with the emptied log; raise StoreUnavailable if emptying it failed."""
+        """Continue with the emptied log; raise StoreUnavailable if it could not be emptied."""
         log = _state(self._log_name)
         if log is None or log[2]:
             raise StoreUnavailable(
@@ -142,7 +141,7 @@ class StoreWatch:
         self._log = log
 
     def give_up(self, damage: StoreDamaged) -> StoreLost:
-        """Refuse all further writes: the store was found damaged."""
+        """Refuse all further writes: the store is damaged."""
         return self._lose(StoreLost, f"{damage} This happened", _SNAPSHOT)
 
     def _lose(self, kind: type[StoreLost], damage: str, then_used: str) -> StoreLost:
@@ -151,7 +150,7 @@ class StoreWatch:
 
 
 def _state(name: str) -> _State | None:
-    """Read what differs after another program has written, even if it reset the time."""
+    """Return the attributes that another program's write changes, even if it resets the time."""
     try:
         found = os.stat(name)
     except FileNotFoundError:
@@ -161,8 +160,8 @@ def _state(name: str) -> _State | None:
 
 log = logging.getLogger(__name__)
 
-#: At about this number of pages (4 MB) the log is folded into the main file. That costs more than a
-#: commit, but writes a page that changed often only once.
+#: At about this number of pages (4 MB) the log is copied into the main file. A checkpoint costs
+#: more than a commit, but writes a page that changed often only once.
 _CHECKPOINT_PAGES = 1000
 
 _BEGIN: Statement = ("BEGIN IMMEDIATE", ())
@@ -173,12 +172,9 @@ class WatchedFile:
     """The file of a store. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
 
     def __init__(
-        self,
-        path: Path,
-        migrations: Path,
-        do_later: Callable[[Callable[[], None]], object] | None = None,
+        self, path: Path, migrations: Path, do_later: Callable[[Callable[[], None]], object]
     ) -> None:
-        """Open the file; where given, `do_later` does what no transaction need wait for."""
+        """Open the file; `do_later`, if given, runs work for which no transaction need wait."""
         self._path = path
         self._do_later = do_later
         self._writing = open_file(path, migrations)
@@ -189,12 +185,13 @@ class WatchedFile:
         self._in_use = threading.Lock()
         #: Transactions written since opening.
         self.transactions = 0
-        #: About how many pages are in the log and nowhere else.
+        #: The approximate number of pages that are only in the log.
         self._pages = 0
+        self._is_checkpoint_planned = False
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection that reads; give up writing where something cannot be read."""
+        """Lend the reading connection; give up writing if something cannot be read."""
         try:
             with self._reads, sentences(self._path):
                 yield self._reading
@@ -210,19 +207,24 @@ class WatchedFile:
         moves: bool = False,
         scattered: int = 0,
     ) -> None:
-        """Write in one transaction, which may last; raise where nothing was written.
+        """Write in one transaction, which may take long; raise an error if nothing was written.
 
-        What it `erases` is in no file any more then. What it `moves` is overwritten in its old
-        place, but stays in the log. The `scattered` rows lie on a page each, however small.
+        With `erases`, removed values are in no file afterwards. With `moves`, they are overwritten
+        in their old place but stay in the log. `scattered` is the number of rows that each touch a
+        page of their own, however small they are.
         """
         with self._in_use:
             self._check_files()
             try:
                 if erases or moves:
-                    # What is replaced or removed is overwritten, which costs a third of the speed.
+                    # Overwrites replaced and removed content, which costs a third of the speed.
                     self._pragma("secure_delete = ON")
-                for statement in (_BEGIN, *statements, _COMMIT):
-                    self._writing.execute(*statement)
+                if len(statements) == 1:
+                    # A transaction of its own: each further statement waits for the interpreter.
+                    self._writing.execute(*statements[0])
+                else:
+                    for statement in (_BEGIN, *statements, _COMMIT):
+                        self._writing.execute(*statement)
             except BaseException as error:
                 self._undo(error)
                 raise
@@ -232,11 +234,11 @@ class WatchedFile:
                 self._tidy_up(statements, erases, scattered)
             except BaseException:
                 log.exception("the store could not be cleaned up after a transaction")
-                # We caused the present state of the files.
+                # We ourselves caused the present state of the files.
                 self._watch = StoreWatch(self._path)
 
     def _undo(self, error: BaseException) -> None:
-        """Roll a failed transaction back; give up writing where the file is damaged."""
+        """Roll back a failed transaction; give up writing if the file is damaged."""
         try:
             roll_back(self._writing)
         finally:
@@ -246,11 +248,11 @@ class WatchedFile:
             raise self._watch.give_up(damage) from error
 
     def _tidy_up(self, statements: Sequence[Statement], erases: bool, scattered: int) -> None:
-        """Note the state of the files after a transaction; have a long log checkpointed.
+        """Record the state of the files after a transaction; schedule a checkpoint if the log is
+        long.
 
-        What was removed is still in the log as it was written, so that is emptied. If it cannot be,
-        because a foreign program reads it or the disk has trouble, the old values go with a later
-        round of the log.
+        Removed values are still in the log, so it is emptied. If that fails, because another
+        program reads it or because of disk errors, later rounds of the log overwrite them.
         """
         self._watch.note_log()
         self.transactions += 1
@@ -259,23 +261,23 @@ class WatchedFile:
         if erases:
             self._checkpoint("TRUNCATE")
             self._watch.note_log()
-        elif self._pages >= _CHECKPOINT_PAGES:
-            if self._do_later is None:
-                self._checkpoint("PASSIVE")
-            else:
-                self._do_later(self.checkpoint)
+        elif self._pages >= _CHECKPOINT_PAGES and not self._is_checkpoint_planned:
+            # Transactions that come before it need no further one.
+            self._is_checkpoint_planned = True
+            self._do_later(self.checkpoint)
 
     def checkpoint(self) -> None:
-        """Write the log into the main file."""
+        """Copy the log into the main file."""
         with self._in_use:
+            self._is_checkpoint_planned = False
             self._checkpoint("PASSIVE")
 
     def _check_files(self) -> None:
-        """Raise StoreUnavailable where nothing may be written."""
+        """Raise StoreUnavailable if nothing may be written."""
         try:
             is_foreign = self._watch.check_unchanged()
         except LogLost:
-            # Only this process can still reach it.
+            # Only this process can still reach the log.
             self._sums.give_up()
             self._checkpoint("PASSIVE")
             raise
@@ -288,7 +290,7 @@ class WatchedFile:
     def close(self) -> None:
         self._reading.close()
         with self._in_use:
-            # SQLite does the same when it closes, but the sums have to follow first.
+            # SQLite does the same when it closes, but the sums must be updated afterwards.
             if self._checkpoint("PASSIVE"):
                 self._sums.note_end()
             else:
@@ -296,15 +298,17 @@ class WatchedFile:
             self._writing.close()
 
     def settle(self) -> None:
-        """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
+        """Bring the main file up to date, on any thread; raise StoreUnavailable if the store is
+        lost.
+        """
         with self._in_use:
             self._check_files()
             self._checkpoint("PASSIVE")
 
     def _checkpoint(self, how: str) -> bool:
-        """Write the log into the main file, unless another program has changed the file.
+        """Copy the log into the main file, unless another program has changed the file.
 
-        Return whether all of it is there.
+        Return whether all of the log was copied.
         """
         if not self._watch.is_untouched():
             return False
@@ -313,7 +317,7 @@ class WatchedFile:
             _, frames, folded = self._pragma("wal_checkpoint(PASSIVE)")
             is_whole = frames == folded
             self._pages = 0
-            # Before anything begins the log again, which a truncation does.
+            # Before the log restarts, as it does after a truncation.
             if frames > 0:
                 self._sums.note_folded(frames)
             if how != "PASSIVE":
@@ -322,6 +326,6 @@ class WatchedFile:
         return is_whole
 
     def _pragma(self, pragma: str) -> tuple[int, ...]:
-        # A cursor that is not at its end holds a lock for as long as it is referenced.
+        # A cursor that is not exhausted holds a lock as long as it is referenced.
         with contextlib.closing(self._writing.execute(f"PRAGMA {pragma}")) as cursor:
             return next(iter(cursor.fetchall()), ())

@@ -1,4 +1,4 @@
-"""Writing to the store: group commit, and the one ordered writer of a running controller."""
+"""Writes to the store: group commit, and the single ordered writer of a running controller."""
 
 import asyncio
 import logging
@@ -22,30 +22,30 @@ from leverframe.storage.store import (
     rows_from_changes,
 )
 
-# Group commit: what several callers write goes to the disk together.
+# Group commit: the writes of several callers share a transaction.
 #
-# What is queued in rounds of the event loop that follow each other, and while a batch is being
-# written, goes into the next transaction, so that the cost of reaching the disk is shared by all
-# waiting callers. One task writes, and runs while there is something to write.
+# Everything queued in consecutive rounds of the event loop, and while a batch is being written,
+# goes into the next transaction, so that all waiting callers share the cost of the disk. One task
+# writes, and runs while there is something to write.
 
 log = logging.getLogger(__name__)
 
 CLOSED = "The store is closed: the program is stopping."
 
-#: This number of commits is worth a transaction, whatever else may come.
+#: This number of commits is written without waiting for more.
 BATCH_SIZE = 64
 
 Faults = dict[int, BaseException]
 
-#: Writes rows by controller; returns what went wrong by controller, or fails for all. It is a
-#: coroutine, or a plain function for a thread.
+#: Writes rows by controller; returns the errors by controller, or fails for all. It is a coroutine
+#: function, or a plain function for a thread.
 WriteBatch = (
     Callable[[Mapping[int, Rows]], Awaitable[Faults]] | Callable[[Mapping[int, Rows]], Faults]
 )
 
 
 class OneWrite(BatchPart):
-    """A write outside of a `Writer`: of a controller that does not run."""
+    """A write without a `Writer`, for a controller that is not running."""
 
     def __init__(self, number: int, rows: Rows, done: asyncio.Future[None]) -> None:
         self.number = number
@@ -57,7 +57,7 @@ class OneWrite(BatchPart):
 
     def settle(self, error: BaseException | None) -> None:
         if self._done.done():
-            # The waiting task has given up.
+            # The waiting task was cancelled.
             return
         if error is None:
             self._done.set_result(None)
@@ -69,12 +69,12 @@ class GroupCommit(WriteQueue):
     def __init__(
         self, write: WriteBatch, batch_size: int = BATCH_SIZE, thread: Executor | None = None
     ) -> None:
-        """Write when this number of commits waits; in a thread, where there is one."""
+        """Write when this number of commits is waiting; in `thread`, if one is given."""
         self.write_batch: Callable[..., Any] = write
         self._batch_size = batch_size
         self._thread = thread
         self._waiting: list[BatchPart] = []
-        #: Whether all is refused that is not being written yet.
+        #: Whether everything is refused that is not already being written.
         self.is_closed = False
         self.task: asyncio.Task[None] | None = None
 
@@ -84,13 +84,13 @@ class GroupCommit(WriteQueue):
         self._waiting.append(part)
 
     async def write_one(self, number: int, rows: Rows) -> None:
-        """Make rows of a controller durable that no `Writer` writes."""
+        """Make rows durable for a controller that has no `Writer`."""
         done = asyncio.get_running_loop().create_future()
         self.add(OneWrite(number, rows, done))
         await done
 
     async def flush(self) -> None:
-        """Wait until nothing waits any more."""
+        """Wait until nothing is left to write."""
         while self.task is not None and not self.task.done():
             await asyncio.wait([self.task])
 
@@ -111,7 +111,7 @@ class GroupCommit(WriteQueue):
                     writing = asyncio.ensure_future(self.write_batch(rows))
                 faults = {} if writing is None else await see_through(writing)
             except GeneratorExit:
-                # The loop has gone, and with it all waiting callers.
+                # The event loop has ended, and with it all waiting callers.
                 raise
             except BaseException as error:
                 batch = batch or self._next(len(self._waiting))
@@ -120,11 +120,11 @@ class GroupCommit(WriteQueue):
                 try:
                     part.settle(faults.get(part.number))
                 except BaseException:
-                    # Interrupted before it began: waiting callers must still get a result.
+                    # Interrupted before the write began; waiting callers must still get a result.
                     part.settle(faults.get(part.number))
 
     async def _collect(self) -> None:
-        """Wait while rounds of the loop bring something more."""
+        """Wait as long as rounds of the event loop bring more."""
         before = 0
         while before < len(self._waiting) < self._batch_size:
             before = len(self._waiting)
@@ -132,18 +132,18 @@ class GroupCommit(WriteQueue):
 
     def _next(self, count: int) -> list[BatchPart]:
         parts = list(dict.fromkeys(self._waiting[:count]))
-        # The last step: whatever failed before it, all callers still wait.
+        # The last step: if anything before it fails, all callers are still waiting.
         self._waiting = self._waiting[count:]
         return parts
 
 
 async def see_through(writing: asyncio.Future[Faults]) -> Faults:
-    """Wait for the end of a write, whatever interrupts: only then it is known what is on disk."""
+    """Wait for the end of a write despite interruptions: only then is it known what is on disk."""
     while not writing.done():
         try:
             await asyncio.wait([writing])
         except GeneratorExit:
-            # The loop has gone: waiting without one fails immediately, again and again.
+            # The event loop has ended: waiting without it would fail immediately, again and again.
             raise
         except BaseException:
             log.warning("the writer was interrupted and waits for the current write to finish")
@@ -153,7 +153,7 @@ async def see_through(writing: asyncio.Future[Faults]) -> Faults:
 async def _faults_after(
     error: BaseException, batch: Iterable[BatchPart], writing: asyncio.Future[Faults] | None
 ) -> Faults:
-    """Return what went wrong in a batch that was interrupted, or whose write failed."""
+    """Return the errors of a batch that was interrupted, or whose write failed."""
     if writing is not None:
         try:
             return await see_through(writing)
@@ -165,7 +165,7 @@ async def _faults_after(
 
 
 def merge(several: Iterable[Rows]) -> Rows:
-    """Merge rows into those that result from writing them in order."""
+    """Merge rows into the result of writing them in order."""
     rows = Rows()
     for later in several:
         rows.add(later)
@@ -173,7 +173,7 @@ def merge(several: Iterable[Rows]) -> Rows:
 
 
 def _take_rows(batch: Iterable[BatchPart]) -> dict[int, Rows]:
-    """Take what waits, by controller."""
+    """Take the waiting rows of each controller."""
     by_number: dict[int, Rows] = {}
     for part in batch:
         rows = part.take()
@@ -183,31 +183,31 @@ def _take_rows(batch: Iterable[BatchPart]) -> dict[int, Rows]:
     return by_number
 
 
-# The one ordered writer: everything that a running controller must remember goes through here.
+# The single ordered writer, which stores everything that a running controller must remember.
 #
-# What is queued while a batch is being written goes into the next one together,
-# with changes of other controllers if they share a lane.
+# Everything queued while a batch is being written goes into the next batch, with changes of other
+# controllers if they share a lane.
 #
-# A batch is written whole or not at all. When it fails, everything queued behind it fails with
-# it, because that was computed on top of what is now missing; what is queued afterwards is tried
-# again. Callbacks of commits run in the order of the queue, before waiting callers continue.
+# A batch is written completely or not at all. If it fails, everything queued behind it fails with
+# it, because that was computed on top of the missing changes; later commits are attempted again.
+# Callbacks of commits run in the order of the queue, before waiting callers continue.
 
 LOG_AGAIN_S = 60.0
 
 
 class Commit(msgspec.Struct, eq=False):
-    """One all-or-nothing step on its way to the disk."""
+    """One all-or-nothing step that is being written."""
 
     rows: Rows
-    #: Done when it is durable and `on_committed` has been called.
+    #: Done when the commit is durable and `on_committed` has been called.
     done: asyncio.Future[None]
     on_committed: "OnCommitted | None" = None
-    #: What `on_committed` needs to know about it.
+    #: What `on_committed` needs to know about the commit.
     subject: Any = None
 
 
-#: Called with None when commits are durable, or with what went wrong. Consecutive commits with the
-#: same function are handed over together.
+#: Called with None when commits are durable, or with the error. Consecutive commits with the same
+#: function are passed together.
 OnCommitted = Callable[[Sequence[Commit], StoreUnavailable | None], None]
 
 
@@ -221,12 +221,12 @@ class Writer(BatchPart):
         self._queue: list[Commit] = []
         self._being_written: list[Commit] = []
         self._waiting: list[asyncio.Future[None]] = []
-        #: What was logged of refusals last, and until when that is enough.
+        #: The last logged refusal, and until when the same one is not logged again.
         self._logged = ("", 0.0)
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything that was queued has been settled."""
+        """Whether the outcome of everything queued is known."""
         return not self._queue and not self._being_written
 
     def commit(
@@ -241,21 +241,21 @@ class Writer(BatchPart):
     def queue(
         self, rows: Rows, on_committed: OnCommitted | None = None, subject: Any = None
     ) -> asyncio.Future[None]:
-        """Queue changes that are rows already, as `commit` does."""
+        """Queue changes that are already rows, as `commit` does."""
         done = asyncio.get_running_loop().create_future()
         self._group.add(self)
-        # The last step: whatever failed before it, nothing has been queued.
+        # The last step: if anything before it fails, nothing has been queued.
         self._queue.append(Commit(rows, done, on_committed, subject))
         return done
 
     async def flush(self) -> None:
-        """Wait until everything that was queued is durable, or refused."""
+        """Wait until everything that was queued is durable or refused."""
         while not self.is_idle:
             self._waiting.append(asyncio.get_running_loop().create_future())
             await self._waiting[-1]
 
     async def close(self) -> None:
-        """Write what is queued, then close the store."""
+        """Write everything that is queued, then close the store."""
         await self.flush()
         await self.store.close()
 
@@ -275,7 +275,7 @@ class Writer(BatchPart):
         if error is not None:
             batch, self._queue = batch + self._queue, []
         if not batch:
-            # It went with a batch before.
+            # An earlier batch included it.
             return
         try:
             if error is not None:
@@ -293,7 +293,7 @@ class Writer(BatchPart):
                     waiter.set_result(None)
 
     def _refusal(self, error: BaseException) -> StoreUnavailable:
-        """Return the error for waiting callers, and log it: the same once a minute."""
+        """Return the error for waiting callers; log it, but the same one only once a minute."""
         if isinstance(error, StoreUnavailable):
             now = time.monotonic()
             sentence, until = self._logged
@@ -310,7 +310,7 @@ class Writer(BatchPart):
         return refusal
 
     def _report_outcome(self, batch: Sequence[Commit], refusal: StoreUnavailable | None) -> None:
-        """Report the outcome to those that queued commits; their faults change nothing on disk."""
+        """Report the outcome to the callers of commits; their own errors change nothing on disk."""
         for on_committed, group in groupby(batch, attrgetter("on_committed")):
             if on_committed is None:
                 continue
@@ -325,17 +325,17 @@ class Writer(BatchPart):
 def _resolve(commits: Sequence[Commit], error: BaseException | None) -> None:
     for commit in commits:
         if commit.done.done():
-            # The waiting task has given up, or has its result.
+            # The waiting task was cancelled, or has its result.
             continue
         if error is None:
             commit.done.set_result(None)
         else:
             commit.done.set_exception(error)
-            # The log has it; an error that is not awaited is no oversight.
+            # It is logged already; without this, asyncio would log it if no one awaits it.
             commit.done.exception()
 
 
-# The store as the outbox sees it: messages by number.
+# The store from the outbox's point of view: messages by number.
 
 
 class PersistentMessageStore:
@@ -348,6 +348,6 @@ class PersistentMessageStore:
         return self._writer.store.messages()
 
     def write(self, messages: Mapping[int, Any]) -> asyncio.Future[None]:
-        """Queue these messages to be kept; None removes one."""
+        """Queue these messages for storage; None removes a message."""
         rows = {number: DELETED if row is None else row for number, row in messages.items()}
         return self._writer.commit(Changes(messages=rows))

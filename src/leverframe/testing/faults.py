@@ -3,9 +3,9 @@
     with twin.fault(faults.slow("5s"), path="/json/all.json", times=2):
         ...
 
-Durations are seconds, texts such as `90s`, or `timedelta`. A fault that cannot be is a `BadFault`
-with what is allowed. How long an answer takes is real time, in which the client lives; everything
-else goes by the controller's clock.
+Durations are seconds, texts such as `90s`, or `timedelta`. An impossible fault raises `BadFault`,
+which says what is allowed. Delays of answers are in real time, because the client is; everything
+else follows the controller's clock.
 """
 
 import json as json_text
@@ -249,10 +249,12 @@ def reply(
     """
     if not isinstance(body, str | bytes):
         raise BadFault(
-            f"body: {body!r} is no body; json= makes one of it.", "a text or bytes", "body"
+            f"body: {body!r} is neither text nor bytes; json= sends it as JSON.",
+            "a text or bytes",
+            "body",
         )
     if not isinstance(headers, Mapping | None):
-        raise BadFault(f"headers: {headers!r} is not possible.", "texts by name", "headers")
+        raise BadFault(f"headers: {headers!r} is not valid.", "texts by name", "headers")
     if json is not None and body:
         raise BadFault("reply has a body and json.", "one of body and json", "json")
     if json is not None:
@@ -278,7 +280,7 @@ def _as_json(value: Any) -> str:
     try:
         return json_text.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise BadFault(f"json: {error}.", "what JSON can hold", "json") from None
+        raise BadFault(f"json: {error}.", "a value that JSON can represent", "json") from None
 
 
 def down(server: str) -> Fault:

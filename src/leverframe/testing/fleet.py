@@ -48,7 +48,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         **parameters: Any,
     ) -> None:
         if isinstance(count, bool) or not isinstance(count, int):
-            raise BadFleet(f"A fleet has a number of twins, not {count!r}.")
+            raise BadFleet(f"The number of twins must be a whole number, not {count!r}.")
         if not isinstance(versions, Sequence):
             raise BadFleet(f'versions are texts such as ["3.0/1.58a", "3.5"], not {versions!r}.')
         check_names(Twin, "Fleet", parameters)

@@ -117,7 +117,7 @@ async def account_leaves(accounts: Sequence[tuple[str, str]]) -> dict[str, Any]:
     if not accounts:
         return {}
     if len(accounts) > 2:
-        raise BadSettings("accounts: give the administrator, and perhaps a user.")
+        raise BadSettings("accounts: set the administrator, and optionally a user.")
     passwords, leaves = Passwords(), dict[str, Any]({"access.required": True})
     for role, (name, password) in zip(("admin", "user"), accounts, strict=False):
         leaves[f"access.{role}.name"] = name
@@ -134,7 +134,8 @@ def _mqtt_leaves(broker: str) -> dict[str, Any]:
     if not parts.hostname or port is None or parts.scheme not in ("mqtt", "mqtts"):
         # Without the value, which may contain a password.
         raise BadSettings(
-            "mqtt: this is no broker; write it like 127.0.0.1:1883, or with an account like"
+            "mqtt: this is not the address of a broker; write it like 127.0.0.1:1883, or with an"
+            " account like"
             " mqtt://NAME:PASSWORD@127.0.0.1:1883."
         )
     return {
@@ -176,7 +177,7 @@ def read_settings(
 
     if not isinstance(source, PulledUnit):
         raise BadSettings(
-            f"A twin cannot begin with {type(source).__name__!r}. Allowed: values by path, a backup"
+            f"A twin cannot start from {type(source).__name__!r}. Allowed: values by path, a backup"
             f" (.toml, .json, .bin), a unit file (.toml), a recording ({RECORDING}), a pulled unit,"
             " or the URL of a unit."
         )
@@ -236,7 +237,8 @@ def parameters_of(saved: SavedSnapshot, arguments: dict[str, Any]) -> dict[str, 
     """Return the parameters of a twin that is loaded from a snapshot."""
     if refused := [name for name in OF_SNAPSHOT if name in arguments]:
         raise BadSnapshot(
-            f"{', '.join(refused)}: the snapshot says this itself. Allowed beside it: accounts,"
+            f"{', '.join(refused)}: the snapshot already contains this. Allowed with a snapshot:"
+            " accounts,"
             " tls, mqtt, lenient, recorded, seed, port."
         )
     return {

@@ -145,8 +145,8 @@ def check_path(path: object) -> str:
     """Return the path of requests; reject a path that no request can have."""
     if not isinstance(path, str) or not path.startswith("/") or "?" in path:
         raise BadCall(
-            f"{path!r} is no path; write one like /json/all.json, or one that ends in / for all"
-            " below it. What stands behind a question mark is the query."
+            f"{path!r} is not a path; write one like /json/all.json, or one that ends in / for"
+            " all paths below it. The part after a question mark is the query."
         )
     return path
 

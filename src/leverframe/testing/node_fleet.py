@@ -195,4 +195,4 @@ class NodeFleet(AnyFleet[NodeTwin]):
 
 
 def _warn_of_silent(nodes: str) -> None:
-    warnings.warn(f"Nodes that do not answer have no part in this: {nodes}", stacklevel=5)
+    warnings.warn(f"Incomplete result, no answer from: {nodes}", stacklevel=5)

@@ -49,7 +49,7 @@ def _sentences(
     else:
         yield f"{label} is {value:g}."
     if (returns := state["returns_in"].get(label)) is not None:
-        yield f"It returns in {text_from_seconds(returns)}."
+        yield f"It switches off in {text_from_seconds(returns)}."
     about = [entry for entry in journal if label in entry["text"].replace(":", " ").split()]
     for entry in about[-MAX_ENTRIES:]:
         yield f"{_time(entry['time'], zone)}, {_cause(entry)}: {entry['text']}"
@@ -70,7 +70,7 @@ def _rule(rule: Mapping[str, Any]) -> str:
         for one in rule["explanation"]["conditions"]
     )
     effect = rule["when_met"] or rule["when_ceasing"]
-    does = effect["text"] if rule["when_met"] else f"{effect['text']} as soon as this ceases"
+    does = effect["text"] if rule["when_met"] else f"{effect['text']} when this is no longer met"
     name = settings["name"] or rule["number"]
     return f"Rule {name}, {words}, then {does}: {rule['why']['text']}"
 
@@ -231,7 +231,7 @@ class NotRequested(ErrorForPeople, AssertionError):
 
 
 class TwinRequest(Struct, frozen=True):
-    """A request that the twin got from a client, and how it answered."""
+    """A request that the twin got from a client, and its answer."""
 
     #: The time by the twin's clock.
     time: datetime
@@ -259,12 +259,12 @@ class TwinRequest(Struct, frozen=True):
     def json(self) -> Any:
         """Return the value of a JSON body."""
         if self.body is None:
-            why = f", it was left out: {self.body_left_out}" if self.body_left_out else ""
+            why = f", because it was not kept: {self.body_left_out}" if self.body_left_out else ""
             raise BadCall(f"{self.target} has no body{why}.")
         try:
             return msgspec.json.decode(self.body)
         except msgspec.DecodeError as error:
-            raise BadCall(f"The body of {self.target} is no JSON: {error}.") from None
+            raise BadCall(f"The body of {self.target} is not JSON: {error}.") from None
 
     @property
     def target(self) -> str:

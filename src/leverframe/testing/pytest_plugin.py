@@ -316,7 +316,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
         if leaked:
             warnings.warn(
                 LeakedTwin(
-                    f"{item.nodeid} left {len(leaked)} twins on; they were closed. Start them with"
+                    f"{item.nodeid} left {len(leaked)} twins running; they were closed. Start"
+                    " them with"
                     " `with`, or by the fixture twin_factory."
                 ),
                 stacklevel=1,
@@ -352,4 +353,4 @@ def _report_of(twin: "AnyTwin", is_shared: bool) -> str | None:
     except Exception as error:
         # A twin that was killed, or that a fault has frozen, must not hide the original failure.
         again = f"The same twin again: {twin.recipe}"
-        return f"{twin!r} could not say what happened: {error}\n{again}"
+        return f"{twin!r} could not report what happened: {error}\n{again}"

@@ -56,10 +56,10 @@ def rule_from_words(
                 raise BadRule(f"{fields[name]} is compared with {allowed}, not with {compare}.")
     for number in (hysteresis, fields["reference"], fields.get("reference2", 0.0)):
         if round(number * PARTS) / PARTS != number:
-            raise BadRule(f"{number:g} is too exact; rules compare with hundredths.")
+            raise BadRule(f"{number:g} has too many decimals; rules compare with two at most.")
     for letter, what, seconds in (("N", "on delay", on_delay), ("L", "off delay", off_delay)):
         if seconds % 1:
-            raise BadRule(f"{seconds:g} s is too exact; delays of rules are whole seconds.")
+            raise BadRule(f"{seconds:g} s is not possible; delays of rules are whole seconds.")
         if seconds and not has_field(EVENT_ROW.params[letter], profile):
             raise BadRule(
                 f"Rules of {profile} have no {what}; leave it out, or choose a version that has it."
@@ -92,7 +92,8 @@ def condition_from_words(text: str) -> Comparison:
     if found is None:
         joined = ", ".join(word.lower() for word in _OPERATORS)
         raise BadRule(
-            f"{text.strip()!r} is no condition; write it like DS1 >= 30, DS1 < 20 or OUT0 = 1, and"
+            f"{text.strip()!r} is not a condition; write it like DS1 >= 30, DS1 < 20 or OUT0 = 1,"
+            " and"
             f" join two of them with {joined}."
         )
     return found[1], found[2], float(found[3])
@@ -112,7 +113,7 @@ def _one_of(word: str, allowed: Iterable[str], what: str, profile: Profile) -> s
     found = by_key.get(word.lower())
     if found is None:
         known = ", ".join(sorted(by_key.values()))
-        raise BadRule(f"{profile} has no {what} {word!r}; known are {known}.")
+        raise BadRule(f"{profile} has no {what} {word!r}; known: {known}.")
     return found
 
 

@@ -295,7 +295,7 @@ def beside_loop(method: Callable[_Given, _Result]) -> Callable[_Given, Awaiting[
         return result
 
     beside.__name__ = f"a{name}"
-    beside.__doc__ = f"Do the same as `{name}`, beside the event loop of the test."
+    beside.__doc__ = f"Do the same as `{name}` without blocking the event loop of the test."
     return beside
 
 

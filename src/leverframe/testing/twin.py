@@ -22,24 +22,26 @@ if TYPE_CHECKING:
 
 
 class Twin(AnyTwin):
-    """A controller in this process, in virtual time, that nothing leaves.
+    """A controller in this process, in virtual time; its messages are captured.
 
     - `hw`, `sw`: the version; without them the newest, or that of the `settings` file
-    - `mac`, `name`: its identity; without them one made from the `seed`
-    - `start`: its first moment, like `"2026-03-29T00:30"`; `timezone`: of it and of the schedule
+    - `mac`, `name`: its identity; by default derived from the `seed`
+    - `start`: its first moment, like `"2026-03-29T00:30"`; `timezone`: that of `start` and of the
+      schedule
     - `settings`: values by path, like `{"outputs.0.name": "Pump"}`; a backup (`.toml`, `.json`,
-      `.bin`); a unit file (`.toml`); a recorded unit (`.jsonl`), which also gives its answers where
-      the twin has none; what `pull_unit` returns; or the URL of a unit, which is read and never
-      written to. `recorded_unit` lists what a unit did not show
-    - `port`: where it listens; without it, on a free port
-    - `accounts`: passwords by name, the administrator first, then the user; sign-in is asked for
+      `.bin`); a unit file (`.toml`); a recorded unit (`.jsonl`), whose answers also serve
+      requests that the twin does not know; what `pull_unit` returns; or the URL of a unit, which
+      is read and never written to. `recorded_unit` lists what a unit did not show
+    - `port`: port to listen on; by default a free port
+    - `accounts`: passwords by name, the administrator first, then the user; sign-in is then
+      required
     - `tls`: serve HTTPS; `ca_file` is then what clients trust
     - `modbus`, `snmp`: switch these servers on; `mqtt`: a broker to connect to, `"HOST:PORT"` or
       `"mqtt://NAME:PASSWORD@HOST:PORT"`
     - `lenient`: skip commands that are not understood, as real units do
     - `recorded`: a recording by `leverframe record`; requests that the version does not know are
       answered as recorded
-    - `seed`: makes what is random the same in every run
+    - `seed`: random seed, so that every run is the same
     """
 
     _reports_each_end = True

@@ -126,7 +126,9 @@ class HttpTransport(Transport):
 
     def reset(self) -> None:
         if self.first is None:
-            raise RuntimeError("There is no start to go back to; begin with `with`, or start().")
+            raise RuntimeError(
+                "There is no start to return to; start the twin with `with`, or with start()."
+            )
         self.go_back(self.first)
         self.operate("/sim.cgi?requests=clear")
 

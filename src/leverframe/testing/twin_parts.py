@@ -43,7 +43,7 @@ class TwinClock:
                 mover = stack.enter_context(mover.freeze_time(self.now))
             if not hasattr(mover, "move_to"):
                 raise TypeError(
-                    f"{mover!r} cannot move the time; give time_machine, freezegun, or one of"
+                    f"{mover!r} cannot move the time; pass time_machine, freezegun, or one of"
                     " their fixtures."
                 )
 

@@ -345,7 +345,7 @@ def compare_with_file(file: UnitFile, pulled: PulledUnit) -> UnitDifference:
         "the unit",
         pulled.profile,
         pulled.settings,
-        # A possible difference is no reason for an alarm.
+        # A possible difference does not raise an alarm.
         unread={**pulled.lossy, **pulled.unread},
     )
     wanted = ComparedUnit(

@@ -182,7 +182,7 @@ class DocumentReader:
         if is_secret(path) and raw != "":
             self._wrong(
                 place,
-                f"{key_of(path)} is a secret, which does not stand in a unit file; write"
+                f"{key_of(path)} is a secret, which must not be in a unit file; write"
                 ' { env = "NAME" } or { secret = "name" }.',
             )
             return

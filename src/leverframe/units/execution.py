@@ -329,7 +329,7 @@ def leaves_after(plan: UnitPlan, done: int) -> dict[str, Any]:
 
 # Carry out plans on many units: a few first, and the rest only if all of these succeeded.
 
-#: The number of units that come first, or one of each version.
+#: The number of first units, or one of each version.
 Canary = int | Literal["versions"]
 
 

@@ -40,7 +40,7 @@ from leverframe.units.unit_text import toml_value
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _OPENING = """\
 # Found by `leverframe unit find` on {day}.
-# Here stands what all units have in common, such as:
+# Settings that all units have in common go here, such as:
 #   file = "all.toml"
 #   user = "admin"
 #   password = {{ env = "UNIT_PASSWORD" }}

@@ -342,7 +342,7 @@ def _from_state(reading: LiveReading, state: Mapping[str, Any]) -> LiveReading:
         elif _is_value(label, state[label]):
             values[label] = state[label]
         else:
-            unreadable[label] = f"is {str(state[label])[:40]!r}, which is not a value of it"
+            unreadable[label] = f"is {str(state[label])[:40]!r}, which is not a valid value"
     findings, why = findings_in(state)
     if why:
         unreadable["its list of findings"] = why

@@ -190,7 +190,8 @@ class FoundUnit(Struct, frozen=True):
     digest: Annotated[str, Meta(description="Digest of all readable settings.")] = ""
     sign_in: Annotated[bool, Meta(description="Whether it requires a login.")] = False
     is_login_withheld: Annotated[
-        bool, Meta(description="Whether the login was withheld, because it may be a stranger.")
+        bool,
+        Meta(description="Whether the login was withheld, because any device can answer a search."),
     ] = False
     answers: Annotated[bool, Meta(description="Whether a device answers at the address.")] = True
     is_identified: Annotated[

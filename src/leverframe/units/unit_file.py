@@ -408,8 +408,12 @@ def _unfit_entry(
         entries.get(leaf) or next(e for p, e in entries.items() if p.startswith(f"{path}."))
     ).line
     # `time` is the key for all time settings.
-    what = "such time, date, days or name" if name == "time" else f"{name} {_shorten(value)}"
-    return FileProblem(line, key, f"{key}: {profile} has no {what} there.")
+    why = (
+        "does not support this time, date, days or name"
+        if name == "time"
+        else f"has no {name} {_shorten(value)} there"
+    )
+    return FileProblem(line, key, f"{key}: {profile} {why}.")
 
 
 def _unsound_accounts(

@@ -62,8 +62,8 @@ def find_shared_folder() -> Path:
             if stat.S_ISDIR(found.st_mode) and os.access(folder, os.W_OK):
                 return folder
     raise CannotLock(
-        "The unit cannot be locked: neither"
-        f" {' nor '.join(str(place / _NAME) for place in _SHARED)} is writable."
+        "The unit cannot be locked. Write access is required to one of these folders:"
+        f" {', '.join(str(place / _NAME) for place in _SHARED)}."
     )
 
 

@@ -6,7 +6,7 @@ from leverframe.core.engine import journal as change_description
 from leverframe.core.engine.journal import Cause, ChangeDescription, Journal
 
 
-def test_text_of_a_change_is_made_once_when_it_is_read(
+def test_text_of_a_change_is_built_once_when_it_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made, make = [], change_description._leaf_text
@@ -19,6 +19,10 @@ def test_text_of_a_change_is_made_once_when_it_is_read(
     journal = Journal()
     journal.add(0.0, Cause("command"), ChangeDescription.of([("outputs.0.name", "", "Pump")], {}))
     assert made == []
-    (entry,) = journal.since(0)
+    # What is collected on the event loop, another thread reads.
+    (unread,) = journal.unread_since(0)
+    assert made == []
+    entry = unread.read()
     assert made == ["outputs.0.name"]
+    assert journal.since(0) == [entry]
     assert entry.text == entry.fact.figures["text"] == 'outputs.0.name changed from "" to "Pump"'

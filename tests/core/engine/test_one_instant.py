@@ -160,7 +160,7 @@ def test_loop_of_rules_is_bounded_and_logged() -> None:
     drives = [drive for drive in bench.effects(DriveOutput) if drive.index == 0]
     assert len(drives) <= MAX_STEPS + 2
     loop = [line for line in bench.history() if line.startswith("rule loop")]
-    assert loop == [f"rule loop: stopped after {MAX_STEPS} steps, unsettled: OUT0"]
+    assert loop == [f"rule loop: stopped after {MAX_STEPS} steps, still changing: OUT0"]
 
 
 def test_remainder_of_a_loop_waits_for_the_next_change_from_outside() -> None:

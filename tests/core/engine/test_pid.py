@@ -175,7 +175,7 @@ def test_absent_input_holds_the_last_duty_and_says_so() -> None:
     explanation = bench.engine.pid.explain()
     assert explanation["holding"] == "DS1 is absent"
     assert explanation["input"] is None
-    assert bench.history()[-1] == "timer PID regulator: DS1 is absent: PWM2 duty held"
+    assert bench.history()[-1] == "timer PID regulator: DS1 is absent: PWM2 keeps its duty"
 
 
 def test_regulation_resumes_without_a_jump_of_i_or_d_when_the_input_is_back() -> None:
@@ -187,14 +187,14 @@ def test_regulation_resumes_without_a_jump_of_i_or_d_when_the_input_is_back() ->
     bench.wait(1)
     assert duty(bench) == pytest.approx(65)
     assert bench.engine.pid.explain()["holding"] is None
-    assert bench.history()[-1] == "timer PID regulator: PWM2 duty regulated again"
+    assert bench.history()[-1] == "timer PID regulator: PWM2 is regulated again"
 
 
 def test_input_that_was_never_there_holds_the_duty_from_the_start() -> None:
     bench = Bench({**HEATER, "pid.kp": 1000})
     bench.wait(10)
     assert duty(bench) == 50
-    assert len([line for line in bench.history() if "held" in line]) == 1
+    assert len([line for line in bench.history() if "keeps its duty" in line]) == 1
 
 
 def test_absent_input_stops_a_moving_duty() -> None:
@@ -388,7 +388,7 @@ def test_regulator_counts_as_who_moves_an_output_that_a_hand_switched_on() -> No
     bench.switch_on("PWM2")
     assert mover(bench) == "PID regulator"
     journal = bench.engine.machine.journal.entries()
-    assert [entry.text for entry in journal[-2:]] == ["PWM2 on", "PWM2 regulated"]
+    assert [entry.text for entry in journal[-2:]] == ["PWM2 on", "PWM2 is regulated"]
     assert journal[-1].cause.after == journal[-2].number
     bench.wait(5)
     assert bench.engine.machine.journal.count == journal[-1].number

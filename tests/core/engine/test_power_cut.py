@@ -114,7 +114,7 @@ def test_heater_whose_sensor_does_not_come_back_goes_off_after_a_minute() -> Non
     bench.wait(1)
     assert bench.values["OUT0"] == 0
     assert bench.history()[-2:] == [
-        "rule 1: DS1 unknown 60 s after startup: counts as not met",
+        "rule 1: DS1 unknown 60 s after startup: the rule counts as not met",
         "rule 1: OUT0 off",
     ]
     bench.sense(DS1=21.0)

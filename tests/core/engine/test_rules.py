@@ -354,7 +354,7 @@ def test_delays_are_in_the_journal() -> None:
         "rule 1: met: OUT0 follows in 10 s",
         "rule 1: OUT0 on",
         "rule 1: no longer met: OUT0 follows in 20 s",
-        "rule 1: delay dropped: OUT0 stays as it is",
+        "rule 1: delay cancelled: OUT0 stays as it is",
     ]
 
 
@@ -443,7 +443,7 @@ def test_dependence_demands_that_another_rule_is_or_is_not_met(
 def test_rule_follows_the_one_it_depends_on() -> None:
     other = rule(source="EVENT1", reference=1, action="EVENT8")
     bench = bench_with(rule(depends=22), other, DS1=WARM)
-    assert bench.engine.rules.explain()[0].blocked_by == "Rule 2 must be met."
+    assert bench.engine.rules.explain()[0].blocked_by == "Rule 2 must be met but is not."
     bench.switch_on("EVENT1")
     assert bench.values["OUT0"] == 1
     bench.switch_off("EVENT1")

@@ -325,9 +325,9 @@ def test_threshold_is_the_one_that_applies_now(reading: float | None, threshold:
 @for_each(
     ("blocked", "sentence"),
     [
-        (rule(depends=2), "Rule 2 must not be met."),
+        (rule(depends=2), "Rule 2 is met but must not be."),
         (rule(depends=23), "Rule 3 must be met, but it is disabled."),
-        (rule(depends=29), "Rule 9 must be met, but there is none."),
+        (rule(depends=29), "Rule 9 must be met but does not exist."),
         (rule(mode=2), "It acts only when its condition ends."),
         (rule(operator="OR", source2="T1"), "Source T1 is absent."),
         (rule(reference=99.0, depends=2), None),

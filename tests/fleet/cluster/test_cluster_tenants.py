@@ -74,7 +74,7 @@ async def test_database_refuses_changes_that_another_node_made_impossible(
         assert registry.tenants == {}
         # This node does not know yet that the tenant is gone, or that the name is taken.
         registry.tenants = {"acme": TenantRecord("acme")}
-        with pytest.raises(Conflict, match="This tenant is gone"):
+        with pytest.raises(Conflict, match="This tenant no longer exists"):
             await node.add(of("acme", "one"))
         assert node.members == {}
         with pytest.raises(NoSuchTenant):

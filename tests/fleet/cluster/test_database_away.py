@@ -199,9 +199,9 @@ async def test_watcher_of_a_controller_is_notified_of_doubt_immediately(
     assert troubles_in(await anext(chunks)) == []
     await goes(server, cluster)
     assert await next_troubles(chunks) == [
-        "Node: This node cannot reach the database that it shares with the others, and does not"
-        " know whether it still has this controller. What is shown may be old, and nothing can be"
-        " changed."
+        "Node: This node cannot reach the database that it shares with the other nodes, and does"
+        " not know whether it still has this controller. The data shown may be outdated, and"
+        " nothing can be changed."
     ]
     await asyncio.to_thread(server.start)
     assert await next_troubles(chunks) == []

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from leverframe.core.settings import Rule
+from leverframe.core.settings import Rule, Settings
+from leverframe.host.controller.commit_path import Outstanding
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from leverframe.testing import LoopTwin
@@ -96,6 +98,45 @@ async def test_requests_build_on_each_other_while_the_disk_is_busy(
     store.finish()
     assert [(await reply).status for reply in asked] == [200] * 3
     assert twin.controller.engine.settings.rules == (None, *(Rule(),) * 3)
+
+
+async def test_acting_changes_of_one_write_act_in_order_and_notify_parts_once(
+    twin: LoopTwin, store: SlowStore
+) -> None:
+    controller, notified = twin.controller, list[tuple[int, int]]()
+    controller.settings_watchers.append(
+        lambda old, new: notified.append((old.pwm[0].duty, new.pwm[0].duty))
+    )
+    await twin.ok("/outs.cgi?pwm0=1")
+    asked = [asyncio.ensure_future(twin.ask(f"/stm.cgi?pwmd=0{duty}")) for duty in (10, 20, 30)]
+    await turns()
+    store.finish()
+    assert [(await reply).status for reply in asked] == [200] * 3
+    assert notified == [(50, 30)]
+    changes = [entry.text for entry in controller.engine.machine.journal.since(0)[-3:]]
+    steps = ((50, 10), (10, 20), (20, 30))
+    assert changes == [f"pwm.0.duty changed from {old} to {new}" for old, new in steps]
+    assert controller.engine.values["PWM0.duty"] == 30
+
+
+async def test_fault_in_one_acting_change_fails_its_client_alone(
+    twin: LoopTwin, store: SlowStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = twin.controller._apply
+
+    def fail_once(settings: Settings, *given: Any, **how: Any) -> Outstanding | None:
+        if settings.pwm[0].duty == 20:
+            raise ZeroDivisionError
+        return apply(settings, *given, **how)
+
+    monkeypatch.setattr(twin.controller, "_apply", fail_once)
+    asked = [asyncio.ensure_future(twin.ask(f"/stm.cgi?pwmd=0{duty}")) for duty in (10, 20, 30)]
+    await turns()
+    store.finish()
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    assert [getattr(one, "status", type(one)) for one in found] == [200, ZeroDivisionError, 200]
+    assert twin.controller.engine.settings is twin.controller.pending
+    assert twin.controller.engine.settings.pwm[0].duty == 30
 
 
 async def test_change_that_cannot_be_stored_is_507_and_changes_nothing(
@@ -188,7 +229,7 @@ async def test_failing_watcher_affects_neither_the_change_nor_other_watchers(
     await twin.ok("/stm.cgi?oname=0Pump")
     assert twin.controller.engine.settings.outputs[0].name == "Pump"
     assert calls
-    assert "a part could not follow the state" in caplog.text
+    assert "a part failed to apply a state change" in caplog.text
 
 
 async def test_watchers_are_notified_of_every_restart() -> None:

@@ -128,7 +128,7 @@ def test_bad_combined_form_is_not_taken_for_shorter_ones(query: str, field: str)
         ("/stm.cgi?=1", UnknownCommand, "/stm.cgi has no command ''."),
         ("/stm.cgi?o%6Eame=0x", UnknownCommand, "/stm.cgi has no such command."),
         ("/post.cgi?oled_save", WrongMethod, "requires POST"),
-        ("/stm.cgi?lightmod=2", Malformed, "lightmod=1 has no other form"),
+        ("/stm.cgi?lightmod=2", Malformed, "lightmod=1 accepts no other form"),
         ("/stm.cgi?gsmsendsms=1", Malformed, "does not accept a value"),
         ("/stm.cgi?wdog1=1", Malformed, "wdog1 is valid only together with other commands"),
     ],
@@ -192,7 +192,7 @@ def test_refusal_names_all_that_the_version_takes(
 @for_each(
     ("target", "detail"),
     [
-        ("/stm.cgi?dswrite=1", "No form of the command dswrite fits."),
+        ("/stm.cgi?dswrite=1", "The request fits no form of the command dswrite."),
         ("/inpa.cgi?diffsel=0*1*2", "has 4 fields; the request has 3"),
         ("/inpa.cgi?powsel=11*10*1", "powsel=<A>*<B> has 2 fields"),
         ("/stm.cgi?dswrite=9%3A0", "9 is outside 1 to 8."),

@@ -62,9 +62,9 @@ def test_list_takes_the_separators_that_follow() -> None:
     ("form", "text", "reason"),
     [
         ("out=out<A>", "out=4", "begins with 'out'"),
-        ("lightmod=1", "lightmod=2", "has no other form"),
-        ("lightmod=1", "lightmod=", "has no other form"),
-        ("lightmod=1", "lightmod=11", "has no other form"),
+        ("lightmod=1", "lightmod=2", "accepts no other form"),
+        ("lightmod=1", "lightmod=", "accepts no other form"),
+        ("lightmod=1", "lightmod=11", "accepts no other form"),
         ("gsmsendsms", "gsmsendsms=1", "does not accept a value"),
         ("atout=<A>*<B>", "atout=5", "has 2 fields; the request has 1"),
         ("atout=<A>*<B>", "atout=5*1*2", "has 2 fields"),

@@ -114,7 +114,7 @@ async def test_log_says_what_was_forgotten_with_its_server() -> None:
     twin = await set_up()
     await twin.ok("/stm.cgi?em1=evil.example")
     assert (await twin.json("/api/log"))[-1]["text"].endswith(
-        "; forgotten with its server: email.password"
+        "; deleted because its server changed: email.password"
     )
 
 

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leverframe.storage import statements
 from leverframe.storage.lanes import sqlite_lane
 from leverframe.storage.lanes.sqlite_lane import SqliteLane
 from leverframe.storage.sqlite_log import read_salts, recoverable_frames
-from leverframe.storage.statements import ENOUGH
+from leverframe.storage.statements import ENOUGH, ROWS_TOGETHER
 from leverframe.storage.store import Changes, Rows
 from leverframe.storage.writer import Writer
 from tests.effort import examples
@@ -51,11 +52,16 @@ async def assert_holds(path: Path, models: dict[int, Model]) -> None:
 
 
 @examples(40)
-@given(bursts=BURSTS, enough=st.sampled_from((1, 100, ENOUGH)))
+@given(
+    bursts=BURSTS,
+    enough=st.sampled_from((1, 100, ENOUGH)),
+    together=st.sampled_from((1, ROWS_TOGETHER)),
+)
 def test_crash_after_any_batch_loses_nothing_of_any_controller(
     tmp_path_factory: pytest.TempPathFactory,
     bursts: list[list[tuple[int, Changes]]],
     enough: int,
+    together: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("lane")
 
@@ -77,6 +83,8 @@ def test_crash_after_any_batch_loses_nothing_of_any_controller(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite_lane, "ENOUGH", enough)
+        patch.setattr(statements, "ROWS_TOGETHER", together)
+        patch.setattr(statements, "LETTERS_TOGETHER", together)
         asyncio.run(live_and_crash())
 
 

@@ -425,7 +425,7 @@ test("nodes and the database are shown in words", () => {
   assert.match(standby({ standbys: 0 }), /db2 required but not connected; changes wait/);
   assert.match(standby({ standbys: null, is_reachable: false }), /unreachable/);
   assert.match(standby({ standbys: null, last_doubt: 5 }), /the database user cannot see/);
-  assert.match(standby({}), /rejects commands\. Controllers keep regulating\./);
+  assert.match(standby({}), /rejects commands\. Controllers keep running\./);
   assert.match(standby({}), /Last connection loss now/);
   const drained = cluster([peer("north"), peer("south", { capacity: 0, is_drained: true })]);
   assert.match(textOf(new Nodes(page).view(drained, 10)), /0\.2\.0 Return to service/);

@@ -156,7 +156,7 @@ test("what the server says is shown in the language of the pages", async () => {
     "/etc/fleet.toml, ligne 6 : b: b.tags doit être une liste de chaînes, et non 'north'.",
   );
   assert.equal(
-    words.serverText("north: gh-1 failed to start: This tenant is gone."),
+    words.serverText("north: gh-1 failed to start: This tenant no longer exists."),
     "north: gh-1 n’a pas pu démarrer : Ce locataire n’existe plus.",
   );
   // Parts and findings, as a stopped roll-out shows them.

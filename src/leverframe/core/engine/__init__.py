@@ -1,1 +1,1 @@
-"""The machine behind the commands: pure logic. State and time go in, effects come out."""
+"""The machine behind the commands: pure logic that turns state and time into effects."""

@@ -1,6 +1,6 @@
-"""The actuator: carries out actions of rules, the schedule and the watchdog by their printed name.
+"""The actuator: performs actions of rules, the schedule and the watchdog by their printed names.
 
-`SWITCHES`, `MESSAGES` and `OTHER_ACTIONS` together are the whole list. What activation and
+`SWITCHES`, `MESSAGES` and `OTHER_ACTIONS` together contain all actions. What activation and
 deactivation do:
 
 - `OUT0`, `PWM0`, `EVENT1`: set to the value given or reversed. For a deactivation the caller gives
@@ -12,8 +12,8 @@ deactivation do:
 - `COUNT ENERGY1`: switch counting by the value; nothing.
 - `MODBUS WRITE 1`: write the one value to the module; the other.
 
-The two before the last are `DONE_ONCE`: a rule that acts only when its condition stops does them
-then.
+The actions of the two lines before the last are `DONE_ONCE`: a rule that acts only when its
+condition stops performs them then.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ from leverframe.core.engine.pwm import PwmOutputs
 from leverframe.core.labels import ENERGIES, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.core.settings import Settings
 
-#: Actions that send a message: the channel and its slot (0 where the channel has none).
+#: Actions that send a message: the channel and its slot (0 if the channel has no slots).
 MESSAGES = {
     **{f"HTTP{slot}": ("http", slot) for slot in range(1, 5)},
     **{f"eMail {slot}": ("email", slot) for slot in range(1, 5)},
@@ -95,7 +95,7 @@ class Actuator:
 
     @staticmethod
     def opposite(value: int) -> int:
-        """Return the value that undoes a switching: the other state, or reversing once more."""
+        """Return the value that undoes a switching: the opposite state, or another reversal."""
         return value if value == REVERSE else ON - value
 
     def current(self, label: str) -> int:
@@ -116,11 +116,10 @@ class Actuator:
         label: str | None = None,
         measured: Value = None,
     ) -> None:
-        """Carry out the activation of an action, or with `active` false its deactivation.
+        """Perform the activation of an action, or its deactivation if `active` is false.
 
-        The value is for switching and for counting energy, and the seconds of a pulse; other
-        actions ignore it.
-        A message names `label` and the value `measured` there.
+        `value` is the state to switch to, whether to count energy, or the seconds of a pulse; other
+        actions ignore it. A message contains `label` and its value `measured`.
         """
         if action in SWITCHES:
             self.switch(action, value, cause)
@@ -131,7 +130,7 @@ class Actuator:
             carry_out, index = OTHER_ACTIONS[action]
             carry_out(self, _Order(index, value, active, cause))
         else:
-            # Settings come from files, too; a bad one must not stop the controller.
+            # Settings also come from files; a bad one must not stop the controller.
             self._machine.log(cause, Fact("no_such_action", figures={"action": action}))
 
     def write_to_module(self, effect: WriteModbus, cause: Cause) -> None:
@@ -140,7 +139,7 @@ class Actuator:
         self._machine.emit(effect)
 
     def follow_setting(self, action: str, cause: Cause) -> None:
-        """Switch periodic switching or the regulator to what its setting says."""
+        """Switch periodic switching or the regulator to the state in its setting."""
         on = is_set(self._machine.settings, action)
         if action == ENABLE_PID:
             self._pid.enable(on, cause)
@@ -148,7 +147,7 @@ class Actuator:
             self._outputs.set_periodic(AUTO_SWITCH.index(action), on, cause)
 
     def remember_as(self, label: str, state: int) -> None:
-        """Set the state in which an output that remembers comes back after a power cut."""
+        """Set the state to which an output with remembered state returns after a power cut."""
         if label in OUTPUTS:
             self._outputs.remember_as(OUTPUTS.index(label), bool(state))
 
@@ -156,7 +155,7 @@ class Actuator:
         was_on = self._outputs.is_periodic(order.which)
         self._outputs.set_periodic(order.which, order.active, order.cause)
         if was_on and not order.active:
-            # Whether it ends in an on or an off phase is chance.
+            # Otherwise the output would stop at random in an on or an off phase.
             self._outputs.switch(order.which, order.value, order.cause)
 
     def _pulse(self, order: _Order) -> None:
@@ -212,7 +211,7 @@ class Actuator:
 
 
 def is_set(settings: Settings, action: str) -> bool:
-    """Return True if the settings enable what an overriding action starts."""
+    """Return True if the settings enable what an overriding action switches."""
     if action == ENABLE_PID:
         return settings.pid.enabled
     return settings.outputs[AUTO_SWITCH.index(action)].periodic
@@ -230,15 +229,15 @@ def _by_name(names: tuple[str, ...], carry_out: _CarryOut) -> dict[str, tuple[_C
     return {name: (carry_out, index) for index, name in enumerate(names)}
 
 
-#: What can be set to a value or reversed: the part that does it, and the index of the target. The
-#: most frequent actions, so no `_Order` is built for them.
+#: Targets that can be set to a value or reversed: the part that does it, and the target's index.
+#: These are the most frequent actions, so no `_Order` is built for them.
 SWITCHES: dict[str, tuple[Callable[[Actuator], _Switchable], int]] = {
     **_by_name(OUTPUTS, attrgetter("_outputs")),
     **_by_name(PWMS, attrgetter("_pwm")),
     **_by_name(EVENT_VARIABLES, attrgetter("_variables")),
 }
 
-#: Actions that do something else to the machine: the method, and the index of the target.
+#: Actions with another effect on the machine: the method, and the target's index.
 OTHER_ACTIONS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
     **_by_name(AUTO_SWITCH, Actuator._switch_periodic),
     **_by_name(PULSES, Actuator._pulse),

@@ -1,16 +1,14 @@
-"""What goes into the engine besides settings, and what comes out: actions and effects, as plain
-data.
-"""
+"""What enters the engine besides settings, and what it returns: actions and effects as data."""
 
 from msgspec import Struct
 
 from leverframe.core.engine.journal import Cause
 from leverframe.core.labels import OUTPUTS
 
-# The effects that the engine asks for: small, frozen, and nothing but data.
+# The effects that the engine requests: small frozen data.
 #
-# The controller carries effects out in order: the board drives pins, the outbox sends
-# notifications, the store keeps what must survive a restart.
+# The controller applies effects in order: the board drives pins, the outbox sends notifications,
+# the store keeps what must survive a restart.
 
 
 class DriveOutput(Struct, frozen=True):
@@ -47,20 +45,20 @@ class Notify(Struct, frozen=True):
     """A message for the outbox. Channels: http, email, sms, snmp, mqtt."""
 
     channel: str
-    #: 1-4 where the channel has several, else 0.
+    #: 1-4 if the channel has several slots, else 0.
     slot: int
     #: True if the condition started being met, False if it stopped.
     active: bool
     #: The cause: "rule 3", "watchdog 1", "test".
     reason: str
-    #: The reading or state that the message is about, and its value, where there is one.
+    #: The reading or state that the message is about, and its value, if there is one.
     label: str | None = None
     value: float | int | None = None
-    #: The text, or the address for http, with its codes replaced; empty where there is none.
+    #: The text, or for http the address, with its codes replaced; empty if there is none.
     text: str = ""
     #: The body of an http request.
     body: str = ""
-    #: What the reason names, with what decided.
+    #: The cause that `reason` names, with the values that decided.
     cause: Cause | None = None
 
     @property
@@ -78,13 +76,13 @@ class WriteModbus(Struct, frozen=True):
 
     slot: int
     register: int
-    #: coil, or the type of a number.
+    #: `coil`, or the type of a number.
     type: str
     endian: str
     value: float
     #: The cause: "rule 3", "command 127.0.0.1".
     reason: str
-    #: A client waits for the outcome; otherwise the write is retried for a while.
+    #: Whether a client waits for the outcome; otherwise the write is retried for a while.
     is_asked: bool
 
     @property
@@ -138,32 +136,35 @@ Effect = (
 )
 
 
-# The actions that a request may ask of the engine, besides changing settings.
+# The actions that a request may ask of the engine, other than changing settings.
 #
-# Commands, Modbus, SNMP, MQTT and SMS all use them. The lock on outputs is checked where a
-# request is staged, because a locked output refuses the whole request.
+# Commands, Modbus, SNMP, MQTT and SMS all use them. The lock on outputs is checked when a request
+# is staged, because a locked output refuses the whole request.
 
 #: Values of a switching action.
 OFF, ON, REVERSE = 0, 1, 2
 
-#: Actions of rules and of the schedule that override a setting until it is set or the next start.
+#: Actions of rules and of the schedule that override a setting until it is set again, or until the
+#: next start.
 AUTO_SWITCH = tuple(f"AutoSwitch {label}" for label in OUTPUTS)
 ENABLE_PID = "ENABLE PID"
 OVERRIDING = (*AUTO_SWITCH, ENABLE_PID)
 #: Actions of rules that write to a module, one for each of the settings `modbus_writes`.
 MODBUS_WRITES = tuple(f"MODBUS WRITE {number}" for number in range(1, 9))
-#: Actions of rules that switch an output on for a while: as long as the rule's delay of ceasing,
-#: which has no other meaning for them.
+#: Actions of rules that switch an output on for a while: for the rule's off delay, which has no
+#: other meaning for them.
 PULSES = tuple(f"PULSE {label}" for label in OUTPUTS)
 
 
 def pulse_seconds(off_delay: int) -> int:
-    """Return how long the pulse of a rule lasts: one of no time would be none."""
+    """Return the duration of a rule's pulse in seconds, at least 1: a pulse of 0 s would have no
+    effect.
+    """
     return max(1, off_delay)
 
 
 def target_of(action: str) -> str:
-    """Return what an action of a rule is about: the output also for its periodic switching."""
+    """Return the target of a rule's action; for periodic switching, it is the output."""
     return OUTPUTS[AUTO_SWITCH.index(action)] if action in AUTO_SWITCH else action
 
 
@@ -173,36 +174,37 @@ def after_switching(value: int, is_on: bool) -> bool:
 
 
 class Switch(Struct, frozen=True):
-    """The setting or reversing of an output, PWM output or event variable, by its label."""
+    """Sets or reverses an output, PWM output or event variable, by its label."""
 
     label: str
     value: int
 
 
 class Pulse(Struct, frozen=True):
-    """The switching on of an output for some seconds, whatever its return time is."""
+    """Switches an output on for some seconds, regardless of its return time."""
 
     index: int
     seconds: int
 
 
 class FollowSetting(Struct, frozen=True):
-    """The return to a setting that one of the `OVERRIDING` actions may have overridden.
+    """Returns to a setting that one of the `OVERRIDING` actions may have overridden.
 
-    New settings take effect only where they differ; a command also where it repeats the old value.
+    New settings take effect only if they differ; a command also takes effect if it repeats the old
+    value.
     """
 
     action: str
 
 
 class FollowDuty(Struct, frozen=True):
-    """The return of a PWM output to the duty that is set, also where it is set again."""
+    """Returns a PWM output to its set duty, even if the same duty is set again."""
 
     index: int
 
 
 class ResumeWatchdog(Struct, frozen=True):
-    """The restart of the watchdog entries that have given up."""
+    """Restarts the watchdog entries that have given up."""
 
 
 class SetEnergy(Struct, frozen=True):
@@ -211,7 +213,7 @@ class SetEnergy(Struct, frozen=True):
 
 
 class NextOneWireId(Struct, frozen=True):
-    """The step of `dsid` to the next ID found on the 1-Wire bus."""
+    """Advances `dsid` to the next ID found on the 1-Wire bus."""
 
 
 class RaiseRestartFlag(Struct, frozen=True):
@@ -232,7 +234,7 @@ class ModemCommand(Struct, frozen=True):
 
 
 class WriteToModule(Struct, frozen=True):
-    """The write of a value to a register or coil of the module in a Modbus slot (1-3)."""
+    """Writes a value to a register or coil of the module in a Modbus slot (1-3)."""
 
     slot: int
     register: int
@@ -242,7 +244,7 @@ class WriteToModule(Struct, frozen=True):
 
 
 class ChangeClock(Struct, frozen=True):
-    """The setting of the wall clock to a local time, written as if it were UTC."""
+    """Sets the wall clock to a local time, written as if it were UTC."""
 
     local_seconds: int
 

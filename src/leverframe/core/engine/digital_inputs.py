@@ -2,7 +2,7 @@
 
 An open pin reads 1 with a pull-up and 0 without. A falling edge of that level is a press: it flips
 a bistable input, starts or ends the impulse time of its pair and counts as a pulse of a meter.
-Levels known before the start and changes of settings make no edges.
+Levels from before the start and changes of settings cause no edges.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from leverframe.core.settings import DigitalInput, Settings
 
 # Journal entries of digital inputs: a contact opened or closed.
 #
-# Users want to read when the door opened. A contact that bounces or counts would push everything
-# else out of the journal, so only the first few changes in a row are reported one by one; later
-# changes are counted and reported together, at growing intervals. After a quiet time each change
-# is reported again.
+# Users want to read when the door opened. A contact that bounces or counts would displace all other
+# entries of the journal, so only the first few consecutive changes are reported individually. Later
+# changes are counted and reported together, at growing intervals. After a quiet time each change is
+# reported again.
 
-#: Changes in a row that are reported one by one.
+#: Number of consecutive changes that are reported individually.
 MAX_SINGLE = 10
 #: A pause of this many seconds between two changes ends the row.
 QUIET_S = 600.0
@@ -34,7 +34,7 @@ _OFTEN = {"opened": "opened_often", "closed": "closed_often"}
 
 
 class _Changes:
-    """Changes of one input that follow each other."""
+    """Consecutive changes of an input."""
 
     __slots__ = ("changed_at", "counted", "counted_from", "pause_s", "told")
 
@@ -50,15 +50,15 @@ class InputJournal:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        #: By the place of the input; only of those that have changed.
+        #: By the index of the input; only inputs that have changed.
         self._rows: dict[int, _Changes] = {}
 
     def record_change(self, index: int) -> None:
-        """Enter the new value of an input in the journal, now or together with the next ones."""
+        """Record the new value of an input in the journal, now or together with later ones."""
         now = self._machine.at.now
         row = self._rows.get(index)
         if row is not None and now - row.changed_at >= QUIET_S:
-            # What was counted was before the quiet time.
+            # The counted changes were before the quiet time.
             self._add_counted(index, row)
             row = None
         if row is None:
@@ -76,7 +76,7 @@ class InputJournal:
         row.counted += 1
 
     def on_timer(self, index: int) -> None:
-        """Enter what was counted in the journal, and wait longer the next time."""
+        """Record the counted changes in the journal, and wait longer the next time."""
         row = self._rows[index]
         self._add_counted(index, row)
         row.pause_s = min(2 * row.pause_s, LONGEST_PAUSE_S)
@@ -129,7 +129,7 @@ class DigitalInputs:
         self._machine = machine
         self._journal = InputJournal(machine)
         self._on_falling_edge = on_falling_edge
-        #: None is open.
+        #: Levels at the pins; None means open.
         self._pins: list[int | None] = [None] * len(DIGITAL_INPUTS)
         #: The logical states of bistable mode, and when each was last set to 1.
         self._flipped = [0] * len(DIGITAL_INPUTS)
@@ -173,7 +173,7 @@ class DigitalInputs:
             self._journal.record_change(index)
 
     def on_timer(self, key: Key) -> None:
-        """Reset an input whose bistable time is over, or report the changes that were counted."""
+        """Reset an input whose bistable time is over, or report the counted changes."""
         index = int(key[2])
         if key[1] == "told":
             self._journal.on_timer(index)
@@ -234,7 +234,7 @@ class DigitalInputs:
             self._machine.version += 1
 
     def _is_counted(self, label: str) -> bool:
-        """Return True if a meter counts the pulses of an input: its counter reports them."""
+        """Return True if a meter counts the pulses of an input: its counter shows them already."""
         for power in self._machine.settings.power:  # noqa: SIM110 - half as long as `any`
             if power.current == label:
                 return True

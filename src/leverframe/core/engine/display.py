@@ -1,9 +1,8 @@
 """The OLED display: which of its four screens is shown, and for how long.
 
-A screen shows its four lines with their reading codes replaced; they are turned into pixels
-elsewhere.
+A screen shows its four lines with their reading codes replaced; other code turns them into pixels.
 
-Where the interface document is silent:
+Behaviour that the interface document does not specify:
 
 - An enabled display shows its first active screen after the start and goes dark after the display
   time (seconds; with 0 it is never dark while a screen is active). Every action on it restarts
@@ -117,7 +116,7 @@ class Display:
 
 
 def _active_after(oled: Oled, screen: int) -> int | None:
-    """Find the next active screen after one, in a circle; None if no screen is active."""
+    """Find the next active screen after this one, cyclically; None if no screen is active."""
     count = len(oled.screens)
     for step in range(1, count + 1):
         index = (screen + step) % count

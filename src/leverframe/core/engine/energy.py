@@ -1,14 +1,14 @@
 """POWER1-POWER6 and the counters ENERGY1-ENERGY6.
 
-Power comes from an analog input for the current times a voltage, from the pulses of a meter at a
-digital input, or from a module's reading (m1-m4). How the setting's unit changes the shown number
-depends on where it comes from; the counter always counts kWh or cubic metres. A power that is
-absent or negative counts nothing. Counters never fall unless they are set or reset.
+Power comes from an analog input for the current, multiplied by a voltage, from the pulses of a
+meter at a digital input, or from a module's reading (m1-m4). How the unit in the settings changes
+the shown number depends on this source; the counter always counts kWh or cubic metres. An absent or
+negative power counts nothing. Counters never decrease unless they are set or reset.
 
-Counters are shown once a second while something flows and cost nothing otherwise. With
-`energy_remember` they and the powers are stored once a minute while they change, and survive a
-restart. A power that was restored is shown until it is measured again, for a minute at most, and
-counts nothing: what flowed in the meantime is unknown.
+Counters are updated once a second while something flows, and cost nothing otherwise. With
+`energy_remember`, counters and powers are stored once a minute while they change, and survive a
+restart. A restored power is shown until it is measured again, for at most a minute. It counts
+nothing, because the consumption in the meantime is unknown.
 """
 
 from collections.abc import Iterable
@@ -31,24 +31,24 @@ from leverframe.core.settings import Power, Settings
 
 # The two instruments behind a power reading: a counter, and the rate of a meter's pulses.
 #
-# They handle times and numbers only. What is measured, in which unit and where it is shown is
-# decided in `energy.py`.
+# They handle only times and numbers. The meters below decide what is measured, in which unit, and
+# where it is shown.
 
 HOUR_S = 3600.0
 #: Power below half of the last digit that status files show counts as 0.
 MIN_POWER = 0.0005
-#: Pulses closer together count as simultaneous and do not measure power.
+#: Pulses that are closer together count as simultaneous and do not measure power.
 SHORTEST_INTERVAL_S = 0.001
-#: While a pulse is overdue the power is computed once a second, later whenever the wait has grown
-#: by a hundredth.
+#: While a pulse is overdue, the power is computed once a second, and later whenever the wait has
+#: increased by a hundredth.
 LOOK_EVERY_S, LOOK_EVERY_PART = 1.0, 0.01
 
 
 class Counter:
-    """An energy that grows with time at a rate, and by pulses; it never falls on its own.
+    """An energy that increases at a rate and by pulses; it never decreases by itself.
 
-    It is computed from the moment the rate was last set, not summed up from small steps, so it
-    does not matter how often it is read.
+    It is computed from the time when the rate was last set, not summed from small steps, so the
+    number of reads does not affect it.
     """
 
     __slots__ = ("_base", "_pulses", "_pulses_per_unit", "_since", "rate_per_h")
@@ -102,7 +102,7 @@ class PulseRate:
         self._waits_since: float | None = None
 
     def resume(self, per_hour: float, pulses_per_unit: int, now: float) -> None:
-        """Begin with a power that was measured earlier; the next two pulses measure it again."""
+        """Resume with a power measured earlier; the next two pulses measure it again."""
         self._interval_s = HOUR_S / (pulses_per_unit * per_hour)
         self._waits_since = now
 
@@ -149,11 +149,11 @@ KEEP_EVERY_S = 60.0
 _SHOW: Key = ("energy", "show")
 _KEEP: Key = ("energy", "keep")
 _OVERDUE = "overdue"
-#: How long a restored power is shown where its source does not come back.
+#: How long a restored power is shown if its source does not return.
 RESTORED_S = 60.0
 _RESTORED = "restored"
 
-#: Unit -> the factor to what is shown or to what is counted per hour, where it is not 1.
+#: The factor from a unit to the shown number, or to the amount counted per hour, if it is not 1.
 _ANALOG_SHOWN = {W: 1000.0}
 _ANALOG_COUNTED = {LITRES_PER_MIN: 0.06}
 _MODULE_SHOWN = {KW_TO_W: 1000.0, W_TO_KW: 0.001}
@@ -161,7 +161,7 @@ _MODULE_COUNTED = {W: 0.001, LITRES_PER_MIN: 0.06, W_TO_KW: 0.001}
 
 
 def factors(setting: Power) -> tuple[float, float]:
-    """Return the factors of the unit from a measured number to what is shown and counted."""
+    """Return the factors of the unit from the measured number to the shown and the counted one."""
     if setting.current in DIGITAL_INPUTS:
         return 1.0, 0.0
     analog = setting.current in ANALOG_INPUTS
@@ -171,7 +171,7 @@ def factors(setting: Power) -> tuple[float, float]:
 
 
 def sources_of_power(setting: Power) -> tuple[str, ...]:
-    """List the labels that a power is computed from; pulses are counted, not computed with."""
+    """List the labels from which a power is computed; pulses are counted instead."""
     if setting.current in DIGITAL_INPUTS:
         return ()
     if setting.current in ANALOG_INPUTS and setting.voltage not in FIXED_VOLTAGES:
@@ -201,19 +201,19 @@ class _Meter:
     def __init__(self) -> None:
         self.counter = Counter()
         self.counting = True
-        #: The counter's value as it was shown last.
+        #: The last shown value of the counter.
         self.energy = 0.0
-        #: The value in the store; a restart begins with it.
+        #: The value in the store, with which a restart begins.
         self.kept = 0.0
-        #: The same for the power, absent if it is None.
+        #: The shown and the stored power; None if absent.
         self.power: float | None = None
         self.kept_power: float | None = None
-        #: What is shown until the source has a reading again.
+        #: Shown until the source has a reading again.
         self.restored_power: float | None = None
         self.follow(Power())
 
     def follow(self, setting: Power) -> None:
-        """Measure as the setting says, and discard the pulse rate measured so far."""
+        """Measure according to the setting, and discard the pulse rate measured so far."""
         self.setting = setting
         self.restored_power = None
         self.pulse_rate = PulseRate()
@@ -223,7 +223,7 @@ class _Meter:
         self.shown_factor, self.counted_factor = factors(setting)
 
     def resume(self, power: float, now: float) -> None:
-        """Show the power of an earlier run until it is measured."""
+        """Show the power of an earlier run until it is measured again."""
         self.power = self.kept_power = power
         if not self.by_pulses:
             self.restored_power = power
@@ -237,7 +237,7 @@ class Energy:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._meters = [_Meter() for _ in machine.settings.power]
-        #: Label -> the meters whose power is computed from it; whose pulses it delivers.
+        #: Meters by the label from which their power is computed, and by the label of their pulses.
         self._followers: dict[str, list[int]] = {}
         self._pulse_followers: dict[str, list[int]] = {}
 
@@ -277,11 +277,11 @@ class Energy:
             self._drop_kept()
 
     def listens_to(self) -> Iterable[str]:
-        """Name the labels that `derive` looks at."""
+        """Return the labels that `derive` uses."""
         return self._followers
 
     def derive(self, changed: AbstractSet[str]) -> None:
-        """Measure again on the meters whose readings changed."""
+        """Update the meters whose readings have changed."""
         if self._followers.keys().isdisjoint(changed):
             return
         followers = self._followers
@@ -346,7 +346,7 @@ class Energy:
             self._keep_everything()
 
     def save(self) -> None:
-        """Store what has not been stored yet, before a clean stop."""
+        """Store everything that is not stored yet, before a clean stop."""
         for index in range(len(self._meters)):
             self._show_now(index)
         if self._machine.settings.energy_remember:
@@ -376,7 +376,7 @@ class Energy:
                 self._pulse_followers.setdefault(meter.setting.current, []).append(index)
 
     def _measure(self, index: int) -> None:
-        """Show the present power and set the rate of the counter accordingly."""
+        """Show the present power, and set the counter's rate accordingly."""
         now = self._machine.at.now
         meter = self._meters[index]
         number = self._number(meter)
@@ -462,7 +462,7 @@ class Energy:
         self._machine.emit(Persist(f"power.{index}", meter.power))
 
     def _drop_kept(self) -> None:
-        """Delete what is stored, which would go stale, also what only other versions have."""
+        """Delete the stored values, which would become outdated, also those of other versions."""
         for meter in self._meters:
             meter.kept_power = None
         for index in range(len(ENERGIES)):

@@ -1,9 +1,9 @@
 """The engine: the controller's whole behaviour, as calls that take a moment and return effects.
 
-Nothing here waits. The controller calls `apply` for a request, `sense` for what the board measured
-and `tick` when `next_deadline` has come, and carries out the effects in the order it gets them.
-After a restart it makes a new engine from the same settings and the values that were persisted; one
-that moves to another process is made from its live state, and resumes (`portable_state.py`).
+Nothing here waits. The controller calls `apply` for a request, `sense` for readings of the board,
+and `tick` at `next_deadline`, and applies the effects in order. After a restart it creates a new
+engine from the same settings and the persisted values. An engine that moves to another process is
+created from its live state, and resumes (`portable_state.py`).
 
 What happens in one instant, in this order:
 
@@ -20,11 +20,11 @@ What happens in one instant, in this order:
 6. timers whose deadline is this instant, one after the other, each followed by steps 2-5.
 
 Deadlines before the moment of a call are served first, each at its own moment, so that nothing
-drifts because calls come a little late. After a longer absence (`MAX_LATE_S`) they are served late:
-what was missed in between is not made up for in a burst, or relays would chatter and pings would
-time out that were never sent. A simulated clock that jumps has to jump from `next_deadline` to
-`next_deadline`, except for those that `skip_quiet` passes. A deadline that a feature sets in the
-past is due immediately.
+drifts if calls are a little late. After a longer absence (`MAX_LATE_S`) they are served late:
+missed deadlines are not made up for in a burst, or relays would chatter, and pings that were never
+sent would time out. A simulated clock must advance from `next_deadline` to `next_deadline`, except
+for the deadlines that `skip_quiet` passes. A deadline that a feature sets in the past is due
+immediately.
 """
 
 from collections.abc import Iterable, Mapping
@@ -75,10 +75,10 @@ from leverframe.core.engine.watchdog import Watchdog
 from leverframe.core.profile import Profile
 from leverframe.core.settings import Settings
 
-# The period of HTTP1: its address is requested at an interval in seconds.
+# The period of HTTP1: its address is requested at this interval in seconds.
 #
-# A new period, or an address where there was none, counts from the moment it is set. The outcome
-# of the previous request does not matter; the outbox keeps them in order.
+# A new period, or a first address, counts from the moment when it is set. The outcome of the
+# previous request does not matter; the outbox keeps the requests in order.
 
 KEY: Key = ("http period",)
 REASON = "period"
@@ -114,9 +114,9 @@ def _period_s(settings: Settings) -> int:
 
 
 MAX_STEPS = 24
-#: A deadline that is missed by more is served as if it were missed by this much.
+#: A deadline that was missed by more is served as if it had been missed by this time.
 MAX_LATE_S = 0.5
-#: How long rests what rules left unsettled.
+#: How long the labels of unsettled rules rest.
 REST_S = 1.0
 
 Persisted = Mapping[str, bool | int | float | None]
@@ -128,7 +128,7 @@ _AS_IF_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Engine:
-    """One controller. Features are public to be read; they are changed by calls on the engine."""
+    """One controller. Its features may be read directly; only calls of the engine change them."""
 
     __slots__ = (
         "actuator",
@@ -177,7 +177,8 @@ class Engine:
         self.rules = Rules(machine, self.actuator)
         self.schedule = Schedule(machine, self.actuator)
         self.watchdog = Watchdog(machine, self.actuator)
-        #: By the first item of their timer keys, in the order of start and adoption.
+        #: By the first item of their timer keys, in the order in which they start and adopt
+        #: settings.
         self._features: dict[str | int, Feature] = {
             "inputs": self.inputs,
             "energy": self.energy,
@@ -192,9 +193,9 @@ class Engine:
             "watchdog": self.watchdog,
             "http period": HttpPeriod(machine),
         }
-        #: Labels that something is derived from.
+        #: Labels from which readings are derived.
         self._derived_from: frozenset[str] = frozenset()
-        #: The same and those that a rule looks at.
+        #: The same labels, and those that rules watch.
         self._listened_to = self._derived_from
 
     @property
@@ -208,7 +209,7 @@ class Engine:
 
     @property
     def listened_to(self) -> frozenset[str]:
-        """Return the labels that something is derived from or that a rule looks at."""
+        """Return the labels from which readings are derived or that rules watch."""
         return self._listened_to
 
     def uptime(self, at: Moment) -> float:
@@ -220,7 +221,7 @@ class Engine:
         return self.machine.timers.next_due
 
     def start(self, at: Moment, readings: Mapping[str, Any] = NOTHING_SENSED) -> list[Effect]:
-        """Start all features; the first call. The readings given here make no edges."""
+        """Start all features; this is the first call. These readings cause no edges."""
         machine = self.machine
         machine.at = machine.started = at
         self.inputs.sense(readings)
@@ -230,7 +231,9 @@ class Engine:
         return _drop_repeated_drives(self._settle_and_finish())
 
     def resume(self, at: Moment, readings: Mapping[str, Any]) -> list[Effect]:
-        """Resume after an absence, in another process; the first call there instead of `start`."""
+        """Resume after an absence in another process; there, this is the first call instead of
+        `start`.
+        """
         self.watchdog.ask_again(at.now)
         self._live_until(at)
         self.inputs.sense(readings)
@@ -239,13 +242,13 @@ class Engine:
     def apply(
         self, settings: Settings, actions: Iterable[Action], at: Moment, cause: Cause
     ) -> list[Effect]:
-        """Carry out a request: adopt its settings if they changed, then its actions in order."""
+        """Run a request: adopt its settings if they changed, then perform its actions in order."""
         self._live_until(at)
         if settings is not self.machine.settings:
             self._adopt(settings)
         for action in actions:
             if type(action) is Switch:
-                # More frequent than all others together.
+                # More frequent than all other actions together.
                 self.actuator.switch(action.label, action.value, cause)
             else:
                 self._act(action, cause)
@@ -253,10 +256,11 @@ class Engine:
         return self._finish()
 
     def sense(self, readings: Mapping[str, Any], at: Moment) -> list[Effect]:
-        """Take what the board measured."""
+        """Process readings of the board."""
         self._live_until(at)
         self.inputs.sense(readings)
-        return self._settle_and_finish()
+        self._settle()
+        return self._finish()
 
     def tick(self, at: Moment) -> list[Effect]:
         """Serve all deadlines that are due."""
@@ -264,14 +268,15 @@ class Engine:
         return self._finish()
 
     def skip_quiet(self, until: float) -> float | None:
-        """Pass the next deadlines up to a moment, as far as serving them would change nothing.
+        """Skip the next deadlines up to a moment for as long as serving them would change nothing.
 
-        Return the last of them, which the caller makes the present one; None if there is none.
+        Return the last skipped deadline, which the caller makes the present moment; None if there
+        is none.
         """
         return self.pid.skip_samples(until)
 
     def ping_answered(self, entry: int, milliseconds: float | None, at: Moment) -> list[Effect]:
-        """Take the outcome of a `PingHost` effect; None is no answer in time."""
+        """Process the outcome of a `PingHost` effect; None means no answer in time."""
         self._live_until(at)
         self.watchdog.ping_answered(entry, milliseconds)
         return self._settle_and_finish()
@@ -286,19 +291,21 @@ class Engine:
         return self._settle_and_finish()
 
     def note_connection(self, mqtt: bool, at: Moment) -> list[Effect]:
-        """Note that the connection to the MQTT broker was made or lost."""
+        """Record that the connection to the MQTT broker was established or lost."""
         self._live_until(at)
         self.machine.put("MQTT", int(mqtt))
         return self._settle_and_finish()
 
     def stop(self, at: Moment) -> list[Effect]:
-        """Store what is otherwise stored periodically; the last call before a clean end."""
+        """Store values that are otherwise stored periodically; this is the last call before a clean
+        end.
+        """
         self._live_until(at)
         self.energy.save()
         return self._settle_and_finish()
 
     def lose_power(self, at: Moment) -> list[Effect]:
-        """Drop the pins out, as without power; the next call is that of another engine."""
+        """Turn the pins off, as without power; the next call is on another engine."""
         self._live_until(at)
         self._drive_safe()
         return self._finish()
@@ -322,7 +329,7 @@ class Engine:
         return self._finish()
 
     def _finish(self) -> list[Effect]:
-        """Serve the deadlines of this very instant and return all effects."""
+        """Serve the deadlines of this moment, and return all effects."""
         machine = self.machine
         timers, now = machine.timers, machine.at.now
         while (when := timers.next_due) is not None and when <= now:
@@ -348,7 +355,7 @@ class Engine:
             if machine.resting:
                 self._leave_to_rest(changed)
             if self._listened_to.isdisjoint(changed):
-                # As nearly always when an output is switched: 6 us less.
+                # Nearly always the case when an output is switched; returning here saves 6 us.
                 return
             if not self._derived_from.isdisjoint(changed):
                 self._derive(changed)
@@ -362,7 +369,7 @@ class Engine:
             machine.log(_BY_RULE_LOOP, Fact("rules_stopped", figures=figures))
 
     def _derive(self, changed: set[str]) -> None:
-        """Compute the readings that follow from others, and add what changed."""
+        """Compute the readings that depend on others, and add those that changed."""
         self.inputs.derive(changed)
         self.energy.derive(changed)
         self._add_changed(changed)
@@ -370,7 +377,7 @@ class Engine:
         self._add_changed(changed)
 
     def _leave_to_rest(self, changed: set[str]) -> None:
-        """Take out what rests, and add what has rested."""
+        """Remove resting labels, and add those whose rest is over."""
         machine = self.machine
         resting, now = machine.resting, machine.at.now
         changed.update(label for label, until in resting.items() if until <= now)
@@ -380,7 +387,7 @@ class Engine:
             machine.timers.set(RESTED, max(machine.resting.values()))
 
     def _add_changed(self, changed: set[str]) -> None:
-        """Add what a derivation changed to what the next one looks at."""
+        """Add the labels that a derivation changed to those for the next one."""
         machine = self.machine
         if machine.changed:
             changed |= machine.changed
@@ -404,7 +411,7 @@ class Engine:
             self._note_listeners()
 
     def _note_listeners(self) -> None:
-        """Note which labels are derived from or looked at by rules."""
+        """Record the labels from which readings are derived, and those that rules watch."""
         deriving = (self.inputs, self.energy, self.differentials)
         self._derived_from = frozenset().union(*(part.listens_to() for part in deriving))
         self._listened_to = self._derived_from.union(self.rules.listens_to())
@@ -454,7 +461,7 @@ class Engine:
 
 
 def _drop_repeated_drives(effects: list[Effect]) -> list[Effect]:
-    """Leave out what drives an output that is driven again: a relay must not click twice."""
+    """Drop all but the last effect for each output: a relay must not click twice."""
     last = {effect.index: effect for effect in effects if isinstance(effect, DriveOutput)}
     kept = [effect for effect in effects if not isinstance(effect, DriveOutput)]
     return [*last.values(), *kept]

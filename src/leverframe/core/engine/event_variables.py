@@ -15,14 +15,14 @@ from leverframe.core.settings import ScheduleEntry, Settings, number_rules
 
 # Time windows: event variables that belong to a rule and are on for some hours of the week.
 #
-# The rules page creates a window with the rule that needs it: two schedule entries of one name,
-# one that switches a variable on and one that switches it off, and the variable as the second
-# condition of the rule. Only what has this form is a window. Its state is a matter of the clock:
-# after a start, after its entries changed and after the clock was set it is what the last of its
-# entries made it, as if the controller had been there. All other entries act at their time and at
-# no other.
+# The rules page creates a window with the rule that needs it: two schedule entries of the same
+# name, one that switches a variable on and one that switches it off, and the variable as the second
+# condition of the rule. Only entries of this form are a window. The clock determines its state:
+# after a start, a change of its entries or a change of the clock, the window is in the state that
+# its last entry would have set if the controller had been running. All other entries act only at
+# their time.
 
-#: Within these days every entry on weekdays runs at least once.
+#: In this number of days, every entry with weekdays runs at least once.
 _LOOKED_BACK_S = 8 * 86400.0
 
 
@@ -46,7 +46,7 @@ def schedule_cause(index: int, entry: ScheduleEntry) -> Cause:
 
 
 def windows_of(settings: Settings) -> dict[str, Edges]:
-    """Return the edges of every window, by the variable."""
+    """Return the edges of every window, by variable."""
     rules = [rule for _, rule in number_rules(settings.rules)]
     watched = {rule.source2 for rule in rules if rule.operator == "AND"}
     labels = watched.intersection(EVENT_VARIABLES).difference(rule.action for rule in rules)
@@ -64,7 +64,7 @@ def windows_of(settings: Settings) -> dict[str, Edges]:
 
 
 def _is_window(entries: list[ScheduleEntry]) -> bool:
-    """Return True if these are the two entries that the rules page writes."""
+    """Return True if these are the two entries of a window, as the rules page writes them."""
     by_value = {entry.value: entry for entry in entries}
     if len(entries) != len(by_value) or by_value.keys() != {OFF, ON}:
         return False
@@ -78,7 +78,7 @@ def _is_window(entries: list[ScheduleEntry]) -> bool:
 
 
 def _days_of_end(begins: ScheduleEntry, ends: ScheduleEntry) -> set[str]:
-    """Return the days on which the hours end; whole days have no end between two of them."""
+    """Return the days on which the hours end; consecutive whole days have no end between them."""
     days = set(begins.days)
     if ends.time > begins.time:
         return days
@@ -87,13 +87,13 @@ def _days_of_end(begins: ScheduleEntry, ends: ScheduleEntry) -> set[str]:
 
 
 def last_edge(edges: Edges, wall: float, timezone: tzinfo) -> WindowEdge:
-    """Return the edge that ran last at a moment."""
+    """Return the edge that ran last before or at a moment."""
     *_, last = edge_runs(edges, wall - _LOOKED_BACK_S, wall, timezone)
     return last.edge
 
 
 def edge_runs(edges: Edges, first: float, last: float, timezone: tzinfo) -> list[EdgeRun]:
-    """List the runs behind one moment and up to another, in the order in which they happen."""
+    """List the runs after one moment and up to another, in order of time."""
     runs = (run for edge in edges for run in _runs(edge, first, last, timezone))
     return sorted(runs, key=lambda run: (run.time, run.edge.place))
 
@@ -108,16 +108,16 @@ def _runs(edge: WindowEdge, first: float, last: float, timezone: tzinfo) -> Iter
 def course_of_window(
     edges: Edges, first: float, last: float, timezone: tzinfo
 ) -> list[tuple[float, int]]:
-    """Return the states of a window between two moments, from what it is at the first."""
+    """Return the states of a window between two moments, beginning with the state at the first."""
     begin = (first, last_edge(edges, first, timezone).entry.value)
     runs = edge_runs(edges, first, last, timezone)
     return [begin, *((run.time, run.edge.entry.value) for run in runs)]
 
 
-# The event variables EVENT1-EVENT8: states without a pin, for rules to set and to watch.
+# The event variables EVENT1-EVENT8: states without a pin, which rules can set and watch.
 #
-# They are 0 after every start and change only by command or by an action; those that are a time
-# window follow the clock.
+# They are 0 after every start and change only by a command or an action; variables of time windows
+# follow the clock.
 
 _BY_SCHEDULE = Cause("schedule")
 _SWITCHINGS = tuple(switchings(label) for label in EVENT_VARIABLES)
@@ -133,7 +133,7 @@ class EventVariables:
         self._follow(windows_of(self._machine.settings))
 
     def adopt(self, old: Settings) -> None:
-        """Set windows that are new or others now; one whose entries are gone is closed."""
+        """Set variables of new and changed windows; close windows whose entries were removed."""
         new = self._machine.settings
         if old.schedule is new.schedule and old.rules is new.rules:
             return

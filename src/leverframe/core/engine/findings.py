@@ -1,11 +1,11 @@
 """Findings: deviations between the settings and the state.
 
-A finding names a difference between what is wanted and what is: an output that is switched by hand
-against its rule, mail to be sent without a server, a sensor that fell silent. Parts around the
-engine have findings of their own (`host/controller/findings.py`).
+A finding is a difference between the wanted and the actual state: an output switched by hand
+against its rule, mail without a server, a sensor that no longer responds. Parts around the engine
+have their own findings (`host/controller/findings.py`).
 
-A finding is data: its kind is the sentence, in every language, and `label` and `figures` fill it.
-Findings only read the state: they add nothing to the work of the engine.
+A finding is data: its kind selects the sentence in each language, and `label` and `figures` fill it
+in. Findings only read the state, so they add no work to the engine.
 """
 
 from collections.abc import Iterator
@@ -21,14 +21,14 @@ from leverframe.core.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 from leverframe.core.labels import MAPPED, PWMS
 from leverframe.core.settings import Settings, module_mapping, number_rules, rule_numbered
 
-#: The mode of a rule -> when it sends: True as it begins to act.
+#: The mode of a rule -> the moments at which it sends: True when it begins to act.
 _MOMENTS = {
     BOTH_WAYS: (True, False),
     ONLY_WHEN_IT_STARTS: (True,),
     ONLY_WHEN_IT_STOPS: (False,),
 }
 
-#: Kind -> its sentence. `{name}` is what people call the label.
+#: Kind -> its sentence. `{name}` is the user's name for the label.
 SENTENCES = {
     "sensor_lost": "{name} no longer responds.",
     "sensor_silent": "{name} is set up but has not answered yet.",
@@ -59,23 +59,23 @@ _DISTINGUISHING = ("rule", "other", "number", "slot", "part", "account")
 
 class Finding(Struct, frozen=True):
     kind: str
-    #: The place in the pages where it is repaired, such as `rules?edit=3`.
+    #: The place in the pages where the user can fix it, such as `rules?edit=3`.
     page: str
     label: str | None = None
     figures: dict[str, int | float | str] = {}
-    #: Wall time; None where only the first look can show it.
+    #: Wall time; None if only the first check can determine it.
     since: float | None = None
     is_fault: bool = False
 
     @property
     def id(self) -> str:
-        """Stays the same while the finding exists."""
+        """An identifier that stays the same while the finding exists."""
         which = [str(self.figures[name]) for name in _DISTINGUISHING if name in self.figures]
         return ".".join((self.kind, *which, *([self.label] if self.label else ())))
 
 
 def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
-    """Find all that the state shows, in the order of the engine's features."""
+    """Yield all findings about the state, in the order of the engine's features."""
     if engine.machine.absent_since or engine.inputs.bound_onewire:
         yield from _silent_sensors(engine)
     yield from _silent_slots(engine)
@@ -91,14 +91,14 @@ def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
 
 
 def page_of(label: str) -> str:
-    """Return the place in the pages that sets a label up: the drawer of its thing."""
+    """Return the place in the pages where a label is configured: the drawer of its thing."""
     return f"things?thing={label.replace('ENERGY', 'POWER')}"
 
 
 def _silent_sensors(engine: Engine) -> Iterator[Finding]:
     machine = engine.machine
     for label, since in machine.absent_since.items():
-        # A sensor that was removed from the settings is not missed.
+        # A sensor that was removed from the settings is not reported as missing.
         if is_set_up(label, engine.settings) and not _is_without_source(label, engine):
             yield Finding("sensor_lost", page_of(label), label, since=since)
     for label in engine.inputs.bound_onewire:
@@ -113,7 +113,7 @@ def _is_without_source(label: str, engine: Engine) -> bool:
 
 
 def _silent_slots(engine: Engine) -> Iterator[Finding]:
-    """Find modules of which no reading that is mapped was ever there."""
+    """Find modules that have never delivered any mapped reading."""
     machine, settings = engine.machine, engine.settings
     numbered = enumerate(settings.modbus_slots, start=1)
     in_use = [number for number, slot in numbered if slot.module != "OFF"]
@@ -155,7 +155,7 @@ def _endless_rules(engine: Engine) -> Iterator[Finding]:
 
 
 def rules_overridden_by_hand(engine: Engine) -> dict[int, float]:
-    """Return the rules whose output a hand keeps otherwise, and since when."""
+    """Return the rules whose output is kept in another state by hand, and since when."""
     machine, rules = engine.machine, engine.rules
     targets = rules.targets
     held: dict[int, float] = {}
@@ -197,7 +197,7 @@ def _watchdog(engine: Engine) -> Iterator[Finding]:
 
 
 def messages_never_sent(settings: Settings) -> Iterator[Finding]:
-    """Find what is to be sent while nothing says where to, or what."""
+    """Find messages that are to be sent but have no destination or no text."""
     wanted = sorted(_messages_to_send(settings))
     ways = {_way(channel, slot) for channel, slot, _ in wanted}
     without_way = {way for way in ways if not _is_set_up(*way, settings)}
@@ -205,7 +205,7 @@ def messages_never_sent(settings: Settings) -> Iterator[Finding]:
         is_one_of_many = slot and channel != "email"
         figures: dict[str, int | float | str] = {"slot": slot} if is_one_of_many else {}
         yield Finding(f"{channel}_not_set_up", _page_of(channel), None, figures)
-    # A message without a destination is reported once.
+    # A message without a destination is reported only once.
     unsaid = {
         (channel, slot)
         for channel, slot, moments in wanted
@@ -217,7 +217,7 @@ def messages_never_sent(settings: Settings) -> Iterator[Finding]:
 
 
 def _way(channel: str, slot: int) -> tuple[str, int]:
-    """Return by what a message goes: mail has one server for all its texts."""
+    """Return the channel and slot that a message uses: mail has one server for all texts."""
     return channel, 1 if channel == "email" else slot
 
 
@@ -226,7 +226,7 @@ def _page_of(channel: str) -> str:
 
 
 def _messages_to_send(settings: Settings) -> set[tuple[str, int, tuple[bool, ...]]]:
-    """Return channel and slot of each message, and whether its sender begins or ends to act."""
+    """Return the channel and slot of each message, and whether it is sent at begin or end."""
     wanted = {
         (*MESSAGES[rule.action], _MOMENTS.get(rule.mode, _MOMENTS[BOTH_WAYS]))
         for _, rule in number_rules(settings.rules)

@@ -1,8 +1,8 @@
 """The inputs: what the board senses, converted to readings and states.
 
-Raw readings are kept as they came, so that a change of settings converts them again. Analog inputs
-go through their sensor's formula, 1-Wire values get their offset, P1 is reduced to sea level, the
-dew point follows from T1 and H1, and digital inputs have a file of their own. Unknown labels are
+Raw readings are kept, so that they can be converted again after a change of settings. Analog inputs
+use the formula of their sensor, 1-Wire values get their offset, P1 is reduced to sea level, and the
+dew point is computed from T1 and H1. Digital inputs are in `digital_inputs.py`. Unknown labels are
 ignored.
 """
 
@@ -33,9 +33,9 @@ from leverframe.core.settings import NO_ONEWIRE_ID, Differential, Settings
 
 # DS1-DS8: thermometers on the 1-Wire bus.
 #
-# A sensor reports under its ID and belongs to the position whose settings name that ID. A board
-# may also report under the position's label; such a value wins over one that came by ID until it
-# becomes absent.
+# A sensor reports under its ID and belongs to the position whose settings name that ID. A board may
+# also report under the position's label; such a value takes precedence over one reported by ID
+# until it becomes absent.
 
 _ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 _INDEX = {label: index for index, label in enumerate(ONEWIRE)}
@@ -49,7 +49,7 @@ class OneWire:
         self._by_label: dict[str, float | None] = dict.fromkeys(ONEWIRE)
         self._by_id: dict[str, float] = {}
         self._bus: tuple[str, ...] = ()
-        #: How many steps `next_id` has gone through the bus.
+        #: The number of steps of `next_id` through the IDs.
         self._step = 0
         self._places: dict[str, list[int]] = {}
         #: The labels whose settings name a sensor.
@@ -66,7 +66,7 @@ class OneWire:
                 self._show(index)
 
     def take(self, name: str, value: Any) -> None:
-        """Take a reading by label or ID; ignore anything else."""
+        """Process a reading by label or ID; ignore anything else."""
         index = _INDEX.get(name)
         if index is None:
             self._take_id(name.upper(), value)
@@ -89,7 +89,7 @@ class OneWire:
         self._show_places(sensor_id)
 
     def take_bus(self, ids: Any) -> None:
-        """Take the IDs that answered on the bus; a sensor that no longer does becomes absent."""
+        """Process the IDs that answered on the bus; a sensor that is missing becomes absent."""
         found = ids if isinstance(ids, tuple | list) else ()
         bus = tuple(item.upper() for item in found if isinstance(item, str))
         if bus == self._bus:
@@ -102,7 +102,7 @@ class OneWire:
             self._show_places(sensor_id)
 
     def next_id(self) -> str:
-        """Put the next ID of the bus into `dsid`; after the last one, once, `NO_ONEWIRE_ID`."""
+        """Put the next ID of the bus into `dsid`; after the last ID, put `NO_ONEWIRE_ID` once."""
         round_trip = (*self._bus, NO_ONEWIRE_ID)
         shown = round_trip[self._step % len(round_trip)]
         self._step += 1
@@ -140,7 +140,7 @@ class OneWire:
 # DIFF1-DIFF6: two readings joined by an operator.
 #
 # A differential may use other differentials, in any order. Those that use themselves, directly or
-# around a loop, have no value, and neither has what depends on them. A missing operand, a
+# indirectly, have no value, and neither have those that depend on them. A missing operand, a
 # division by zero and a result that is not finite make the reading absent.
 
 OPERATORS: dict[str, Callable[[float, float], float]] = {
@@ -156,9 +156,9 @@ class Differentials:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        #: Indices, each after those it uses; the ones in or behind a loop are left out.
+        #: Indices, each after those it uses; without those in a loop and those that depend on them.
         self._order: list[int] = []
-        #: Reading -> the differentials it changes, in that order. No key is a differential.
+        #: Reading -> the differentials that depend on it, in that order. No key is a differential.
         self._affected: dict[str, list[int]] = {}
 
     def start(self) -> None:
@@ -173,11 +173,11 @@ class Differentials:
         """Do nothing: differentials set no deadlines."""
 
     def listens_to(self) -> Iterable[str]:
-        """Name the labels that `derive` looks at."""
+        """Return the labels that `derive` uses."""
         return self._affected
 
     def derive(self, changed: AbstractSet[str]) -> None:
-        """Compute the differentials whose readings changed."""
+        """Compute the differentials whose readings have changed."""
         if self._affected.keys().isdisjoint(changed):
             return
         labels = self._affected.keys() & changed
@@ -228,16 +228,16 @@ def _difference(setting: Differential, values: Mapping[str, Value]) -> float | N
 
 # --- formulas of the weather readings -------------------------------------------------------------
 
-# P1 is the pressure that weather maps show, so it needs the altitude and the temperature.
+# P1 is the pressure shown on weather maps, so it needs the altitude and the temperature.
 
-#: Magnus over water.
+#: The Magnus formula over water.
 MAGNUS_A, MAGNUS_B_C = 17.62, 243.12
 
 ZERO_CELSIUS_K = 273.15
 #: The standard atmosphere: kelvins per metre, and the exponent that follows from it.
 LAPSE_K_PER_M = 0.0065
 BAROMETRIC_EXPONENT = 5.257
-#: Used where no thermometer is connected.
+#: Used if no thermometer is connected.
 STANDARD_C = 15.0
 
 
@@ -254,7 +254,7 @@ def sea_level_pressure(hpa: float, altitude_m: int, celsius: float | None) -> fl
     station_k = ZERO_CELSIUS_K + (STANDARD_C if celsius is None else celsius)
     sea_level_k = station_k + LAPSE_K_PER_M * altitude_m
     if sea_level_k <= 0.0:
-        return None  # deeper than the formula goes
+        return None  # deeper than the formula is valid
     return round_result(hpa * (sea_level_k / station_k) ** BAROMETRIC_EXPONENT)
 
 
@@ -284,11 +284,11 @@ class Inputs:
         self._raw: dict[str, float | None] = {}
         #: The sensor that answers on the I2C bus.
         self.i2c_found: str | None = None
-        #: The text scanned last.
+        #: The last scanned text.
         self.barcode: str | None = None
-        #: What the lighting module reports, as far as a board has one.
+        #: Values of the lighting module, if the board has one.
         self.lighting: dict[str, float | None] = dict.fromkeys(LIGHTING)
-        #: All readings of the Modbus modules by slot (1-3), as far as a bus is read.
+        #: All readings of the Modbus modules by slot (1-3), if a bus is polled.
         self.module_readings: dict[int, tuple[float | None, ...]] = {}
 
     def start(self) -> None:
@@ -310,7 +310,7 @@ class Inputs:
         self._digital.on_timer(key)
 
     def sense(self, readings: Mapping[str, Any]) -> None:
-        """Take what the board measured; None is absent, or an open digital input."""
+        """Process readings of the board; None means absent, or an open digital input."""
         for label, value in readings.items():
             take = _TAKERS.get(label)
             if take is None:
@@ -319,7 +319,7 @@ class Inputs:
                 take(self, label, value)
 
     def listens_to(self) -> Iterable[str]:
-        """Name the labels that `derive` looks at."""
+        """Return the labels that `derive` uses."""
         return ("T1", "H1")
 
     def derive(self, changed: AbstractSet[str]) -> None:
@@ -332,7 +332,7 @@ class Inputs:
         self._machine.put("DEWPOINT", dew_point(values["T1"], values["H1"]))
 
     def raw(self, label: str) -> float | int | None:
-        """Return the sensed values, before any setting was applied."""
+        """Return the sensed value, before any setting is applied."""
         if label in NUMBERS:
             return self._raw.get(label)
         return self._onewire.raw(label) if label in ONEWIRE else self._digital.pin(label)
@@ -394,11 +394,11 @@ class Inputs:
 
 
 def _analog(index: int) -> Callable[[Inputs, float], float | None]:
-    """Return the conversion of the voltage at an analog input by its setting."""
+    """Return the conversion of an analog input's voltage according to its setting."""
     return lambda inputs, volts: analog_value(inputs._machine.settings.analog_inputs[index], volts)
 
 
-#: One table for all controllers: labels whose reading differs from what was sensed.
+#: Conversions by label, for readings that differ from the sensed value; shared by all controllers.
 _CONVERTERS: dict[str, Callable[[Inputs, float], float | None]] = {
     **{label: _analog(index) for index, label in enumerate(ANALOG_INPUTS)},
     "H1": Inputs._humidity,
@@ -406,7 +406,7 @@ _CONVERTERS: dict[str, Callable[[Inputs, float], float | None]] = {
 }
 _TEXTS = {"i2c": "i2c_found", "barcode": "barcode"}
 _SLOTS = {f"slot{slot}": slot for slot in (1, 2, 3)}
-#: What takes which reading; all others are of the 1-Wire bus, by label or ID.
+#: The method that processes each reading; other labels belong to the 1-Wire bus, by label or ID.
 _TAKERS: dict[str, Callable[[Inputs, str, Any], None]] = {
     **dict.fromkeys(NUMBERS, Inputs._take_number),
     **dict.fromkeys(DIGITAL_INPUTS, Inputs._take_digital),

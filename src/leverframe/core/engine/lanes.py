@@ -1,6 +1,4 @@
-"""Recorded values as courses in time, and lanes of the timeline: what was switched, met or open,
-with causes.
-"""
+"""Recorded values as courses, and timeline lanes: what was switched, met or open, and why."""
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,20 +16,20 @@ from leverframe.core.engine.rule_courses import conditions_of, turns_of
 from leverframe.core.engine.timers import Moment
 from leverframe.core.settings import Rule
 
-# Recorded values as courses in time: for trials of rules, and for futures that are tried.
+# Recorded values as courses in time, for trials of rules and for simulated futures.
 
-#: Moments, ascending, and the values that held from then on.
+#: Moments in ascending order, each with the value that held from then on.
 Course = Collection[tuple[float, Value]]
 _Change = tuple[float, str, Value]
-#: Times and values of a label, or some of them, as the history has them: NaN is absent.
+#: Some or all times and values of a label, as in the history; NaN means absent.
 RecordedPiece = tuple[str, "array[float]", "array[float]"]
 
 
 class PackedCourse(Collection[tuple[float, Value]]):
-    """A course in 16 bytes for each value, a tenth of what a list of pairs takes."""
+    """A course with 16 bytes per value, a tenth of a list of pairs."""
 
     def __init__(self, later_s: float = 0.0) -> None:
-        """Give the values as if they had come so much later."""
+        """Shift the times of all values by `later_s`."""
         self.times = array("d")
         self.values = array("d")
         self._later_s = later_s
@@ -54,7 +52,7 @@ class PackedCourse(Collection[tuple[float, Value]]):
 def courses_from(
     pieces: Iterable[Iterable[RecordedPiece]], later_s: float = 0.0
 ) -> dict[str, PackedCourse]:
-    """Join what was read of each label, in the order in which it was read."""
+    """Join the pieces of each label, in the order in which they were read."""
     courses: dict[str, PackedCourse] = {}
     for piece in pieces:
         for label, times, values in piece:
@@ -65,7 +63,7 @@ def courses_from(
 def changes_by_time(
     courses: Mapping[str, Course],
 ) -> Iterator[tuple[float, list[tuple[str, Value]]]]:
-    """Yield all changes of one moment together."""
+    """Yield all changes of the same moment together."""
     now: float | None = None
     together: list[tuple[str, Value]] = []
     for time, label, value in merge(
@@ -88,18 +86,18 @@ def _changes(label: str, course: Course) -> Iterator[_Change]:
 
 # Lanes of the timeline: what was switched, met or open, as bars in time with their causes.
 #
-# The bars of a lane cover the whole time that is asked for, one after the other: also what was
-# off and what is unknown is a bar. A bar begins where the value or its cause changed, and names
-# the cause of its beginning.
+# The bars of a lane cover the whole requested time without gaps: states that were off or unknown
+# also have bars. A bar begins when the value or its cause changes, and names the cause of its
+# beginning.
 
-#: Bars of a lane are not finer than this share of the time shown; finer ones are drawn together.
+#: Bars that are shorter than this share of the displayed time are drawn together.
 FINEST = 1 / 1000
-#: The number of steps of the engine for which the future is computed, at most.
+#: Maximum number of engine steps for which the future is computed.
 MAX_STEPS_AHEAD = 5000
-#: What is certain to come: all else depends on what will be measured.
+#: Features whose deadlines are certain; everything else depends on future readings.
 _PLANNING = frozenset(("outputs", "rules", "schedule"))
 
-#: Moments, ascending, and who switched then; None where that is unknown.
+#: Moments in ascending order, each with the cause of the switching; None if it is unknown.
 Causes = Sequence[tuple[float, Cause | None]]
 
 
@@ -108,12 +106,12 @@ class Bar(Struct, frozen=True):
     end: float
     value: Value
     cause: Cause | None = None
-    #: How many bars are drawn together here, because each is too fine to be seen.
+    #: The number of bars that are drawn together here, because each is too short to be visible.
     count: int = 1
 
 
 class _Held(Struct, frozen=True):
-    """What holds from a moment on."""
+    """The value and cause that hold from a moment on."""
 
     time: float
     value: Value
@@ -121,7 +119,7 @@ class _Held(Struct, frozen=True):
 
 
 def bars_of(values: Course, causes: Causes, first: float, last: float) -> list[Bar]:
-    """Return the bars of a lane from one moment to another."""
+    """Return the bars of a lane between two moments."""
     held = list(_spans(values, causes, first, last))
     ends = [one.time for one in held[1:]] + [last]
     fine = [
@@ -133,7 +131,7 @@ def bars_of(values: Course, causes: Causes, first: float, last: float) -> list[B
 
 
 def _spans(values: Course, causes: Causes, first: float, last: float) -> Iterator[_Held]:
-    """Yield what held at the beginning, then every change of the value or its cause."""
+    """Yield the state at the beginning, then every change of the value or its cause."""
     held = _Held(first, None, None)
     for time, together in _by_time(values, causes):
         if time > last:
@@ -145,7 +143,7 @@ def _spans(values: Course, causes: Causes, first: float, last: float) -> Iterato
             else:
                 now = replace(now, cause=change)
         if now.value is None:
-            # What held is unknown, so it has no cause.
+            # An unknown value has no cause.
             now = replace(now, cause=None)
         if (now.value, now.cause) == (held.value, held.cause):
             continue
@@ -158,7 +156,7 @@ def _spans(values: Course, causes: Causes, first: float, last: float) -> Iterato
 def _by_time(
     values: Course, causes: Causes
 ) -> Iterator[tuple[float, list[tuple[Value] | Cause | None]]]:
-    """Yield the changes of each moment together; a value comes as a tuple of its own."""
+    """Yield the changes of each moment together; a value is wrapped in a tuple."""
     changes: Iterator[tuple[float, tuple[Value] | Cause | None]] = merge(
         ((time, (value,)) for time, value in values), causes, key=lambda change: change[0]
     )
@@ -175,13 +173,13 @@ def _by_time(
 
 
 def _drawable(bars: Sequence[Bar], finest_s: float) -> list[Bar]:
-    """Draw neighbours together that are too fine; such a bar is on if one of them was."""
+    """Merge adjacent bars that are too short; a merged bar is on if any of them was."""
     drawn: list[Bar] = []
     waiting: list[Bar] = []
     for bar in bars:
         waiting.append(bar)
         if bar.end - waiting[0].begin >= finest_s:
-            # One that can be seen stays as it is, whatever fine ones stand before it.
+            # A visible bar stays separate, whatever short ones precede it.
             drawn += _together(waiting, finest_s)
             waiting = []
     return drawn + _together(waiting, 0.0)
@@ -204,7 +202,7 @@ def _one(bars: Sequence[Bar]) -> Bar:
 
 
 def foresee(state: LiveState[Engine], at: Moment, until: float) -> list[Traced]:
-    """Return the certain future up to a wall time, while nothing new is measured."""
+    """Return the certain future up to a wall time, on the assumption that no reading changes."""
     engine = import_state(state)
     machine = engine.machine
     ahead = machine.samples = Samples()
@@ -220,7 +218,7 @@ def foresee(state: LiveState[Engine], at: Moment, until: float) -> list[Traced]:
 
 
 class LaneCondition(Struct, frozen=True):
-    """A condition of a rule in numbers: where it begins to be met, and where it ends."""
+    """A condition of a rule in numbers: the thresholds at which it is met, and no longer met."""
 
     label: str
     compare: str
@@ -229,7 +227,7 @@ class LaneCondition(Struct, frozen=True):
 
 
 class LaneRule(Struct, frozen=True):
-    """What a rule is, as far as the timeline shows it."""
+    """The parts of a rule that the timeline shows."""
 
     number: int
     name: str

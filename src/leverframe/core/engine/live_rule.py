@@ -1,9 +1,9 @@
 """The run-time state of one rule, and which part of it survives a change of settings.
 
-An unchanged rule keeps everything, also when it moves to another place because one before it was
-deleted. An edited one is still the same rule, as long as it switches the same target to the same
-value: if the edit alone makes its condition start or stop, it acts on that. Lowering the reference
-of a heating rule therefore switches the heating off.
+An unchanged rule keeps everything, even if it moves to another place because a rule before it was
+deleted. An edited rule is still the same rule as long as it switches the same target to the same
+value: if the edit alone changes the result of its condition, the rule acts on that. Lowering the
+reference of a heating rule therefore switches the heating off.
 """
 
 from collections import deque
@@ -22,26 +22,26 @@ from leverframe.core.settings import MAX_RULES, Rule, RulePlaces, rule_numbered
 
 # The two comparisons of a rule, and how they combine.
 #
-# A `Condition` remembers its last result, because hysteresis makes the next result depend on it.
-# An absent value leaves that result alone. When the two conditions of a rule are combined, a
-# condition whose source is absent counts as unknown: what the other one decides alone is decided,
-# and where it does not, the rule keeps its last result. So a broken sensor never makes a rule
-# act, and does not keep a second, working sensor from doing so.
+# A `Condition` remembers its last result, because hysteresis makes the next result depend on it. An
+# absent value does not change that result. When the two conditions of a rule are combined, a
+# condition whose source is absent counts as unknown: if the other condition alone does not decide,
+# the rule keeps its last result. So a broken sensor never makes a rule act, and does not prevent a
+# second, working sensor from doing so.
 #
-# A digital source is 0 or 1, so a condition on one asks for one of the two states
-# (`digital_level`); hysteresis is not for them.
+# A digital source is 0 or 1, so its condition requires one of these states (`digital_level`),
+# without hysteresis.
 
 #: Thresholds are sums of decimal numbers: without rounding, 20.1 - 0.2 is more than 19.9.
 _DIGITS = 6
-#: No value is in it.
+#: A range that contains no value.
 _NO_RANGE = (inf, -inf)
 
 
 def digital_level(compare: str, reference: float) -> float:
-    """Return the state of a digital source that a condition asks for.
+    """Return the state that a condition requires of a digital source.
 
-    `< 1` is 0. Reference 0 is 0 with any comparison: the numbers alone would say always (`>= 0`)
-    or never (`< 0`), which no one writes. `=` is stored as `>=`.
+    `< 1` is 0. Reference 0 is 0 with any comparison: taken literally, it would hold always (`>= 0`)
+    or never (`< 0`), which no one means. `=` is stored as `>=`.
     """
     return 0.0 if compare == "<" else reference
 
@@ -71,8 +71,8 @@ class Condition:
         self.hysteresis = 0.0 if self._digital else hysteresis
         self._below = round(reference - hysteresis, _DIGITS)
         self._above = round(reference + hysteresis, _DIGITS)
-        #: The values that leave the result as it is, for a result that is false and one that is
-        #: true: from the first number on, and below the second.
+        #: The ranges of values that do not change the result, for the results false and true: from
+        #: the first number on, and below the second.
         self._ranges = (_NO_RANGE, _NO_RANGE)
         if not self._digital:
             self._ranges = (
@@ -80,7 +80,7 @@ class Condition:
                 if self._at_least
                 else ((reference, inf), (-inf, self._above))
             )
-        #: The range of the last judgement. A value within it need not be judged: most readings
+        #: The range of the last evaluation. A value within it need not be evaluated: most readings
         #: cross no threshold, and analog changes with twenty rules take 9.4 us instead of 13.6 us.
         self.steady_from, self.steady_below = _NO_RANGE
         self.result = None
@@ -97,16 +97,16 @@ class Condition:
 
     @property
     def threshold(self) -> float:
-        """The number for the next comparison; hysteresis moves it while the result is true."""
+        """The threshold of the next comparison; hysteresis moves it while the result is true."""
         if self._digital or not self.result:
             return self.reference
         return self._below if self._at_least else self._above
 
     def describe_outcome(self, value: Value, after: int) -> Decided:
-        """Return the last judgement in numbers; `after` is the entry that gave the value."""
+        """Return the last evaluation in numbers; `after` is the entry that set the value."""
         threshold, result = self.reference, self._result
         if value is not None and not self._digital:
-            # With hysteresis there are two thresholds: the one that explains the result.
+            # With hysteresis there are two thresholds; this one explains the result.
             moved = self._below if self._at_least else self._above
             first, other = (threshold, moved) if result else (moved, threshold)
             wanted = self._at_least is bool(result)
@@ -114,7 +114,7 @@ class Condition:
         return Decided(self.label, value, self.compare, threshold, result, after)
 
     def judge(self, value: Value) -> bool | None:
-        """Judge a new value and return the result; None if the value is absent."""
+        """Evaluate a new value and return the result; None if the value is absent."""
         if value is None:
             self.steady_from, self.steady_below = _NO_RANGE
             return None
@@ -178,14 +178,14 @@ KEPT_FIRINGS = 20
 
 
 def dependence(rule: Rule) -> tuple[int, bool]:
-    """Return the number of the rule it depends on, 0 for none, and whether that must be met."""
+    """Return the number of the rule it depends on (0 for none), and whether that must be met."""
     if rule.depends > MAX_RULES:
         return rule.depends - MAX_RULES, True
     return rule.depends, False
 
 
 class Firing(Struct, frozen=True, gc=False):
-    """One time that a rule acted."""
+    """One occasion on which a rule acted."""
 
     #: Wall time.
     time: float
@@ -217,9 +217,10 @@ class LiveRule:
 
     def __init__(self, rule: Rule, key: Key, number: int) -> None:
         self.rule = rule
-        #: Key of its deadline: numbered by rule, not by place, so that a rule that moves keeps it.
+        #: The key of its deadline: it belongs to the rule, not to the place, so that a moved rule
+        #: keeps it.
         self.key = key
-        #: From 1, as people count and as dependences do.
+        #: From 1, as users count and as dependences refer to it.
         self.number = number
         self.cause = Cause("rule")
         self.first = Condition(rule.source, rule.compare, rule.reference, rule.hysteresis)
@@ -230,21 +231,21 @@ class LiveRule:
             else None
         )
         self.switches = rule.action in SWITCHED
-        #: What its action is about.
+        #: The target of its action.
         self.target = target_of(rule.action)
-        #: The result of the conditions; stays false while the rule is disabled.
+        #: The result of the conditions; always false while the rule is disabled.
         self.combined = False
-        #: The combined result holds, and the dependence agrees.
+        #: Whether the combined result is true and the dependence agrees.
         self.met = False
-        #: What happens when the delay is over.
+        #: The action at the end of the delay.
         self.pending: str | None = None
-        #: What the activation set the target to; a permanent rule keeps it there.
+        #: The state to which the activation set the target; a permanent rule keeps it there.
         self.held: int | None = None
-        #: Number of its last activation among those of all rules.
+        #: The sequence number of its last activation among those of all rules.
         self.acted = 0
-        #: True from a start that restored its result until its sources are known.
+        #: Whether a start restored its result and its sources are still unknown.
         self.unconfirmed = False
-        #: The newest times it acted, oldest first.
+        #: The most recent occasions on which it acted, oldest first.
         self.firings: deque[Firing] = deque(maxlen=KEPT_FIRINGS)
         self.needed: LiveRule | None = None
         #: Enabled rules that depend on this one.
@@ -254,7 +255,7 @@ class LiveRule:
         return (self.first,) if self.second is None else (self.first, self.second)
 
     def deciding(self, values: dict[str, Value]) -> tuple[Condition, ...]:
-        """Return the conditions that gave the result: each that does so alone, or else both."""
+        """Return the conditions that decide the result: each that decides alone, or else both."""
         combine = self.combine
         if self.second is None or combine is None:
             return (self.first,)
@@ -267,9 +268,9 @@ class LiveRule:
         return tuple(alone) or both
 
     def judge(self, values: dict[str, Value]) -> bool:
-        """Judge the conditions and return True if the combined result changed.
+        """Evaluate the conditions; return True if the combined result changed.
 
-        Settings come from files, too: an unknown source counts as absent.
+        Settings also come from files: an unknown source counts as absent.
         """
         first, second, combine = self.first, self.second, self.combine
         result = first.judge(values.get(first.label))
@@ -290,7 +291,7 @@ class LiveRule:
         return (self.needed is not None and self.needed.combined) is must_be_met
 
     def turn(self) -> bool:
-        """Decide whether the rule is met and return True if that changed."""
+        """Decide whether the rule is met; return True if that changed."""
         met = self.combined and (not self.rule.depends or self.dependence_agrees())
         if met is self.met:
             return False
@@ -302,10 +303,10 @@ class LiveRule:
         return self.rule.permanent and self.met and self.held is not None
 
     def decides(self) -> bool:
-        """Return True if what becomes of the target is up to this rule, should another one end.
+        """Return True if this rule decides about the target when another rule ends.
 
-        One that acts both ways will undo what it keeps the other from undoing; one that acts at a
-        single moment would not. Reversing says nothing about the state that is wanted.
+        A rule that acts both ways will later undo the state that it now preserves; a rule that acts
+        at a single moment would not. Reversing does not define a wanted state.
         """
         if not self.met:
             return False
@@ -320,32 +321,32 @@ class LiveRule:
 
     @property
     def wanted(self) -> int:
-        """The state that it set its target to, or is about to in this instant."""
+        """The state to which it has set its target, or will set it in this instant."""
         return self.rule.value if self.held is None else self.held
 
     def rank(self) -> tuple[bool, float, int]:
-        """Return what orders rules that decide: permanent ones first, then the newest."""
+        """Return a sort key for rules that decide: permanent ones first, then the newest."""
         if self.holds():
             return True, 0, self.number
         return False, inf if self.held is None else self.acted, self.number
 
     def resume(self, held: int) -> None:
-        """Resume as the rule that set its target to this state before the power went."""
+        """Resume as the rule that set its target to this state before the power cut."""
         self.held = held
         self.met = self.combined = self.unconfirmed = True
         if self.second is None or self.rule.operator == "AND":
-            # Otherwise it is unknown which of the two held.
+            # With other operators it is unknown which condition held.
             for condition in self.conditions():
                 condition.result = True
 
     def give_up(self) -> None:
-        """Count as not met, as a rule whose sources were never seen."""
+        """Become not met, like a rule whose sources were never seen."""
         self.combined = self.unconfirmed = False
         for condition in self.conditions():
             condition.result = None
 
     def continue_from(self, former: "LiveRule") -> None:
-        """Copy the results of the rule that this one is an edit of, but not its delay."""
+        """Copy the results of the rule from which this one was edited, but not its delay."""
         for old, new in zip(former.conditions(), self.conditions(), strict=False):
             if (old.label, old.compare) == (new.label, new.compare):
                 new.result = old.result
@@ -361,9 +362,9 @@ class LiveRule:
 def carry_over(
     former: list[LiveRule], rules: list[tuple[int, Rule]], fresh: Callable[[int, Rule], LiveRule]
 ) -> tuple[list[LiveRule], list[LiveRule]]:
-    """Return the live rules for new settings, and the former ones that are no longer used.
+    """Return the live rules for new settings, and those of the former ones that are no longer used.
 
-    `rules` are the new ones with their numbers. Of a rule that is kept, the number is the former.
+    `rules` are the new rules with their numbers. A rule that is kept still has its former number.
     """
     spare = list(former)
     same = [_take(spare, [live.rule is rule for live in spare]) for _, rule in rules]
@@ -383,7 +384,7 @@ def carry_over(
 
 
 def _take(lives: list[LiveRule], matches: Iterable[bool]) -> LiveRule | None:
-    """Remove and return the first one that matches."""
+    """Remove and return the first live rule that matches."""
     for place, match in enumerate(matches):
         if match:
             return lives.pop(place)
@@ -391,12 +392,12 @@ def _take(lives: list[LiveRule], matches: Iterable[bool]) -> LiveRule | None:
 
 
 def _can_resume(old: Rule, new: Rule) -> bool:
-    """Return True if the rules differ only in what affects neither results nor delays."""
+    """Return True if the rules differ only in parts that affect neither results nor delays."""
     return old == replace(new, depends=old.depends, permanent=old.permanent, name=old.name)
 
 
 def list_moved_places(former: RulePlaces, rules: RulePlaces) -> list[int]:
-    """List the places at which there is another rule now: it was moved there, or none is left."""
+    """List the places with another rule than before: one was moved there, or none is left."""
     return [
         place
         for place, old in enumerate(former)
@@ -405,7 +406,7 @@ def list_moved_places(former: RulePlaces, rules: RulePlaces) -> list[int]:
 
 
 def _has_left(old: Rule, new: Rule | None, former: RulePlaces, rules: RulePlaces) -> bool:
-    """Return True if the rule at a place is not the former one, nor an edit of it."""
+    """Return True if the rule at a place is neither the former rule nor an edit of it."""
     if new is None:
         return True
     return not _can_resume(old, new) and (_is_among(new, former) or _is_among(old, rules))
@@ -419,12 +420,12 @@ def _is_edit(old: Rule, new: Rule) -> bool:
     return old.enabled and new.enabled and (old.action, old.value) == (new.action, new.value)
 
 
-# The effects of rules on outputs that remember their state, kept over a power cut.
+# Rules that switched outputs with remembered states, preserved over a power cut.
 #
-# A remembered output comes back as it was; so must the rule that switched it, or nothing would
-# switch it off any more: the rule begins as not met, and what was never activated is not
-# deactivated. Stored is the state that a rule has set its output to, for as long as it has not
-# undone that.
+# A remembered output returns in its former state. The rule that switched it must resume too, or
+# nothing would switch it off: otherwise rules begin as not met, and a rule that was never activated
+# is not deactivated. The store has the state to which a rule has set its output, until the rule
+# undoes that.
 
 _NAMES = tuple(f"rule.{place}" for place in range(MAX_RULES))
 _OUTPUT_INDEX = {label: index for index, label in enumerate(OUTPUTS)}
@@ -435,11 +436,11 @@ class RuleMemory:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        #: What the store has, by place.
+        #: The stored states, by place.
         self._stored = [machine.persisted.get(name) for name in _NAMES]
 
     def restore(self, lives: Iterable[LiveRule]) -> None:
-        """Resume rules whose output is in the state that they have set it to."""
+        """Resume rules whose output still has the state to which they set it."""
         for live in lives:
             held = self._stored[live.number - 1]
             if held is None or not live.rule.enabled or not self._remembers(live):
@@ -448,7 +449,7 @@ class RuleMemory:
                 live.resume(int(held))
 
     def keep(self, lives: list[LiveRule]) -> None:
-        """Store what rules have set now, where that differs from what is stored."""
+        """Store the states that rules have set, if they differ from the stored ones."""
         for live in lives:
             held = self._state_to_restore(live)
             if held != self._stored[live.number - 1]:

@@ -1,9 +1,9 @@
 """The state that all features of the engine work on.
 
-A feature (outputs, rules, schedule...) is a class with `start`, `adopt` and `on_timer`; it keeps
-its own few variables and shares everything else through the one `Machine`: the settings, every
-value by label, the deadlines, the effects asked for so far and the present moment.
-`engine.py` alone decides in which order features are called.
+A feature (outputs, rules, schedule...) is a class with `start`, `adopt` and `on_timer`; it has a
+few variables of its own and shares everything else through the `Machine`: the settings, every value
+by label, the deadlines, the effects requested so far and the present moment. Only `engine.py`
+decides in which order features are called.
 """
 
 import io
@@ -27,21 +27,21 @@ from leverframe.core.labels import EVENT_VARIABLES, LABELS, OUTPUTS, PWMS, STATE
 from leverframe.core.profile import Profile
 from leverframe.core.settings import MAX_RULES, NO_ONEWIRE_ID, Node, Settings
 
-# What the history keeps beside readings and states: causes, rules, and messages.
+# What the history records in addition to readings and states: causes, rules and messages.
 #
-# They are recorded as series of their own, under labels that nothing else has. A series holds
-# what was recorded last, so a change of an output and its cause are found at the same moment.
+# They are recorded as separate series, under labels that nothing else has. A series keeps its last
+# entry until the next one, so a change of an output and its cause are found at the same moment.
 
-#: What explains a value: who switched, or what was sent.
+#: What explains a value: the cause of the switching, or the message that was sent.
 Reason = Cause | Notify
 
-#: Label of what is switched -> the series of who switched it.
+#: Label of a switched target -> the series of its causes.
 CAUSE_TRACES = {label: f"{label}.cause" for label in (*OUTPUTS, *PWMS, *EVENT_VARIABLES)}
 #: By the place of a rule: 1 while it is met, else 0.
 RULE_TRACES = tuple(f"rule.{number}" for number in range(1, MAX_RULES + 1))
-#: In the series of a rule: what stood at this place before was another rule.
+#: In the series of a rule: before this, another rule was at this place.
 ANOTHER_RULE = -1
-#: Each message that was asked for.
+#: The series of all requested messages.
 MESSAGE_TRACE = "messages"
 #: The series of reasons; the others hold values.
 REASONS = frozenset({*CAUSE_TRACES.values(), MESSAGE_TRACE})
@@ -50,7 +50,7 @@ TRACES = REASONS | {*RULE_TRACES}
 
 # The samples for the history: every change of a value, with its cause.
 
-#: What a series of the history got: wall time, label, and a value or what explains one.
+#: An entry of a series: wall time, label, and a value or its reason.
 Traced = tuple[float, str, float | int | Reason | None]
 #: No sample has it.
 _NOTHING = object()
@@ -59,11 +59,11 @@ _Columns = tuple[float, tuple[str, ...], tuple[float | int | Reason | None, ...]
 
 
 class Samples(list[Traced]):
-    """The samples since they were handed over.
+    """The samples since they were last handed over.
 
-    Switches in a row have one cause, which is recorded once: that takes 1.7 us off a switch of 53.
-    It is recorded again in the next batch, so that a batch that is lost leaves no wrong cause for
-    long.
+    If consecutive changes have the same cause, it is recorded only once, which saves 1.7 us of the
+    53 us for switching. It is recorded again in the next batch, so that after the loss of a batch a
+    wrong cause does not remain for long.
 
     What an engine starts with waits as columns: 3 KB less for each controller that is idle since
     then.
@@ -105,7 +105,7 @@ class Samples(list[Traced]):
         return taken
 
     def add_cause(self, wall: float, label: str, cause: Cause) -> None:
-        """Add the cause of a change of a state, unless it is the one added last."""
+        """Add the cause of a change of a state, unless it was the last one added."""
         if self._causes.get(label) is not cause:
             self._causes[label] = cause
             self.append((wall, CAUSE_TRACES[label], cause))
@@ -149,18 +149,18 @@ def _rows(columns: Iterable[_Columns]) -> list[Traced]:
     ]
 
 
-# Live state as data: everything that an engine, or a part beside it, needs to continue.
+# Live state as data: everything that an engine, or a part beside it, needs to resume.
 #
-# `export_state` takes a picture that nothing changes afterwards; `import_state` makes any number
-# of copies from it that continue exactly as the original would have. Both keep what is immutable
-# and compared by identity, such as the settings, and copy all the rest. The bytes of a picture
-# never leave the process and are never read from outside.
+# `export_state` takes an immutable picture; `import_state` creates any number of copies from it
+# that continue exactly as the original would have. Both share immutable objects that are compared
+# by identity, such as the settings, and copy everything else. The bytes of a picture never leave
+# the process and are never read from outside.
 #
 # Its tests fail if the engine contains something that cannot be copied, such as a lambda.
 
 Part = TypeVar("Part")
 
-#: Never changed, so the copy and the original have the same one; of exactly these types.
+#: Types whose instances never change, so the copy shares them; subclasses are not included.
 _SHARED = frozenset(
     {Cause, MappingProxyType, Profile, ZoneInfo, timezone}
     | {
@@ -175,7 +175,7 @@ class LiveState(Struct, Generic[Part], frozen=True):
     """The picture of a part, from which it can be restored."""
 
     picture: bytes
-    #: What the picture refers to by position.
+    #: The shared objects, to which the picture refers by position.
     shared: tuple[Any, ...]
 
 
@@ -192,7 +192,7 @@ class _Exporter(pickle.Pickler):
                 self.shared.append(part)
             return position
         if type(part) is Journal:
-            # Its entries are immutable: copying the list of them is a fraction of the work.
+            # Its entries are immutable: copying only the list is a fraction of the work.
             self.shared.append(part.copy())
             return len(self.shared) - 1
         return None
@@ -217,14 +217,14 @@ def export_state(part: Part) -> LiveState[Part]:
 
 
 def import_state(state: LiveState[Part]) -> Part:
-    """Make a copy that continues exactly as the original did from that moment on."""
+    """Create a copy that continues exactly as the original did from that moment on."""
     copy: Part = _Importer(state).load()
     return copy
 
 
 #: A reading or a state; None is absent.
 Value = float | int | None
-#: The kind and the detail of what the regulator causes.
+#: The kind and the detail of causes by the regulator.
 BY_REGULATOR = "timer", "PID regulator"
 _AS_STARTED = (0.0, BY_START, 0)
 
@@ -264,7 +264,7 @@ class Machine:
     ) -> None:
         self.profile = profile
         self.settings = settings
-        #: For as long as the settings name none.
+        #: Used while the settings name none.
         self.configured_timezone = timezone
         self.use_timezone()
         #: What an earlier run stored by `Persist` effects.
@@ -276,35 +276,36 @@ class Machine:
         self.effects: list[Effect] = []
         self.values: dict[str, Value] = dict.fromkeys(LABELS)
         self.values.update(dict.fromkeys(STATES, 0))
-        #: Wall time since when a label is absent; labels never seen are not in it.
+        #: Wall time since when a label has been absent; labels never seen are not included.
         self.absent_since: dict[str, float] = {}
-        #: Every value that a label gets, for the history; None where nothing records them.
+        #: Every value that a label gets, for the history; None if nothing records them.
         self.samples: Samples | None = None
-        #: Labels whose value changed and that rules have not seen yet.
+        #: Labels whose value has changed and that rules have not evaluated yet.
         self.changed: set[str] = set()
-        #: Labels that rules left unsettled, and until when no rule looks at them.
+        #: Labels that rules left unsettled, and until when no rule evaluates them.
         self.resting: dict[str, float] = {}
-        #: Grows with every change that a status file could show.
+        #: Increases with every change that a status file could show.
         self.version = 0
         self.restart_flag = False
-        #: Who switched an output, PWM output or event variable last, or that a contact changed:
-        #: wall time, cause, and the number of the entry in the journal.
+        #: The last switching of an output, PWM output or event variable, or the last change of a
+        #: contact: wall time, cause, and the number of the journal entry.
         self.switched: dict[str, tuple[float, Cause, int]] = {}
-        #: Those of them that the engine did not switch on its own.
+        #: Those labels that were not switched by the engine itself.
         self.by_hand: set[str] = set()
         #: The same for PWM outputs that are on and whose duty the regulator moves.
         self.regulated: dict[str, tuple[float, Cause, int]] = {}
-        #: What runs now of periodic switching and the regulator, by the rule action that starts it.
+        #: The periodic switching and the regulator that run now, by the rule action that starts
+        #: them.
         self.running: set[str] = set()
         self.dsid = NO_ONEWIRE_ID
 
     def use_timezone(self) -> None:
-        """Take the time zone that the settings name, where there is one and it is known here."""
+        """Use the time zone in the settings if there is one and this machine knows it."""
         name = self.settings.timezone
         self.timezone = (name and zone_named(name)) or self.configured_timezone
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """Leave out what another part records into; the user of the copy starts a new recording."""
+        """Leave out the recording of another part; the user of the copy starts a new one."""
         slots = {name: getattr(self, name) for name in self.__slots__}
         return None, slots | {"samples": None}
 
@@ -329,7 +330,7 @@ class Machine:
             self.samples.append((self.at.wall, label, value))
 
     def run(self, action: str, on: bool) -> None:
-        """Note whether what a rule action starts is running."""
+        """Record whether the function that a rule action starts is running."""
         if on:
             self.running.add(action)
         else:
@@ -350,13 +351,13 @@ class Machine:
         fallback: str = "",
         cause: Cause | None = None,
     ) -> None:
-        """Ask for a message; its text has the values of now, whenever it is sent."""
+        """Request a message; its text has the present values, whenever it is sent."""
         text, body = message_texts(channel, slot, active, self.settings, self.values, self.profile)
         sent = text or fallback
         message = Notify(channel, slot, active, reason, label, value, sent, body, cause)
         self.emit(message)
         if self.samples is not None and message.is_wanted:
-            # Two alike are two: nothing holds in between.
+            # None ends the message, so that two equal messages count as two.
             wall = self.at.wall
             self.samples += (wall, MESSAGE_TRACE, message), (wall, MESSAGE_TRACE, None)
 
@@ -375,7 +376,7 @@ class Machine:
             self.samples.add_cause(wall, label, cause)
 
     def log_regulation(self, label: str, fact: Fact) -> None:
-        """Note that the regulator moves from now on what was switched on."""
+        """Record that from now on the regulator moves the duty of an output that is on."""
         wall, cause = self.at.wall, Cause(*BY_REGULATOR, after=self.entry_of(label))
         self.regulated[label] = wall, cause, self.journal.add(wall, cause, fact)
         self._trace_cause(label)
@@ -385,7 +386,7 @@ class Machine:
             self._trace_cause(label)
 
     def mover(self, label: str) -> Cause:
-        """Return the last cause that switched it; the start if it was not switched since then."""
+        """Return the last cause of switching; the start if there was none since."""
         _, cause, _ = self.regulated.get(label) or self.switched.get(label) or _AS_STARTED
         return cause
 
@@ -394,7 +395,7 @@ class Machine:
             self.samples.add_cause(self.at.wall, label, self.mover(label))
 
     def entry_of(self, label: str) -> int:
-        """Return the number of the entry about the last switching; 0 for none."""
+        """Return the number of the journal entry about the last switching; 0 if there is none."""
         switched = self.switched.get(label)
         return 0 if switched is None else switched[2]
 
@@ -404,7 +405,9 @@ class Feature(Protocol):
         """Restore remembered state and set the first deadlines when the controller starts."""
 
     def adopt(self, old: Settings) -> None:
-        """Adopt `machine.settings`, the new tree; compare its branches to `old` by identity."""
+        """Adopt the new tree `machine.settings`; compare its branches to those of `old` by
+        identity.
+        """
 
     def on_timer(self, key: Key) -> None:
-        """Serve a deadline of this feature that has come; it is no longer set."""
+        """Serve a deadline of this feature that is due; it is no longer set."""

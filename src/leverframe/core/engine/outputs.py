@@ -1,20 +1,20 @@
 """The outputs OUT0-OUT5: switching, return time, periodic switching, and what a start does.
 
-Where the interface document is silent:
+Behaviour that the interface document does not specify:
 
 - Return time counts from the last time the output was switched on, whatever the cause. A changed
   setting counts from that same moment; if the new time has already passed, the output goes off
   immediately.
 - Periodic switching starts with the on time, and again when a time changes. A time of 0 leaves its
-  phase out, so the output stays in the other one; with both at 0 nothing is switched. A switching
-  from elsewhere lasts until the next phase. A command that ends periodic switching leaves the
-  output as it is; a rule that ends it switches the output off (see `actuator.py`).
-- While a rule or the schedule has periodic switching run that is not set, the output is remembered
-  as off: after a power cut nothing would end the phase that it was in.
+  phase out, so the output stays in the other one; with both at 0 nothing is switched. Any other
+  switching lasts until the next phase. A command that ends periodic switching leaves the output as
+  it is; a rule that ends it switches the output off (see `actuator.py`).
+- While a rule or the schedule runs periodic switching that the settings do not enable, the output
+  is remembered as off: after a power cut nothing would end the phase that it was in.
 - A pulse ends on its own, or when something else switches the output; a return time does not
   shorten or prolong it. It is remembered as off, as well.
 - At a start the first of these decides: periodic switching, the remembered state, on after start.
-  Switching an output during its start delay drops the delay.
+  Switching an output during its start delay cancels the delay.
 - The return time of an output that is on after the start counts from the start.
 
 The lock on outputs is checked where commands are staged, not here.
@@ -31,10 +31,10 @@ _RETURN: tuple[Key, ...] = tuple(("outputs", "return", index) for index in range
 _PULSE: tuple[Key, ...] = tuple(("outputs", "pulse", index) for index in range(len(OUTPUTS)))
 _PHASE: tuple[Key, ...] = tuple(("outputs", "phase", index) for index in range(len(OUTPUTS)))
 _DELAY: tuple[Key, ...] = tuple(("outputs", "delay", index) for index in range(len(OUTPUTS)))
-#: What waits for an output, by its index, and has nothing to wait for once it is switched.
+#: Timers of each output that end when it is switched.
 _ENDED_BY_SWITCHING = tuple(zip(_DELAY, _PULSE, _RETURN, strict=True))
 
-#: Made once: outputs are switched more often than anything else is done. By index, then by state.
+#: By index and state; created once, because outputs are switched more often than anything else.
 _DRIVE = tuple(
     (DriveOutput(index, False), DriveOutput(index, True)) for index in range(len(OUTPUTS))
 )
@@ -113,7 +113,9 @@ class Outputs:
         return AUTO_SWITCH[index] in self._machine.running
 
     def set_periodic(self, index: int, on: bool, cause: Cause) -> None:
-        """Turn periodic switching on or off, until its setting is set or the next start."""
+        """Switch periodic switching on or off until its setting is set again, or until the next
+        start.
+        """
         if on != self.is_periodic(index):
             what = "periodic_on" if on else "periodic_off"
             self._machine.log(cause, Fact(what, OUTPUTS[index]))
@@ -127,7 +129,7 @@ class Outputs:
             self._machine.emit(Persist(storage_name(index), on))
 
     def forget(self) -> None:
-        """Delete the stored states of outputs that do not remember theirs, and store the others."""
+        """Delete the stored states of outputs that do not remember them; store the others."""
         for index in range(len(OUTPUTS)):
             self._keep(index)
 
@@ -140,7 +142,8 @@ class Outputs:
         machine = self._machine
         kept = machine.persisted.get(storage_name(index))
         if kept is not None and not output.remember:
-            # It would go stale, and be taken for current once the output remembers again.
+            # It would become outdated, and be used as current once the output remembers its state
+            # again.
             machine.emit(Persist(storage_name(index), None))
             kept = None
         on = bool(kept)
@@ -187,7 +190,7 @@ class Outputs:
             self._note_switched_on(index)
 
     def _note_switched_on(self, index: int) -> None:
-        """Count the return time from now on; none is being counted."""
+        """Start the return time now; none is running."""
         machine = self._machine
         self._switched_on_at[index] = now = machine.at.now
         if seconds := machine.settings.outputs[index].return_time:
@@ -232,5 +235,5 @@ class Outputs:
         self._machine.emit(Persist(storage_name(index), state if remember else None))
 
     def _is_periodic_live(self, index: int) -> bool:
-        """Return True if periodic switching runs that is not set, so that a start ends it."""
+        """Return True if periodic switching runs although it is not set; a restart ends it."""
         return self.is_periodic(index) and not self._machine.settings.outputs[index].periodic

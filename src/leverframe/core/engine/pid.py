@@ -1,23 +1,4 @@
-"""The PID regulator: once a second it sets the duty of one PWM output.
-
-    duty = P + I + D, limited to 0-100 %
-    P = Kp * error            error = target - input
-    I = sum of Ki * error     left alone while it would drive the duty further past a limit
-    D = -Kd * change of the input in a second, so that a new target causes no jump
-
-The coefficients are the integers of the settings divided by 100.
-
-Where the interface document is silent:
-
-- The first sample is taken immediately when the regulator is enabled and leaves the duty as it is:
-  I starts with what P lacks. So does a new input, output or coefficient. Without Ki there is no I
-  that could carry the present duty, and the duty is P and D alone from the first sample on.
-- While the input is absent the last duty is held and nothing is summed up.
-- The regulator sets the duty only. Switching the PWM output on is up to others.
-- A rule (ENABLE PID) switches the regulator live; the setting counts again when it is set and at
-  the next start. A regulator that is disabled, or moved to another output, leaves the duty at 0
-  until a duty is set (see `pwm.py`).
-"""
+"""Behaviour that the interface document does not specify:"""
 
 from typing import TypedDict
 
@@ -43,13 +24,13 @@ class Terms(TypedDict):
 
 class Explanation(TypedDict):
     enabled: bool
-    #: The value last looked at.
+    #: The last evaluated value.
     input: Value
     target: float
     #: The present duty of the controlled output.
     duty: float
     terms: Terms
-    #: Why the duty is not being regulated although the regulator is enabled.
+    #: Why the duty is not regulated although the regulator is enabled.
     holding: str | None
 
 
@@ -72,7 +53,7 @@ class PidRegulator:
         self._last_input: Value = None
         self._holding: str | None = None
         self._terms = Terms(p=0.0, i=0.0, d=0.0)
-        #: The last sample changed nothing: neither will another one of the same input.
+        #: The last sample changed nothing, so another sample of the same input will not either.
         self._is_settled = False
 
     def start(self) -> None:
@@ -121,19 +102,19 @@ class PidRegulator:
 
     @property
     def is_holding(self) -> bool:
-        """Whether the duty stays as it is because there is nothing to regulate by."""
+        """Whether the duty is kept because the input has no value."""
         return self._holding is not None
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether samples change nothing until the input does, or a setting."""
+        """Whether samples change nothing until the input or a setting changes."""
         measured = self._machine.values.get(self._machine.settings.pid.source)
         return self._is_settled and measured == self._last_input
 
     def skip_samples(self, until: float) -> float | None:
-        """Pass the samples up to a moment that are due before anything else and change nothing.
+        """Skip the samples up to a moment that are due before anything else and change nothing.
 
-        Return when the last one was due; None if there is none.
+        Return when the last of them was due; None if there is none.
         """
         return self._machine.timers.repeat(_SAMPLE, SAMPLE_S, until) if self.is_at_rest else None
 
@@ -156,13 +137,13 @@ class PidRegulator:
         pid = machine.settings.pid
         machine.timers.set(_SAMPLE, machine.at.now + SAMPLE_S)
         if self.is_at_rest:
-            # As most of the time: at a limit, or at the target.
+            # The most frequent case: at a limit, or at the target.
             return
         measured, former_i = machine.values.get(pid.source), self._terms["i"]
         if measured is None or self._holding is not None:
             self._note_holding(pid, measured)
         if measured is None:
-            # Hold the present duty, also if it was moving.
+            # Hold the present duty, even if it was moving.
             self._pwm.set_target(pid.pwm, self._pwm.duty(pid.pwm))
         else:
             self._pwm.set_target(pid.pwm, self._regulate(pid, measured))
@@ -182,7 +163,7 @@ class PidRegulator:
         self._fresh = False
         self._terms = {"p": p, "i": i, "d": d}
         duty = p + i + d
-        # Comparisons: `min` and `max` take as long as all the rest of the sum.
+        # Comparisons, because `min` and `max` take as long as the rest of the sum.
         return 0.0 if duty < 0.0 else 100.0 if duty > 100.0 else duty
 
     def _note_holding(self, pid: Pid, measured: Value) -> None:
@@ -203,7 +184,7 @@ def _circuit(pid: Pid) -> tuple[object, ...]:
 def _integrate(i: float, step: float, rest: float) -> float:
     """Add a step to I, except where it would drive the sum further past a limit."""
     total = i + step + rest
-    # Up to the limit; an I that is already past it stays.
+    # Up to the limit; an I that is already beyond it stays.
     if step > 0.0 and total > 100.0:
         return max(i, 100.0 - rest)
     if step < 0.0 and total < 0.0:

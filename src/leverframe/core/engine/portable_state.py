@@ -1,13 +1,12 @@
 """The live state of an engine as plain data, from which another process can resume.
 
-`portable` names everything that an engine needs to resume and that does not follow from its
-settings: values, timers, ramps, delays, counters, the journal. `engine_from` makes an engine of it
-that continues exactly as the first one would have; what does not fit is refused before anything is
-done with it. Monotonic times stay as they are: the process that resumes continues the clock, too.
+`portable` exports everything that an engine needs to resume and that does not follow from its
+settings: values, timers, ramps, delays, counters, the journal. From it, `engine_from` creates an
+engine that continues exactly as the first would have. State that does not fit is refused before it
+is used. Monotonic times are unchanged: the process that resumes continues the clock, too.
 
-The structs below are the format. They name the slots of the parts of the engine, without the
-underscore. Who changes them, or what they mean, raises `FORMAT`; a test fails if either is
-forgotten.
+The structs below are the format. Their fields are the slots of the engine's parts, without the
+underscore. Increase `FORMAT` whenever you change them or their meaning; a test fails otherwise.
 """
 
 from collections import deque
@@ -34,7 +33,7 @@ from leverframe.core.errors import ErrorForPeople
 from leverframe.core.profile import Profile
 from leverframe.core.settings import Settings, number_rules
 
-#: Raised with every change of what is exported; another number is not taken.
+#: Increased with every change of the exported state; states with another number are refused.
 FORMAT = 2
 
 _DAMAGED = "The live state is damaged"
@@ -42,7 +41,7 @@ Switched = dict[str, tuple[float, Cause, int]]
 
 
 class UnfitState(ErrorForPeople):
-    """Live state that cannot be restored: one sentence."""
+    """Live state that cannot be restored; the message is one sentence."""
 
 
 class _State(Struct, array_like=True, forbid_unknown_fields=True):
@@ -181,11 +180,11 @@ class GuardState(_State):
 
 
 class EngineState(Struct, frozen=True, forbid_unknown_fields=True):
-    """All parts of an engine, by what they are."""
+    """The state of all parts of an engine."""
 
     machine: MachineState
     timers: list[tuple[float, tuple[str | int, ...]]]
-    #: How many entries there were, and the newest of them.
+    #: The number of all entries, and the newest entries.
     journal: tuple[int, list[tuple[float, Cause, Fact]]]
     outputs: OutputsState
     pwm: list[ChannelState]
@@ -206,14 +205,14 @@ class EngineState(Struct, frozen=True, forbid_unknown_fields=True):
     guards: list[GuardState]
 
 
-#: Those with mappings and deques, which are not encoded as they are.
+#: Kinds with mappings and deques, which must be converted for encoding.
 _WITH_CONTAINERS = frozenset((MachineState, PidState, InputsState, OneWireState, LiveRuleState))
 
 
 def portable(engine: Engine, entries: int = KEPT_ENTRIES) -> EngineState:
-    """Return the state of an engine, with the newest entries of its journal, for `ENCODER` alone.
+    """Return the state of an engine, with the newest entries of its journal; only for `ENCODER`.
 
-    Encode it immediately: it refers to what the engine changes.
+    Encode it immediately, because it refers to objects that the engine changes.
     """
     machine, inputs = engine.machine, engine.inputs
     meters, lives = engine.energy._meters, engine.rules._live
@@ -244,19 +243,19 @@ def portable(engine: Engine, entries: int = KEPT_ENTRIES) -> EngineState:
 
 
 def changes_of(engine: Engine) -> tuple[int, ...]:
-    """Return numbers of which one differs when the state does."""
+    """Return a tuple that differs whenever the state differs."""
     machine = engine.machine
     return machine.version, machine.journal.count, machine.timers.serial, len(machine.timers)
 
 
 def _encode_hook(value: Any) -> Any:
-    """Encode the figures of facts, which msgspec does not know on its own."""
+    """Encode the figures of facts, whose type msgspec does not support."""
     if isinstance(value, MappingProxyType):
         return dict(value)
     raise NotImplementedError(type(value))
 
 
-#: Of a state, or of what holds one.
+#: Encodes a state, or an object that contains one.
 ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)
 
 
@@ -269,7 +268,7 @@ def engine_from(
 ) -> Engine:
     """Create an engine from a saved state; raise UnfitState if the state does not fit.
 
-    The settings and what is persisted are those that the other engine had.
+    `settings` and `persisted` are those of the other engine.
     """
     engine = Engine(profile, settings, timezone, persisted)
     try:
@@ -323,7 +322,7 @@ def _fill(engine: Engine, state: EngineState) -> None:
         if key not in known:
             raise ValueError(f"there is no timer {key}")
         machine.timers.set(key, when)
-    # What the store has of the rules may be newer than this state.
+    # The store's data about the rules may be newer than this state.
     engine.rules._memory.keep_all(engine.rules._live)
 
 
@@ -344,7 +343,7 @@ def _fill_plans(engine: Engine, plans: Mapping[int, PlanState]) -> None:
     entries = engine.settings.schedule
     active = {index for index, entry in enumerate(entries) if entry is not None and entry.active}
     if active != plans.keys():
-        raise ValueError("it has other entries of the schedule")
+        raise ValueError("it has other schedule entries")
     for index, plan in plans.items():
         entry = entries[index]
         assert entry is not None
@@ -352,7 +351,7 @@ def _fill_plans(engine: Engine, plans: Mapping[int, PlanState]) -> None:
 
 
 def _keys_of(engine: Engine, state: EngineState) -> Iterator[Key]:
-    """Yield the keys that timers of this engine can have."""
+    """Yield the keys that timers of this engine may have."""
     yield from (("pid", "sample"), ("display", "dark"), ("schedule",), ("http period",))
     yield from (("rules", "unconfirmed"), RESTED, ("energy", "show"), ("energy", "keep"))
     yield from engine.rules._waiting
@@ -371,7 +370,7 @@ def _keys_of(engine: Engine, state: EngineState) -> Iterator[Key]:
 # --- slots ----------------------------------------------------------------------------------------
 
 
-#: Reads all slots that a struct names in one call: this is done every second.
+#: Read all slots of a struct in one call, because this is done every second.
 _READERS: dict[type[_State], Callable[[Any], tuple[Any, ...]]] = {}
 
 
@@ -381,7 +380,7 @@ def _slots(kind: type[_State], part: Any) -> list[str]:
 
 
 def _state(kind: type[_State], part: Any) -> Any:
-    """Return the slots of a part as a tuple, which is encoded as the struct is."""
+    """Return the slots of a part as a tuple, which is encoded like the struct."""
     read = _READERS.get(kind)
     if read is None:
         read = _READERS[kind] = attrgetter(*_slots(kind, part))
@@ -391,7 +390,7 @@ def _state(kind: type[_State], part: Any) -> Any:
 def _plain(value: Any) -> Any:
     kind = type(value)
     if kind is dict:
-        # Of labels that all engines have, most are absent.
+        # All engines have the same labels, and most of them are absent.
         return {key: one for key, one in value.items() if one is not None}
     return tuple(value) if kind is deque else value
 
@@ -407,7 +406,7 @@ def _restore(part: Any, state: _State) -> None:
         if type(now) is list and len(now) != len(value):
             raise ValueError(f"{name} has {len(value)} places instead of {len(now)}")
         if type(now) is dict and now:
-            # The keys are always the same, those that are absent are left out.
+            # The keys are always the same; absent values are omitted.
             if strangers := value.keys() - now.keys():
                 raise ValueError(f"{name} has {min(strangers)}")
             value = {**dict.fromkeys(now), **value}

@@ -1,11 +1,12 @@
-"""The PWM outputs PWM0-PWM3: state, duty that moves over the change time, and the level at the pin.
+"""The PWM outputs PWM0-PWM3: their state, their duty during the change time, and the level at the
+pin.
 
-The duty moves in a straight line from where it is to a newly set value and takes the whole change
-time, also when it was still moving. It is computed from the time that has passed, so it can
-neither overshoot nor drift; a deadline per step of about 1 % (and no more than fifty a second)
-makes the pin follow. Nothing is due while no duty moves.
+The duty moves linearly from its present value to a newly set one during the change time, even if it
+was still moving. It is computed from the elapsed time, so it can neither overshoot nor drift. A
+deadline for each step of about 1 % (but at most fifty a second) updates the pin. There are no
+deadlines while no duty moves.
 
-Where the interface document is silent:
+Behaviour that the interface document does not specify:
 
 - Switching a PWM output on or off is immediate; only the duty takes its time, and it moves also
   while the output is off. A change time that is set during a move starts the move again from the
@@ -37,14 +38,14 @@ _STEP: tuple[Key, ...] = tuple(("pwm", "step", index) for index in range(len(PWM
 
 
 def ramp(start: float, end: float, lasts_s: float, elapsed_s: float) -> float:
-    """Interpolate a straight move from `start` to `end`; return exactly `end` when it is over."""
+    """Interpolate linearly from `start` to `end`; return exactly `end` when the time is over."""
     if elapsed_s >= lasts_s:
         return end
     return start + (end - start) * (elapsed_s / lasts_s)
 
 
 class _Channel:
-    """One output's move; a channel at rest has arrived at `end`."""
+    """The move of one output; a channel at rest has reached `end`."""
 
     __slots__ = (
         "began",
@@ -62,10 +63,10 @@ class _Channel:
         self.start = self.end = 0.0
         self.began = self.lasts_s = 0.0
         self.step = self.steps = 0
-        #: The level that the pin was last driven to.
+        #: The last level driven at the pin.
         self.level = -1.0
         self.regulated = False
-        #: True from a release by the regulator until a duty is set.
+        #: Whether the regulator has released the output and no duty was set since.
         self.parked = False
 
     def duty(self, now: float) -> float:
@@ -139,7 +140,7 @@ class PwmOutputs:
             channel.regulated, channel.parked = True, False
             self._note_regulated(index)
         elif channel.end == duty and not channel.steps:
-            # A regulator at its limit holds the same duty in each second.
+            # A regulator at its limit holds the same duty every second.
             return
         self._arrive(index, duty)
 
@@ -153,7 +154,7 @@ class PwmOutputs:
             self._move_to_wanted_duty(index)
 
     def follow_setting(self, index: int) -> None:
-        """Move the duty to the set duty, if the regulator has left it at 0."""
+        """Move to the set duty if the regulator has left the duty at 0."""
         if self._channels[index].parked:
             self._channels[index].parked = False
             self._move_to_wanted_duty(index)
@@ -164,7 +165,9 @@ class PwmOutputs:
             self._drive(index, 1.0 if pwm.active_low else 0.0)
 
     def _note_regulated(self, index: int) -> None:
-        """Note whether the regulator moves an output, after either has changed."""
+        """Record whether the regulator moves an output, after the regulator or the output has
+        changed.
+        """
         machine, label = self._machine, PWMS[index]
         if self._channels[index].regulated and machine.values[label]:
             machine.log_regulation(label, _REGULATED[index])
@@ -207,7 +210,7 @@ class PwmOutputs:
             self._machine.timers.set(_STEP[index], channel.began + after_s)
 
     def _follow(self, index: int) -> None:
-        """Publish the present duty and bring the pin to it."""
+        """Publish the present duty, and drive the pin accordingly."""
         machine = self._machine
         duty = round(self.duty(index), DECIMALS)
         if machine.values[DUTIES[index]] != duty:

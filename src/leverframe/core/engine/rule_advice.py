@@ -1,7 +1,7 @@
-"""Advice about rules: those that conflict, that loop, that can never act, that end unsafely.
+"""Advice about rules that conflict, loop, can never act, or end unsafely.
 
-Advice is data, so that a page can show it in any language, with a sentence in English. It is based
-on the settings and on which sources have a value; it changes nothing and keeps no rule from acting.
+Advice is data with an English sentence, so that a page can show it in any language. It is based on
+the settings and on which sources have a value. It changes nothing and prevents no rule from acting.
 """
 
 from collections.abc import Container, Iterator
@@ -31,16 +31,16 @@ from leverframe.core.settings import (
     rule_numbered,
 )
 
-#: What several rules can disagree about.
+#: Targets about which several rules can disagree.
 _TARGETS = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
 
 
 class Advice(Struct, frozen=True):
     #: The kind of finding; each kind has its own sentence.
     kind: str
-    #: The rules it is about; the first one is where it shows.
+    #: The rules concerned; the advice is shown at the first of them.
     rules: tuple[int, ...]
-    #: Sources, outputs and variables it is about.
+    #: The sources, outputs and variables concerned.
     labels: tuple[str, ...]
     #: The figures of the sentence.
     figures: dict[str, float]
@@ -57,7 +57,7 @@ class Offer(Struct, frozen=True):
 
 
 def advise(settings: Settings, offer: Offer, measured: Container[str] = ()) -> list[Advice]:
-    """List all advice; a source that has a value counts as set up, whatever the settings say."""
+    """List all advice; `measured` are sources that count as set up, whatever the settings say."""
     return [
         *(
             advice
@@ -183,7 +183,7 @@ def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advi
 
 
 def _idle(rule: str, which: str, must_be_met: bool, how: str) -> tuple[str, str]:
-    """Return kind and sentence for a dependence on a rule that is never judged."""
+    """Return kind and sentence for a dependence on a rule that is never evaluated."""
     if must_be_met:
         return f"never_{how}_dependence", f"Rule {rule} never acts: it depends on {which}."
     return f"{how}_dependence", f"Rule {rule} depends on {which}, so the dependence has no effect."
@@ -196,8 +196,8 @@ def _agree(rule: Rule, needed: Rule, must_be_met: bool, settings: Settings) -> b
 def fights(settings: Settings) -> Iterator[Advice]:
     """Yield advice on pairs of enabled rules that conflict over one output or variable.
 
-    One rule that only sets and another that only resets are a common pair, and no conflict as long
-    as they cannot be met together.
+    A rule that only sets and another that only resets are a common pair. They do not conflict if
+    they cannot be met together.
     """
     enabled = [
         (number, rule)
@@ -237,14 +237,14 @@ def _fight(
 
 
 def _decides(rule: Rule) -> bool:
-    """Return True if the rule says how its target is to be while it is met."""
+    """Return True if the rule determines the state of its target while it is met."""
     return rule.mode == BOTH_WAYS and (rule.value != REVERSE or rule.action not in SWITCHED)
 
 
 def _ends_on(
     numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings
 ) -> Iterator[Advice]:
-    """Yield advice on a rule that switches off, and whose end does what is up to another one."""
+    """Yield advice on a rule that switches off and whose end overrides another rule."""
     switches_off = rule.value == OFF and rule.mode != ONLY_WHEN_IT_STARTS
     switches_on = other.value == ON and other.mode != ONLY_WHEN_IT_STOPS
     if rule.action == other.action and rule.action in SWITCHED and switches_off and switches_on:

@@ -1,8 +1,8 @@
 """The results that the conditions of rules can reach, over all values of their sources.
 
-The numbers at which conditions turn cut the range of a source into pieces, and one value of every
-piece stands for all of it. From the state in which nothing is met, all states are gathered to which
-some sequence of such values leads: with hysteresis a result depends on earlier values, too. The
+The thresholds of the conditions cut the range of a source into pieces, and one value represents
+each piece. Beginning with the state in which no condition is met, all states are collected that
+some sequence of such values can reach: with hysteresis a result also depends on earlier values. The
 conditions themselves are those of the engine.
 """
 
@@ -21,7 +21,7 @@ from leverframe.core.profile import Profile
 from leverframe.core.settings import Rule, RulePlaces, Settings, number_rules
 from leverframe.core.tree import defaults
 
-#: The results of all conditions looked at, in order.
+#: The results of all examined conditions, in order.
 State = tuple[bool, ...]
 #: The combined results of rules, in order.
 Results = tuple[bool, ...]
@@ -35,7 +35,7 @@ def conditions_of(rule: Rule) -> tuple[Condition, ...]:
 
 
 def values_of(conditions: Iterable[Condition], limits: Range) -> list[float]:
-    """List one value for every piece into which the conditions of one source cut its range."""
+    """List one value for each piece into which the conditions cut the range of their source."""
     low, high = limits
     conditions = list(conditions)
     if conditions[0].label in DIGITAL:
@@ -48,9 +48,9 @@ def values_of(conditions: Iterable[Condition], limits: Range) -> list[float]:
 
 
 def turns_of(condition: Condition) -> tuple[float, float]:
-    """Return the numbers at which a condition turns: while it is false, and while it is true."""
+    """Return the thresholds of a condition: while it is false, and while it is true."""
     if condition.label in DIGITAL:
-        # Between 0 and 1, whichever of the two it asks for.
+        # Between 0 and 1, for either state.
         return 1.0, 1.0
     was, condition.result = condition.result, True
     while_true = condition.threshold
@@ -89,7 +89,7 @@ class Courses:
         return {self._results(state) for state in self._reachable()}
 
     def never_cease(self) -> bool:
-        """Return True if no values make the first rule cease once it is met."""
+        """Return True if no values can end the first rule once it is met."""
         met = {state for state in self._reachable() if self._results(state)[0]}
         return bool(met) and all(self._following(state) <= met for state in met)
 
@@ -129,14 +129,14 @@ def _combine(rule: Rule, results: list[bool]) -> bool:
     return bool(COMBINE[rule.operator](*results))
 
 
-# Loops: rules that set each other off endlessly.
+# Loops: rules that trigger each other endlessly.
 #
-# A rule leads to another one when it switches what that one looks at, or what the rule that it
-# depends on looks at. Rules that lead back to themselves may still come to rest, as a timer or a
-# latch does. Whether they do is tried out: they run on an engine of their own, without delays,
-# with every combination of values that their other sources can have.
+# A rule leads to another rule if it switches a source of that rule, or a source of the rule on
+# which that rule depends. Rules that lead back to themselves may still come to rest, as a timer or
+# a latch does. A trial shows whether they do: they run on a separate engine, without delays, with
+# every combination of values that their other sources can have.
 
-#: How many combinations of the other sources are tried.
+#: Maximum number of combinations of the other sources that are tried.
 MAX_TRIALS = 64
 
 _START = Moment(0.0, 0.0)
@@ -152,7 +152,7 @@ def loops(settings: Settings, profile: Profile) -> Iterator[tuple[int, ...]]:
 
 
 def _rings(rules: RulePlaces) -> Iterator[tuple[int, ...]]:
-    """Yield the rules that lead back to themselves, those of one ring together."""
+    """Yield the rules that lead back to themselves; the rules of one ring come together."""
     reached = _map_reachable(rules)
     reported: set[int] = set()
     for number, others in reached.items():
@@ -163,7 +163,7 @@ def _rings(rules: RulePlaces) -> Iterator[tuple[int, ...]]:
 
 
 def _map_reachable(rules: RulePlaces) -> dict[int, set[int]]:
-    """Map every enabled rule's number to those that it leads to, also by way of others."""
+    """Map the number of each enabled rule to those that it leads to, directly or indirectly."""
     numbered = {number: rule for number, rule in number_rules(rules) if rule.enabled}
     watched = {number: _source_labels(rule, numbered) for number, rule in numbered.items()}
     reached = {
@@ -226,7 +226,7 @@ def _others(trial: Settings, switched: set[str], settings: Settings) -> Iterator
 
 
 def _is_stopped(engine: Engine, others: dict[str, float], switched: set[str]) -> bool:
-    """Return True if the engine has to stop the rules, now or after a target is switched."""
+    """Return True if the engine must stop the rules, at the start or after a target is switched."""
     engine.start(_START)
     _put(engine, others)
     for label in sorted(switched):
@@ -236,7 +236,7 @@ def _is_stopped(engine: Engine, others: dict[str, float], switched: set[str]) ->
 
 def _put(engine: Engine, values: dict[str, float]) -> None:
     for label, value in values.items():
-        # Settings come from files, too: an unknown source stays absent.
+        # Settings also come from files: an unknown source stays absent.
         if label in engine.values:
             engine.machine.put(label, value)
     engine.sense({}, _START)

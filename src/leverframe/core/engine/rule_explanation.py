@@ -1,7 +1,7 @@
-"""The explanation of why a rule acts or does not, in values and words for users.
+"""The explanation of why a rule acts or does not act, in values and words for users.
 
-`obstacle` names what keeps a rule from acting although people may expect it to, `blocked_by` says
-the same as a sentence. Both are None when the rule acts as its conditions say.
+`obstacle` is what prevents a rule from acting although users may expect it to; `blocked_by` is the
+same as a sentence. Both are None if the rule acts as its conditions require.
 """
 
 from msgspec import Struct
@@ -22,12 +22,12 @@ class ConditionExplanation(Struct, frozen=True):
     threshold: float
     #: The last result; None if the source was never seen.
     result: bool | None
-    #: Wall time since when the source is absent; None while it is there, or was never seen.
+    #: Wall time since when the source has been absent; None if it is present or was never seen.
     absent_since: float | None
 
 
 class Obstacle(Struct, frozen=True):
-    """An obstacle that keeps a rule from acting: the kind of sentence, and its subject."""
+    """What prevents a rule from acting: the kind of sentence, and its subject."""
 
     kind: str
     rule: int | None = None
@@ -38,10 +38,10 @@ class Obstacle(Struct, frozen=True):
 OBSTACLES = {
     "disabled": "The rule is disabled.",
     "absent": "Source {label} is absent.",
-    "must_not_be_met": "Rule {rule} must not be met.",
-    "missing": "Rule {rule} must be met, but there is none.",
+    "must_not_be_met": "Rule {rule} is met but must not be.",
+    "missing": "Rule {rule} must be met but does not exist.",
     "needed_disabled": "Rule {rule} must be met, but it is disabled.",
-    "must_be_met": "Rule {rule} must be met.",
+    "must_be_met": "Rule {rule} must be met but is not.",
     "only_when_it_stops": "It acts only when its condition ends.",
     "kept": "Rule {rule} keeps {label} as it is.",
 }
@@ -69,7 +69,7 @@ class RuleExplanation(Struct, frozen=True):
 def explain_rule(
     live: LiveRule, machine: Machine, holder: LiveRule | None, now: float
 ) -> RuleExplanation:
-    """Explain a rule; `holder` is the rule that permanently keeps its target, if there is one."""
+    """Explain a rule; `holder` is the permanent rule that keeps its target, or None."""
     shown = live if live.rule.enabled else _judge_copy(live, machine)
     when = machine.timers.when(live.key)
     obstacle = _obstacle(live, machine, holder)
@@ -88,7 +88,7 @@ def explain_rule(
 
 
 def _judge_copy(live: LiveRule, machine: Machine) -> LiveRule:
-    """Judge a copy of a disabled rule, which is never judged itself, to show its results."""
+    """Evaluate a copy of a disabled rule, which itself is never evaluated, to show its results."""
     shown = LiveRule(live.rule, live.key, live.number)
     shown.judge(machine.values)
     return shown
@@ -113,7 +113,7 @@ def sentence(obstacle: Obstacle, rules: RulePlaces) -> str:
 
 
 def absent_source(live: LiveRule, machine: Machine) -> str | None:
-    """Return the first source of a rule that has no value, if one has none."""
+    """Return the first source of a rule that has no value, or None."""
     for condition in live.conditions():
         if machine.values.get(condition.label) is None:
             return condition.label

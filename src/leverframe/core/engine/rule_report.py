@@ -1,4 +1,4 @@
-"""Reports on rules: what each looks at and why it acts, and its trial with recorded values."""
+"""Reports on rules: their sources, why they act, and their trials with recorded values."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,9 +41,9 @@ _ASKED = {">=": "at least ", "<": "below ", "=": ""}
 class RuleEffect(Struct, frozen=True):
     """The effect of a rule when it begins or ceases."""
 
-    #: The printed name of the action; of a pulse, the output.
+    #: The printed name of the action; for a pulse, the output.
     action: str
-    #: on, off or reverse for what is switched, else send or do.
+    #: `on`, `off` or `reverse` for switching, else `send` or `do`.
     does: str
     delay_s: int
     text: str
@@ -70,7 +70,7 @@ class RuleReport(Struct, frozen=True):
     explanation: RuleExplanation
     #: Units of the sources, by label.
     units: dict[str, str]
-    #: True if it has begun to act and not ceased yet.
+    #: Whether it has begun to act and has not ceased yet.
     active: bool
     depends: Dependence | None
     why: Why
@@ -159,7 +159,7 @@ def _single_effect(rule: Rule) -> RuleEffect:
 
 
 def _of_both_edges(rule: Rule, value: int, state: int, delay_s: int) -> RuleEffect | None:
-    """Return the effect of an action that acts both when it begins and when it ceases, or None."""
+    """Return the effect of an action that has an effect at begin and end, or None."""
     if rule.action in SWITCHED:
         return _switching(rule.action, value, delay_s)
     if rule.action in LASTING:
@@ -179,11 +179,11 @@ def _switching(action: str, value: int, delay_s: int) -> RuleEffect:
 
 # The trial of a rule with values of the past.
 #
-# The rule runs on an engine of its own, together with the one that it depends on, and sees its
-# sources as they were recorded. What it switches has no consequences: a heater that it would have
+# The rule runs on a separate engine, together with the rule on which it depends, and its sources
+# have their recorded values. Its switching has no consequences: a heater that it would have
 # switched on does not change the recorded temperature.
 
-#: More than this is never read, and a rule that chatters would fill the reply.
+#: At most this number is read: a rule that chatters would fill the reply.
 MAX_FIRINGS = 500
 
 
@@ -192,9 +192,9 @@ class RuleTrial(Struct, frozen=True):
 
     first: float
     last: float
-    #: Since when its sources are known; None if nothing of them is.
+    #: The time since when its sources are known; None if none of them is.
     since: float | None
-    #: Oldest first; if there were more than `MAX_FIRINGS`, the first of them.
+    #: Oldest first; if there were more than `MAX_FIRINGS`, only the first ones.
     firings: list[Firing]
     #: When each condition began and ceased to hold.
     conditions: list[list[Firing]] = []
@@ -214,7 +214,7 @@ def try_rule(
     span: tuple[float, float],
     profile: Profile,
 ) -> tuple[list[Firing], list[list[Firing]]]:
-    """List when the rule at a place would have begun and ceased, and when its conditions."""
+    """List when the rule at a place and each of its conditions would have begun and ceased."""
     first, last = span
     engine = Engine(profile, _only(rules, index, profile))
     engine.start(Moment(first, first))
@@ -240,7 +240,7 @@ def encode_rule_trial(
     span: tuple[float, float],
     recorded: Iterable[Iterable[RecordedPiece]],
 ) -> bytes:
-    """Try the rule at a place of the settings on recorded values, as JSON."""
+    """Try a rule of the settings on recorded values; return the result as JSON."""
     rules, windows = settings.rules, windows_of(settings)
     first, last = span
     courses: dict[str, Course] = {
@@ -268,14 +268,14 @@ def _rule_under_trial(rules: RulePlaces, index: int) -> Rule:
 
 
 def _rules_of_trial(rules: RulePlaces, index: int) -> list[Rule]:
-    """Return the rule under trial, and the rule that it depends on if that is enabled."""
+    """Return the rule under trial and, if it is enabled, the rule on which it depends."""
     rule = _rule_under_trial(rules, index)
     needed = rule_numbered(rules, dependence(rule)[0])
     return [rule] if needed is None or not needed.enabled else [rule, needed]
 
 
 def _only(rules: RulePlaces, index: int, profile: Profile) -> Settings:
-    """Enable only the rule and the rule that it depends on, at their places."""
+    """Enable only the rule and the rule on which it depends, at their places."""
     number, _ = dependence(_rule_under_trial(rules, index))
     kept = (
         rule and replace(rule, enabled=place == index or (rule.enabled and place == number - 1))
@@ -305,9 +305,9 @@ def _serve_deadlines(engine: Engine, until: float) -> Iterator[float]:
 
 
 def turning(course: Iterable[tuple[float, Value]], turns: Sequence[float]) -> Course:
-    """Keep only values that can make a condition turn: those that cross one of the numbers.
+    """Keep only values that can change a condition: those that cross one of the thresholds.
 
-    A day of a reading has many values, and nearly all of them change nothing.
+    A reading has many values in a day, and nearly all of them change nothing.
     """
     kept: list[tuple[float, Value]] = []
     last: int | None = None
@@ -320,6 +320,6 @@ def turning(course: Iterable[tuple[float, Value]], turns: Sequence[float]) -> Co
 
 
 def turns_of_trial(rules: RulePlaces, index: int, label: str) -> list[float]:
-    """List the numbers at which conditions on a label turn, ascending."""
+    """List the thresholds of conditions on a label, in ascending order."""
     conditions = (one for rule in _rules_of_trial(rules, index) for one in conditions_of(rule))
     return sorted({turn for one in conditions if one.label == label for turn in turns_of(one)})

@@ -1,23 +1,22 @@
 """Rules: conditions on readings and states that make something happen (the document's Events).
 
-Rules are judged only when a source of theirs changed, all against one snapshot: first every result,
-then the actions, in entry order. What the actions change is judged in the next call.
+Rules are evaluated only when one of their sources has changed, all against one snapshot: first all
+results, then the actions, in entry order. Changes by these actions are evaluated in the next call.
 
-A rule is *met* when its combined condition holds and the rule it depends on agrees. Becoming met
-activates it after the on delay, no longer being met deactivates it after the off delay; changing
-back before that drops the delay, and then nothing happens at all.
+A rule is *met* when its combined condition holds and the rule it depends on agrees. A rule that
+becomes met is activated after the on delay; one that is no longer met is deactivated after the off
+delay. If it changes back before that, the delay is dropped and nothing happens.
 
-Several rules on one target: while one of them is met that acts both ways, it decides, and another
-one that ends changes nothing against it; only when none is met, the one that ended last
-decides. `LiveRule.decides` says which rules count.
+If several rules have the same target, a met rule that acts both ways decides, and another rule that
+ends does not override it. Only when no such rule is met does the rule that ended last decide.
+`LiveRule.decides` defines which rules count.
 
-After a start, a rule resumes that had switched an output that remembers its state (see
-`live_rule.py`). If it is no longer met, it ends as it would have; if its sources do not come back
+After a start, rules that had switched an output with a remembered state resume (see
+`live_rule.py`). If such a rule is no longer met, it ends as usual. If its sources do not return
 within `CONFIRMED_WITHIN_S` and its end switches off, it ends then.
 
-Gap: the dependence looks at the other rule's two conditions only, not at what that rule in turn
-depends on, so there are no chains and no cycles. A rule that is disabled or missing counts as not
-met.
+Gap: a dependence uses only the two conditions of the other rule, not that rule's own dependence, so
+there are no chains and no cycles. A disabled or missing rule counts as not met.
 """
 
 from collections import deque
@@ -60,13 +59,15 @@ from leverframe.core.settings import Rule, RulePlaces, Settings, number_rules, w
 
 #: How long a restored result holds while its sources are absent.
 CONFIRMED_WITHIN_S = 60
-#: The deadline at which what rules left unsettled is looked at again.
+#: The deadline at which unsettled labels are evaluated again.
 RESTED: Key = ("rules", "rested")
 _UNCONFIRMED: Key = ("rules", "unconfirmed")
 
 
 def rules_without(rules: RulePlaces, index: int) -> tuple[Rule | None, ...]:
-    """Return the rules without one: later places move down, and dependences follow their rule."""
+    """Return the rules without one of them: later rules move down, and dependences follow their
+    rule.
+    """
     deleted = index + 1
     return without_trailing_gaps(
         [rule and _after_deletion(rule, deleted) for rule in (*rules[:index], *rules[index + 1 :])]
@@ -81,7 +82,7 @@ def _after_deletion(rule: Rule, deleted: int) -> Rule:
 
 
 def rules_moved(rules: RulePlaces, index: int, to: int) -> tuple[Rule | None, ...]:
-    """Return the rules with one at another place: dependences follow their rule."""
+    """Return the rules with one of them moved: dependences follow their rule."""
     order = [place for place in range(len(rules)) if place != index]
     order.insert(to, index)
     numbers = {old + 1: new + 1 for new, old in enumerate(order)}
@@ -120,22 +121,23 @@ class Rules:
         self._machine = machine
         self._actuator = actuator
         self._live: list[LiveRule] = []
-        #: Enabled rules by the labels they look at, with the condition that does.
+        #: Enabled rules by the labels that they watch, each with the condition that does so.
         self._by_source: dict[str, list[tuple[Condition, LiveRule]]] = {}
-        #: Enabled permanent rules by their action, where its result lasts.
+        #: Enabled permanent rules by action, if its result lasts.
         self._holders: dict[str, list[LiveRule]] = {}
         #: Rules whose delay is running, by the key of their deadline.
         self._waiting: dict[Key, LiveRule] = {}
-        #: Enabled rules whose result lasts, by what they switch.
+        #: Enabled rules with a lasting result, by target.
         self._by_target: dict[str, list[LiveRule]] = {}
         self._memory = RuleMemory(machine)
         self._serial = 0
         self._activations = 0
 
     def start(self) -> None:
-        """Start all rules as not met: one whose condition holds acts as if it just became met.
+        """Start all rules as not met: a rule whose condition holds acts as if it had just become
+        met.
 
-        Those that had switched an output that remembers resume as met.
+        Rules that had switched an output with a remembered state resume as met.
         """
         rules = number_rules(self._machine.settings.rules)
         self._live = [self._fresh(number, rule) for number, rule in rules]
@@ -157,7 +159,8 @@ class Rules:
             self._machine.resting = {}
             self._begin()
             self.trace()
-        # Other settings may have touched what a permanent rule keeps, e.g. periodic switching.
+        # New settings may have changed a state that a permanent rule keeps, such as periodic
+        # switching.
         for action in self._holders:
             self._hold(action)
         if old.rules is not rules or old.outputs is not self._machine.settings.outputs:
@@ -180,11 +183,13 @@ class Rules:
         self._trace(self._live)
 
     def listens_to(self) -> Iterable[str]:
-        """Name the labels that `evaluate` looks at."""
+        """Return the labels that `evaluate` uses."""
         return (*self._by_source, *self._holders)
 
     def evaluate(self, changed: set[str]) -> None:
-        """Judge the rules that look at changed labels, and restore what permanent rules keep."""
+        """Evaluate the rules that watch changed labels, and restore states that permanent rules
+        keep.
+        """
         machine = self._machine
         values, by_source = machine.values, self._by_source
         moved: list[LiveRule] = []
@@ -193,7 +198,8 @@ class Rules:
                 continue
             value = values[label]
             if value is None or machine.resting:
-                # In no range, so all are judged: what rests has changed without being judged.
+                # In no range, so all rules are evaluated: resting labels changed without an
+                # evaluation.
                 value = nan
             for condition, live in by_source[label]:
                 if condition.steady_from <= value < condition.steady_below:
@@ -220,9 +226,9 @@ class Rules:
         ]
 
     def absent_sources(self) -> dict[int, str]:
-        """Return for the rules that wait, by number, the first source that has no value."""
+        """Return the first absent source of each rule that waits for one, by rule number."""
         if None not in map(self._machine.values.get, self._by_source):
-            # As nearly always; asking each rule takes ten times as long.
+            # Nearly always the case; asking each rule takes ten times as long.
             return {}
         return {
             live.number: absent
@@ -232,7 +238,7 @@ class Rules:
 
     @property
     def targets(self) -> Collection[str]:
-        """The outputs and other states that enabled rules are about."""
+        """The outputs and other targets of enabled rules."""
         return self._by_target
 
     def wish_for(self, label: str) -> WantedState | None:
@@ -270,7 +276,7 @@ class Rules:
         self._turn(enabled)
 
     def _end_unconfirmed(self) -> None:
-        """End rules whose sources did not come back, where that switches something off."""
+        """End rules whose sources did not return, if that switches something off."""
         ended = [live for live in self._live if live.unconfirmed and live.held == ON]
         for live in ended:
             live.give_up()
@@ -309,7 +315,9 @@ class Rules:
             self._holders.setdefault(live.rule.action, []).append(live)
 
     def _turn(self, lives: list[LiveRule]) -> None:
-        """Decide first which rules turned, then act: no action affects a decision of this call."""
+        """First decide which rules have turned, then act: no action affects a decision of this
+        call.
+        """
         turned: list[LiveRule] = []
         for live in lives:
             if live.turn():
@@ -331,7 +339,7 @@ class Rules:
                 machine.samples.append((machine.at.wall, trace, int(live.met)))
 
     def _trace_moved(self, former: RulePlaces) -> None:
-        """Record at which places other rules stand now, because rules were moved or deleted."""
+        """Record the places with other rules than before, because rules were moved or deleted."""
         machine = self._machine
         if machine.samples is not None:
             wall = machine.at.wall
@@ -341,7 +349,7 @@ class Rules:
             ]
 
     def _cause_of(self, live: LiveRule) -> Cause:
-        """Return the rule as a cause, with the numbers that decided."""
+        """Return the rule as a cause, with the values that decided."""
         values, entry_of = self._machine.values, self._machine.entry_of
         decided: tuple[Decided, ...] = ()
         after = 0
@@ -351,7 +359,7 @@ class Rules:
             if entry > after:
                 after = entry
         rule = live.cause
-        # By position: `replace` takes 0.2 us more, of 9 us for a reading that turns a rule.
+        # By position: `replace` takes 0.2 us more, of the 9 us for a reading that turns a rule.
         return Cause(
             rule.kind, rule.detail, "", "", rule.number, rule.name, decided, rule.seconds, after
         )
@@ -370,7 +378,7 @@ class Rules:
         elif live.rule.mode != ONLY_WHEN_IT_STARTS:
             self._act_after(live, DEACTIVATE, live.rule.off_delay)
         if live.pending or live.rule.mode == ONLY_WHEN_IT_STARTS:
-            # Nothing is undone now, but an earlier permanent rule may get its state back.
+            # Nothing is undone now, but an earlier permanent rule may restore its state.
             self._hold(live.rule.action)
 
     def _act_after(self, live: LiveRule, what: str, delay_s: int) -> None:
@@ -382,7 +390,7 @@ class Rules:
         self._machine.timers.set(live.key, self._machine.at.now + delay_s)
         waits = "rule_waits" if live.met else "rule_waits_to_end"
         fact = Fact(waits, live.rule.action, figures={"seconds": delay_s})
-        # What follows is reported as its consequence.
+        # Later entries are reported as consequences of this one.
         live.cause = replace(live.cause, after=self._machine.log(live.cause, fact))
 
     def _drop_delay(self, live: LiveRule) -> None:
@@ -402,7 +410,7 @@ class Rules:
     def _activate(self, live: LiveRule) -> None:
         action, value = live.rule.action, live.rule.value
         self._carry_out(live, value, True)
-        # What reversing led to is only known afterwards.
+        # The result of reversing is known only afterwards.
         reversed_now = value == REVERSE and live.switches
         live.held = self._actuator.current(action) if reversed_now else value
         self._activations += 1
@@ -427,7 +435,7 @@ class Rules:
         return decider
 
     def _end_value(self, live: LiveRule, decider: LiveRule | None) -> int | None:
-        """Return the value with which a rule ends; None if it has to leave its target alone."""
+        """Return the value with which a rule ends; None if it must not change its target."""
         if not live.switches and live.rule.action in OVERRIDING:
             if decider is None:
                 return OFF
@@ -447,12 +455,12 @@ class Rules:
         measured = self._machine.values.get(source)
         if action in PULSES:
             value = pulse_seconds(live.rule.off_delay)
-        # "Only when it stops" is the one moment at which such an action can be done.
+        # "Only when it stops" is the only moment at which such an action can be performed.
         done_now = activate or (live.rule.mode == ONLY_WHEN_IT_STOPS and action in DONE_ONCE)
         self._actuator.perform(action, value, done_now, live.cause, source, measured)
 
     def _holder(self, action: str) -> LiveRule | None:
-        """Find the rule that keeps the result of an action: of several permanent ones, the last."""
+        """Find the rule that keeps the result of an action; of several, the last."""
         for live in reversed(self._holders.get(action, ())):
             if live.holds():
                 return live

@@ -1,16 +1,16 @@
 """The schedule: up to 50 entries that act at times of the local clock.
 
-Every entry knows the instant of its next run; one deadline waits for the nearest. It counts
-monotonic seconds, so it is checked against the wall clock when it comes, and set again if the clock
-was changed. Where the interface document is silent:
+Every entry has the time of its next run, and one deadline waits for the nearest. The deadline is in
+monotonic seconds, so it is checked against the wall clock when it is due, and set again if the
+clock was changed. Behaviour that the interface document does not specify:
 
 - An entry that is up to a minute overdue, because the clock was set forward or the program could
-  not run, still runs, once. What is overdue by more is not made up for.
+  not run, still runs, once. An entry that is overdue by more is skipped.
 - When the clock is set back, what ran already does not run again when its time comes once more. A
   clock that goes back by a day or more, or by the period of a periodic entry or more, was wrong
   before: then the entry is planned again.
-- An entry saved or enabled at its very time waits for the next one; so does a controller that
-  starts, or an entry that restarts the controller would do it again and again.
+- An entry that is saved or enabled exactly at its time first runs at the next one. The same applies
+  after a start: otherwise an entry that restarts the controller would restart it endlessly.
 """
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ from leverframe.core.settings import ScheduleEntry, Settings
 
 MAX_OVERDUE_S = 60.0
 _DAY_S = 86400
-#: A deadline that comes this little early is on time: clocks are read one after the other.
+#: A deadline that is this little early counts as on time: the clocks are read one after the other.
 _ROUNDING_S = 0.001
 _KEY: Key = ("schedule",)
 _MISSED = Fact("schedule_missed")
@@ -51,7 +51,7 @@ class _Plan:
         self.last_run: float | None = None
 
     def plan_after(self, wall: float) -> float:
-        """Return the instant after which the next run may be, when the clock was set to `wall`."""
+        """Return the time after which the next run may be, if the clock was set to `wall`."""
         if self.last_run is None:
             return wall
         repeated_s = min(self.entry.time, _DAY_S) if self.entry.periodic else _DAY_S
@@ -64,7 +64,7 @@ class Schedule:
     def __init__(self, machine: Machine, actuator: Actuator) -> None:
         self._machine = machine
         self._actuator = actuator
-        #: Of the active entries, by index.
+        #: Plans of the active entries, by index.
         self._plans: dict[int, _Plan] = {}
 
     def start(self) -> None:
@@ -80,14 +80,14 @@ class Schedule:
         self._wait()
 
     def clock_changed(self) -> None:
-        """Run what is due and plan again after the wall clock or the time zone changed."""
+        """Run due entries, and plan again after the wall clock or the time zone has changed."""
         self._run_due()
         for plan in self._plans.values():
             self._plan(plan, plan.plan_after(self._machine.at.wall))
         self._wait()
 
     def explain(self) -> list[ScheduleExplanation]:
-        """Explain every place that holds an entry."""
+        """Explain every place that has an entry."""
         explanations = []
         for index, entry in enumerate(self._machine.settings.schedule):
             if entry is not None:
@@ -96,7 +96,7 @@ class Schedule:
         return explanations
 
     def _take_up(self) -> None:
-        """Plan new and changed entries; those that stay as they are keep their plan."""
+        """Plan new and changed entries; unchanged entries keep their plan."""
         former, self._plans = self._plans, {}
         for index, entry in enumerate(self._machine.settings.schedule):
             if entry is None or not entry.active:
@@ -112,14 +112,14 @@ class Schedule:
         try:
             plan.next_run = next_run(plan.entry, after, self._machine.timezone)
         except (ValueError, OverflowError):
-            # Settings come from files, too; a bad date must not stop the controller.
+            # Settings also come from files; a bad date must not stop the controller.
             plan.next_run = None
             self._machine.log(
                 plan.cause, Fact("schedule_never_runs", figures={"date": plan.entry.date})
             )
 
     def _run_due(self) -> None:
-        """Run what is due, in the order it was due, and plan the next runs."""
+        """Run due entries in the order in which they became due, and plan their next runs."""
         wall = self._machine.at.wall
         due = [
             (plan.next_run, index)
@@ -138,7 +138,7 @@ class Schedule:
         wall = self._machine.at.wall
         if plan.next_run is not None and plan.next_run <= wall + _ROUNDING_S:
             plan.last_run = max(plan.next_run, wall)
-            # Also where the action changes nothing: the runs are part of the state.
+            # Even if the action changes nothing: the runs are part of the state.
             self._machine.version += 1
             self._actuator.perform(plan.entry.action, plan.entry.value, True, plan.cause)
             self._plan(plan, plan.last_run)

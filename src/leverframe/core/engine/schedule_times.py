@@ -1,4 +1,4 @@
-"""The times at which a schedule entry runs: wall-clock instants from local dates and times.
+"""The times at which a schedule entry runs, computed from local dates and times.
 
 - An entry with a date runs on that day only; its weekdays are then ignored. Without a date it runs
   on its weekdays. A periodic entry without either runs every day.
@@ -17,20 +17,20 @@ from leverframe.core.settings import ScheduleEntry
 
 # The time zone that the settings name.
 #
-# The zones themselves are tables that come with the machine; each is read once.
+# The zones are tables that the machine provides; each is read once.
 
-#: Too many files are open: that says nothing about the zone.
+#: Errors because too many files are open; they say nothing about the zone.
 _NONE_OPENS_NOW = (EMFILE, ENFILE)
 
 
 def zone_named(name: str) -> tzinfo | None:
-    """Return the zone of this name; None where this machine does not know it."""
+    """Return the zone with this name; None if this machine does not know it."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError):
         return None
     except OSError as error:
-        # Names that are a folder of zones, such as Europe, or too long, cannot be opened.
+        # A name that is a folder of zones, such as Europe, or that is too long, cannot be opened.
         if error.errno in _NONE_OPENS_NOW:
             raise
         return None
@@ -39,7 +39,7 @@ def zone_named(name: str) -> tzinfo | None:
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 _ONE_DAY = timedelta(days=1)
-#: A week and a day to either side finds the next weekday, also where a gap moves a run.
+#: A week, and a day on either side, always contain the next weekday, even if a gap moves a run.
 _DAYS_LOOKED_AT = 10
 
 
@@ -86,8 +86,8 @@ def instant(day: date, second: int, timezone: tzinfo) -> float:
 
 
 def _end_of_gap(local: datetime, timezone: tzinfo) -> float:
-    """Find the instant at which the clock skips a local time that does not exist."""
-    # Read with the offset before the gap the time lies after the move, and the other way round.
+    """Find the time at which the clock skips a nonexistent local time."""
+    # Interpreted with the offset before the gap, the time is after the change, and vice versa.
     after, before = int(local.timestamp()), int(local.replace(fold=1).timestamp())
     old_offset = _offset(before, timezone)
     while after - before > 1:

@@ -1,4 +1,4 @@
-"""URLs composed and split, and the server that each secret is for."""
+"""Compose and split URLs, and find the server to which each secret belongs."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,12 @@ from leverframe.core.settings import Settings
 
 
 def url_host(host: str) -> str:
-    """Return a host as it stands in a URL: an IPv6 address in brackets."""
+    """Return a host in the form for a URL: an IPv6 address is in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def split_address(url: str) -> tuple[str, str]:
-    """Split into `https://host:port` and `/path?query`; without a scheme it is http."""
+    """Split a URL into `https://host:port` and `/path?query`; the default scheme is http."""
     scheme, mark, rest = url.partition("://")
     if not mark:
         scheme, rest = "http", url
@@ -19,15 +19,15 @@ def split_address(url: str) -> tuple[str, str]:
     return f"{scheme}://{host}", slash + path or "/"
 
 
-# Secrets that are sent to a server, and the server that each is for.
+# Secrets that are sent to a server, and the server to which each belongs.
 #
-# A secret was given for one server. Under another name, at another port, with or without
-# encryption it would reach another recipient, so it does not outlive such a change.
+# The user entered a secret for one server. A change of its name, port or encryption could send the
+# secret to another recipient, so such a change deletes it.
 
-#: Scheme or encryption, host and port; None where no server is set.
+#: Scheme or encryption, host and port; None if no server is set.
 Server = tuple[str | bool, str, str | int] | None
 
-#: The settings that say which server it is; `*` stands for any index.
+#: The settings that identify a server; `*` stands for any index.
 SERVER_SETTINGS = frozenset(
     {
         *("email.host", "email.port", "email.tls"),
@@ -41,7 +41,7 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 def server_of(url: str) -> Server:
-    """Return the server of an address of HTTP1-HTTP4."""
+    """Return the server in an address of HTTP1-HTTP4."""
     scheme, _, place = split_address(url.lower())[0].partition("://")
     host, _, port = place.partition(":")
     return (scheme, host, port or _DEFAULT_PORTS.get(scheme, "")) if host else None
@@ -67,9 +67,9 @@ def _server(tls: bool, host: str, port: int) -> Server:
 
 
 def secrets_to_forget(old: Settings, new: Settings) -> Sequence[str]:
-    """Return the paths of the secrets whose server is another one, or none any more.
+    """Return the paths of the secrets whose server was changed or removed.
 
-    A secret that was given before there was a server is for the first one.
+    A secret that was entered before any server belongs to the first server.
     """
     if (
         old.email is new.email
@@ -77,7 +77,7 @@ def secrets_to_forget(old: Settings, new: Settings) -> Sequence[str]:
         and old.mqtt is new.mqtt
         and old.snmp is new.snmp
     ):
-        # As nearly always.
+        # Nearly always the case.
         return ()
     before, now = servers(old), servers(new)
     return [path for path, server in before.items() if server is not None and server != now[path]]

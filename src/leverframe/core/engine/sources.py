@@ -1,5 +1,5 @@
-"""The sources of rules: what each is computed from, whether it is measured, its range; analog
-sensor conversion.
+"""The sources of rules: what each is computed from, whether it is measured, and its range; and the
+conversion of analog sensors.
 """
 
 from collections.abc import Callable
@@ -20,33 +20,32 @@ from leverframe.core.labels import (
 )
 from leverframe.core.settings import NO_ONEWIRE_ID, AnalogInput, Settings, module_mapping
 
-# Conversion of the voltage at an analog input to a reading, for each sensor that can be chosen.
+# Conversion of the voltage at an analog input to a reading, for each selectable sensor.
 #
-# The measured millivolts are first adjusted, V = multiplier * Vin + calibration; then the
-# function of the sensor makes amperes, volts, °C or milliamperes of V. The functions follow the
-# data sheets of the parts. Where a part needs a resistor or a divider between itself and the
-# input, the value assumed here is a named constant with its reason; an installation that has
-# another one corrects it with the multiplier. For alternating currents and voltages Vin is the
-# effective (RMS) value.
+# The measured millivolts are first adjusted, V = multiplier * Vin + calibration; then the function
+# of the sensor converts V to amperes, volts, °C or milliamperes. The functions follow the data
+# sheets of the parts. If a part needs a resistor or a divider before the input, the value assumed
+# here is a named constant with its reason; an installation with another value corrects it with the
+# multiplier. For alternating currents and voltages Vin is the effective (RMS) value.
 
 Function = Callable[[float], float | None]
 
 PLAIN_VOLTAGE = "vin=3.3V/5V"
 
-#: Sensors made for 3.3 V are fed from the supply that is also the converter's reference, so that
-#: their ratiometric outputs need no correction; those made for 5 V have a 5 V supply.
+#: 3.3 V sensors are fed from the supply that is also the converter's reference, so that their
+#: ratiometric outputs need no correction; 5 V sensors have a 5 V supply.
 SUPPLY_MV = 3300.0
 SUPPLY_5V_MV = 5000.0
 
-#: The range label promises 33 V where the plain range reads 3.3 V.
+#: The label of the range promises 33 V, and that of the plain range 3.3 V.
 HIGH_RANGE_DIVIDER = 10.0
 
-#: 1:2000 transducer. 33 ohms is the greatest measuring resistor its data sheet allows at 150 A,
-#: the end of its range, where the input then sees 2.475 V.
+#: 1:2000 transducer. 33 ohms is the largest measuring resistor that its data sheet allows at 150 A,
+#: the end of its range, where the input sees 2.475 V.
 LA100P_TURNS = 2000.0
 LA100P_BURDEN_OHM = 33.0
 
-#: 100 A to 50 mA. 22 ohms keep the peaks of 100 A (1.56 V) within half of the 3.3 V supply.
+#: 100 A to 50 mA. 22 ohms keep the peaks at 100 A (1.56 V) within half of the 3.3 V supply.
 SCT013_000_TURNS = 2000.0
 SCT013_000_BURDEN_OHM = 22.0
 #: 30 A to 1 V; the burden is inside.
@@ -57,20 +56,20 @@ SCT013_030_A_PER_V = 30.0
 TR12V_RATIO = 230.0 / 12.0
 TR12V_DIVIDER = 11.0
 
-#: The PT1000 and 3.3 kiloohms above it divide 3.3 V: under 1 mA, which hardly warms it, and about
-#: 2 mV per degree.
+#: The PT1000 with 3.3 kiloohms above it divides 3.3 V: less than 1 mA, which hardly warms it, and
+#: about 2 mV per degree.
 PT1000_SERIES_OHM = 3300.0
 #: IEC 60751.
 PT1000_OHM = 1000.0
 PT_A, PT_B, PT_C = 3.9083e-3, -5.775e-7, -4.183e-12
 PT_RANGE_C = (-200.0, 850.0)
 
-#: 20 mA give 3 V.
+#: 20 mA produce 3 V.
 LOOP_SHUNT_OHM = 150.0
-#: NAMUR NE 43: a current up to 3.6 mA or from 21 mA on reports a fault or a broken loop.
+#: NAMUR NE 43: a current up to 3.6 mA, or from 21 mA on, means a fault or a broken loop.
 LOOP_FAULT_LOW_MA, LOOP_FAULT_HIGH_MA = 3.6, 21.0
 
-#: Voltage meter modules with an output that is linear from 0: 3.3 V mean 330 V and 990 V.
+#: Voltage meter modules whose output is linear from 0: 3.3 V mean 330 V and 990 V.
 AC_METER_V_PER_V = 100.0
 HV_DC_METER_V_PER_V = 300.0
 
@@ -101,8 +100,8 @@ _MIN_RATIO, _MAX_RATIO = map(_platinum_ratio, PT_RANGE_C)
 def _platinum_celsius(ratio: float) -> float:
     celsius = (-PT_A + sqrt(PT_A**2 - 4.0 * PT_B * (1.0 - ratio))) / (2.0 * PT_B)
     if ratio < 1.0:
-        # Below zero the polynomial has a fourth power; from the square root's answer, at most
-        # 2.5 degrees off, three of Newton's steps reach a millionth.
+        # Below zero the polynomial has a fourth power. Starting from the square root, which is at
+        # most 2.5 degrees off, three steps of Newton's method reach a millionth.
         for _ in range(3):
             slope = PT_A + 2.0 * PT_B * celsius + PT_C * (4.0 * celsius**3 - 300.0 * celsius**2)
             celsius -= (_platinum_ratio(celsius) - ratio) / slope
@@ -163,11 +162,11 @@ def analog_value(setting: AnalogInput, volts: float) -> float | None:
     return convert(setting.sensor, millivolts, setting.gain)
 
 
-# The set-up of a source by the settings: what it is computed from, whether anything measures it,
-# and its range of values.
+# Sources according to the settings: what each is computed from, whether anything measures it, and
+# its range of values.
 #
-# All are for advice to users. A measured value takes precedence over the settings: a board may
-# have a sensor that no setting names.
+# All of this is for advice to users. A measured value takes precedence over the settings: a board
+# may have a sensor that no setting names.
 
 Range = tuple[float, float]
 
@@ -211,7 +210,7 @@ def _analog_range(label: str, setting: AnalogInput) -> Range:
 
 
 def sources_of(label: str, settings: Settings) -> tuple[str, ...]:
-    """List the labels that a reading is computed from; none for one that is measured."""
+    """List the labels from which a reading is computed; empty for a measured reading."""
     if label in POWERS:
         return sources_of_power(settings.power[POWERS.index(label)])
     if label in DIFFERENTIALS:
@@ -259,7 +258,7 @@ def _differential(index: int) -> Callable[[Settings], bool]:
 def _operands_are_set_up(index: int, settings: Settings, above: frozenset[int]) -> bool:
     """Return True if both operands of a differential are set up.
 
-    `above` are the differentials that use this one: one that uses itself has no value.
+    `above` are the differentials that use this one; a differential that uses itself has no value.
     """
     if index in above or index >= len(settings.differentials):
         return False

@@ -1,13 +1,13 @@
 """Reading codes in texts, and the texts of messages.
 
-A code stands for the value of a reading or state at the moment the text is made: `%0141` is T1 with
-one decimal. Behind the marker come the number of the label and one digit for the decimals; on the
-display a second digit gives the minimum width, so that columns stay where they are. Numbers have
-three digits from HW 3.5+ SW 1.49 on and two before and on HW 3.0, the same numbers in both. The
-marker is `%`, on the display `!`, and in HTTP addresses optionally `%%`.
+A code stands for the value of a reading or state when the text is created: `%0141` is T1 with one
+decimal. The marker is followed by the number of the label and one digit for the decimals; on the
+display a second digit is the minimum width, so that columns stay aligned. The numbers are the same
+in all versions. They have three digits from HW 3.5+ SW 1.49 on, and two digits before that and on
+HW 3.0. The marker is `%`, on the display `!`, and in HTTP addresses optionally `%%`.
 
-What is no code, or has a number that no label has, stays as it is; on the display `!` then becomes
-the `%` that it stands for.
+Text that is not a code, or whose number belongs to no label, is unchanged; on the display `!` then
+becomes the `%` that it stands for.
 
 # Gap: the document shows codes only for T1 (14); the table and the meaning of the digits are ours.
 """
@@ -22,7 +22,7 @@ from leverframe.core.settings import Settings
 
 Values = Mapping[str, float | int | None]
 
-#: The labels by their number in a code. T1 is 14, as on existing units.
+#: The labels, in the order of their numbers in codes. T1 is 14, as on existing units.
 CODED = (
     "VCC",
     "TEMP",
@@ -45,9 +45,9 @@ CODED = (
     *labels.PWMS,
     "MQTT",
 )
-#: What stands for a value that is absent: no number, and safe in an address.
+#: Replaces an absent value: not a number, and safe in an address.
 ABSENT = "--"
-#: An SMS is this long at most, whatever the codes became.
+#: Maximum length of an SMS after its codes are replaced.
 MAX_SMS_LETTERS = 160
 TEST_TEXT = "Test message"
 
@@ -57,25 +57,25 @@ def number_digits(profile: Profile) -> int:
 
 
 def labels_by_digits(profile: Profile) -> dict[str, str]:
-    """Map the digits of a code of this version to the labels they stand for."""
+    """Map the digits of this version's codes to the labels that they stand for."""
     digits = number_digits(profile)
     return {f"{number:0{digits}}": label for number, label in enumerate(CODED)}
 
 
 def has_codes_in_messages(profile: Profile) -> bool:
-    """Return True if texts of mails and SMS may have codes; addresses always may."""
+    """Return True if texts of mails and SMS may contain codes; addresses always may."""
     return profile.since("1.40", HW35)
 
 
 def render(text: str, values: Values, profile: Profile, marker: str = "%") -> str:
-    """Replace the codes of a text by the values they stand for."""
+    """Replace the codes in a text by values."""
     return _with_values(text, values, profile, marker, width_digits=0)
 
 
 def render_line(text: str, values: Values, profile: Profile) -> str:
     """Replace the codes of a display line, with the marker `!` and a digit for the minimum width.
 
-    Senders of a line replace `%` by `!`, so any `!` that is left was a `%`.
+    Clients that send a line replace `%` by `!`, so any `!` that remains was a `%`.
     """
     return _with_values(text, values, profile, "!", width_digits=1).replace("!", "%")
 
@@ -83,14 +83,14 @@ def render_line(text: str, values: Values, profile: Profile) -> str:
 def codes_in(
     text: str, profile: Profile, marker: str, width_digits: int
 ) -> list[tuple[int, str, str]]:
-    """List the codes of a text: number of the label, decimals and width."""
+    """List the codes in a text: the label's number, decimals and width."""
     pattern = _pattern(marker, number_digits(profile), width_digits)
     codes = ((int(code[1]), code[2], code[3]) for code in pattern.finditer(text))
     return [code for code in codes if code[0] < len(CODED)]
 
 
 def with_digits_of(text: str, old: Profile, new: Profile, marker: str, width_digits: int) -> str:
-    """Rewrite the codes of a text of one version as another version writes them."""
+    """Convert the codes in a text of one version to those of another version."""
 
     def rewritten(code: re.Match[str]) -> str:
         number = int(code[1])
@@ -127,7 +127,7 @@ def _replacement(code: re.Match[str], values: Values) -> str:
 def format_value(label: str, value: float | int | None, decimals: int) -> str:
     if value is None:
         return ABSENT
-    # A state is 0 or 1, however many decimals the code asks for.
+    # A state is 0 or 1, regardless of the decimals in the code.
     if label in labels.DIGITAL:
         return str(int(value))
     # Rounded first: -0.04 with one decimal is 0.0, not -0.0.

@@ -8,10 +8,10 @@ import msgspec
 
 # One reading of the clock.
 #
-# The engine never asks for the time: every call hands it one `Moment`, and all that happens in
-# the call happens at that moment. Delays count `now`; the schedule and the log use `wall`.
+# The engine never reads the clock: every call passes one `Moment`, and everything in the call
+# happens at that moment. Delays use `now`; the schedule and the log use `wall`.
 
-#: A moment of the controller's clock, as replies show it.
+#: A moment of the controller's clock in replies.
 WallTime = Annotated[float, msgspec.Meta(description="Seconds since 1970.")]
 
 #: A clock that shows an earlier time was never set (1 January 2025).
@@ -19,24 +19,24 @@ SET_CLOCK = 1_735_689_600.0
 
 
 class Moment(msgspec.Struct, frozen=True, gc=False):
-    #: Monotonic seconds; never steps, and only differences have a meaning.
+    #: Monotonic seconds; the value never jumps, and only differences have a meaning.
     now: float
-    #: Seconds since 1970 UTC of the controller's own clock; steps when it is set.
+    #: Seconds since 1970 UTC on the controller's own clock; the value jumps when the clock is set.
     wall: float
 
 
 # The engine's deadlines: a heap of (when, key), at most one deadline per key.
 #
-# A key is a tuple whose first item names the feature that set it, e.g. `("outputs", "return",
-# 3)`. Setting a key again moves its deadline. Replaced and cancelled entries stay in the heap
-# until they come up or outnumber the live ones, so that moving a deadline costs no search. The
-# top of the heap always holds, and its time is kept beside: it is asked for several times before
-# it is taken.
+# A key is a tuple whose first item names the feature that set it, e.g. `("outputs", "return", 3)`.
+# Setting a key again moves its deadline. Replaced and cancelled entries stay in the heap until they
+# come up or outnumber the live ones, so that moving a deadline costs no search. The top of the heap
+# is always valid, and its time is stored separately, because it is read several times before the
+# entry is removed.
 
 Key = tuple[str | int, ...]
 
 
-#: When, a serial number that keeps keys of one instant in the order they were set, and the key.
+#: Time, a serial number that keeps keys of the same instant in the order of setting, and the key.
 Entry = tuple[float, int, Key]
 
 
@@ -44,12 +44,12 @@ class Timers:
     __slots__ = ("_deadlines", "_heap", "next_due", "serial")
 
     def __init__(self) -> None:
-        #: The entries that hold; one in the heap that is none of these was replaced or cancelled.
+        #: The valid entries; any other entry in the heap was replaced or cancelled.
         self._deadlines: dict[Key, Entry] = {}
         self._heap: list[Entry] = []
         #: The earliest deadline, or None if there is none.
         self.next_due: float | None = None
-        #: How often a deadline was set.
+        #: The number of times that a deadline was set.
         self.serial = 0
 
     def __len__(self) -> int:
@@ -71,7 +71,7 @@ class Timers:
                 self._drop_stale()
 
     def cancel_others(self, features: Collection[str | int]) -> None:
-        """Cancel all deadlines but those of some features."""
+        """Cancel all deadlines except those of these features."""
         kept = {key: due for key, due in self._deadlines.items() if key[0] in features}
         self._deadlines = kept
         self._drop_stale()
@@ -97,9 +97,9 @@ class Timers:
         return key
 
     def repeat(self, key: Key, every_s: float, until: float) -> float | None:
-        """Set a deadline again each time that it comes, as long as no other one comes before.
+        """Set a deadline again each time it is due, as long as it is due before all others.
 
-        Return when it came last, at most at the moment given; None if it does not come first.
+        Return when it was last due, up to the given moment; None if it is not the first.
         """
         heap, entry, last = self._heap, self._deadlines.get(key), None
         while entry is not None and heap[0] is entry and entry[0] <= until:
@@ -113,7 +113,7 @@ class Timers:
         return last
 
     def _drop_stale(self) -> None:
-        """Take off entries that were replaced or cancelled: at the top, all where they are many."""
+        """Remove stale entries from the top of the heap, or all of them if there are many."""
         heap, deadlines = self._heap, self._deadlines
         while heap and deadlines.get(heap[0][2]) is not heap[0]:
             heappop(heap)

@@ -8,7 +8,7 @@ An entry goes through these states:
 - `restarting`: the output is in the opposite of its state and will go back;
 - `given up`: the host failed again after as many restarts as are allowed.
 
-Where the interface document is silent:
+Behaviour that the interface document does not specify:
 
 - An entry that is edited starts again, and first ends a restart that is under way. One that has
   given up does so, too, when it is set to the same values.
@@ -52,7 +52,7 @@ class WatchdogExplanation(Struct, frozen=True):
 
 
 class _Guard:
-    """One entry and its run-time state."""
+    """An entry and its run-time state."""
 
     __slots__ = (
         "cause",
@@ -76,9 +76,9 @@ class _Guard:
         self.last_answer: float | str | None = None
         self.failures = 0
         self.restarts = 0
-        #: When the ping went out whose outcome is awaited.
+        #: When the ping was sent whose outcome is awaited.
         self.pinged_at: float | None = None
-        #: What the output goes back to after a restart.
+        #: The state to which the output returns after a restart.
         self.normal_state = OFF
 
 
@@ -105,7 +105,7 @@ class Watchdog:
                 self._restart_entry(index, entry)
 
     def resume(self) -> None:
-        """Start the entries again that have given up."""
+        """Restart the entries that have given up."""
         for index, guard in enumerate(self._guards):
             if guard.state == GIVEN_UP:
                 self._restart_entry(index, guard.entry)
@@ -120,7 +120,7 @@ class Watchdog:
             self._ping(guard)
 
     def ask_again(self, now: float) -> None:
-        """Ping hosts again whose answers no longer arrive here, from this moment on."""
+        """Repeat pings whose answers no longer arrive here, beginning now."""
         for guard in self._guards:
             if guard.pinged_at is not None:
                 guard.pinged_at = now
@@ -129,7 +129,7 @@ class Watchdog:
                 self._machine.timers.set(guard.key, now + timeout_s)
 
     def ping_answered(self, entry: int, milliseconds: float | None) -> None:
-        """Take the outcome of a ping, None for no answer; ignore it if none is awaited."""
+        """Handle the outcome of a ping, None for no answer; ignore it if none is awaited."""
         guard = self._guards[entry]
         if guard.pinged_at is None:
             return
@@ -165,7 +165,7 @@ class Watchdog:
         self._raise_version()
 
     def _raise_version(self) -> None:
-        """Raise the version: the state of an entry is part of the visible state."""
+        """Increase the version: the state of an entry is part of the visible state."""
         self._machine.version += 1
 
     def _ping(self, guard: _Guard) -> None:
@@ -208,7 +208,7 @@ class Watchdog:
         state = ON - guard.normal_state
         figures = {"host": entry.host, "failures": guard.failures, "seconds": entry.length}
         fact = Fact("watchdog_restarts", entry.output, figures=figures)
-        # What follows is reported as its consequence.
+        # Later entries are reported as consequences of this one.
         guard.cause = replace(guard.cause, after=self._machine.log(guard.cause, fact))
         self._actuator.perform(entry.output, state, True, guard.cause)
         # After a power cut nothing would end the restart.
@@ -222,7 +222,7 @@ class Watchdog:
                 self._let_pass(other, entry.length)
 
     def _let_pass(self, guard: _Guard, length_s: int) -> None:
-        """Suspend an entry while another one restarts the same output."""
+        """Suspend an entry while another entry restarts the same output."""
         guard.state = WAITING
         guard.failures = 0
         guard.pinged_at = None

@@ -1,9 +1,9 @@
-"""What-if: two futures of one engine, with and without a change, and what differs between them.
+"""What-if: two futures of one engine, with and without a change, and their differences.
 
-Both begin as copies of the same engine and simulate the same readings: those that were recorded,
-shifted into the future, or what plants make of the outputs. Pings are answered, messages are
-counted and not sent, and a restart is a restart. Recorded readings come as they were shown: a
-change of how a sensor is converted has no effect on them.
+Both begin as copies of the same engine and get the same readings: recorded ones, shifted into the
+future, or those that plants derive from the outputs. Pings are answered, messages are counted but
+not sent, and restarts are carried out. Recorded readings are used as they were shown, so a change
+of a sensor's conversion has no effect on them.
 """
 
 from collections import Counter
@@ -23,13 +23,13 @@ from leverframe.core.engine.timers import Moment, WallTime
 from leverframe.core.labels import DIFFERENTIALS, ENERGIES, EVENT_VARIABLES, OUTPUTS, POWERS, PWMS
 from leverframe.core.settings import Settings
 
-#: Entries that differ beyond this are counted and not listed.
+#: Further differing entries are only counted.
 MAX_LISTED = 500
-#: The futures are compared so often on the way.
+#: The number of times that the futures are compared during the simulation.
 STOPS = 256
-#: A ping is answered after so long.
+#: The time after which a ping is answered.
 ANSWER_MS = 1.0
-#: Labels that follow from others or that the engine sets: they are never given.
+#: Labels that are computed or that the engine sets; readings of them are never supplied.
 MADE_HERE = frozenset(
     {*OUTPUTS, *PWMS, *EVENT_VARIABLES, *DIFFERENTIALS, *POWERS, *ENERGIES, "DEWPOINT", "MQTT"}
 )
@@ -62,7 +62,7 @@ class DifferingEntry(Struct, frozen=True):
     text: str
     only: Annotated[
         Literal["without", "with"],
-        Meta(description="The future in which it happens: with or without the change."),
+        Meta(description="Whether it happens with or without the change."),
     ]
     entry: Annotated[
         EntryReport | None, Meta(description="The entry as in the journal; absent for a message.")
@@ -84,7 +84,7 @@ class WhatIf(Struct, frozen=True):
     #: Entries of the journal, and messages, that happen in both, and those that do not.
     same: int
     differing: list[DifferingEntry]
-    not_listed: Annotated[int, Meta(description="Further entries that differ.")]
+    not_listed: Annotated[int, Meta(description="Number of differing entries beyond those listed.")]
     without: Annotated[dict[str, OutputUse], Meta(description="Outputs without the change.")]
     with_: Annotated[dict[str, OutputUse], Meta(description="Outputs with the change.")] = field(
         name="with"
@@ -95,11 +95,11 @@ _Entry = tuple[float, str, str]
 
 
 class _Future:
-    """One engine that runs on alone."""
+    """An engine that runs on its own."""
 
     def __init__(self, engine: Engine, at: Moment, world: World | None) -> None:
         self.engine = engine
-        #: Since they were compared last, with the entry of the journal unless it is a message.
+        #: Entries since the last comparison, each with its journal entry unless it is a message.
         self.noted: list[tuple[_Entry, Entry | None]] = []
         self.uses = {label: OutputUse() for label in (*OUTPUTS, *PWMS)}
         self._world = world
@@ -117,7 +117,7 @@ class _Future:
         self._take(self.engine.apply(change.settings, change.actions, self.at, BY_CHANGE))
 
     def live_until(self, now: float) -> None:
-        """Serve what is due up to a moment, at its own moments."""
+        """Serve all deadlines up to a moment, each at its own time."""
         while (due := self._due()) is not None and due <= now:
             self._now = max(due, self._now)
             if self._world is not None:
@@ -126,14 +126,14 @@ class _Future:
         self._now = now
 
     def sense(self, readings: Mapping[str, float]) -> None:
-        """Sense what plants show; plants that follow a reading of another one see it, too."""
+        """Sense the readings of plants; plants that follow another plant's reading get it, too."""
         for label, value in readings.items():
             self._show(label, value)
         if readings:
             self._take(self.engine.sense(readings, self.at))
 
     def give(self, readings: Iterable[tuple[str, float | int | None]]) -> None:
-        """Show readings as they were recorded."""
+        """Set readings to their recorded values."""
         for label, value in readings:
             self.engine.machine.put(label, value)
             if value is not None:
@@ -184,7 +184,7 @@ class _Future:
         return []
 
     def _restart(self) -> list[Effect]:
-        """Start another engine, as the power does, with the readings of this moment."""
+        """Start another engine, as when the power returns, with the readings of this moment."""
         self._note_entries()
         old = self.engine
         machine = old.machine
@@ -221,7 +221,7 @@ class _Future:
 
 
 def labels_needed(state: LiveState[Engine], change: TriedChange) -> set[str]:
-    """Return the labels whose readings matter in one of the two futures."""
+    """Return the labels whose readings matter in either future."""
     engine = import_state(state)
     settings = (engine.settings, change.settings)
     needed = engine.listened_to | {one.pid.source for one in settings}
@@ -238,7 +238,7 @@ def what_if(
     worlds: tuple[World | None, World | None] = (None, None),
     first: Mapping[str, float] = NOTHING_SENSED,
 ) -> WhatIf:
-    """Simulate two futures of an engine, and compare them; courses are by wall time.
+    """Simulate two futures of an engine, and compare them; the times of courses are wall times.
 
     `first` are readings of the worlds that the engine has not sensed yet.
     """
@@ -249,7 +249,7 @@ def what_if(
     comparison = _Comparison(futures[0], futures[1])
     stops = [at.now + for_s * number / STOPS for number in range(1, STOPS + 1)]
     lives = [_run_future(future, _within(courses, at, for_s), stops) for future in futures]
-    # Together, so that what is the same in both need not be kept to the end.
+    # In parallel, so that entries that are the same in both need not be kept to the end.
     for _ in zip(*lives, strict=True):
         comparison.advance()
     for future in futures:
@@ -265,7 +265,7 @@ def encode_what_if(
     plants: "LiveState[World] | None",
     recorded: Iterable[Iterable[RecordedPiece]],
 ) -> bytes:
-    """Compare both futures with the readings of the time before as if they came again, as JSON."""
+    """Compare both futures, with past readings repeated; return the result as JSON."""
     worlds = (None, None) if plants is None else (import_state(plants), import_state(plants))
     courses = courses_from(recorded, for_s)
     return msgspec.json.encode(what_if(state, at, for_s, change, courses, worlds))
@@ -285,7 +285,7 @@ def _run_future(
     changes: Iterable[tuple[float, list[tuple[str, float | int | None]]]],
     stops: Sequence[float],
 ) -> Iterator[None]:
-    """Simulate readings, with a pause at each of these moments."""
+    """Simulate readings; pause at each of these moments."""
     waiting = iter(changes)
     following = next(waiting, None)
     for stop in stops:
@@ -299,7 +299,7 @@ def _run_future(
 
 
 class _Differing:
-    """The entries of one future that the other one does not have."""
+    """The entries of one future that the other future does not have."""
 
     def __init__(self) -> None:
         self.counts: Counter[_Entry] = Counter()
@@ -334,7 +334,7 @@ class _Comparison:
         self._same = 0
 
     def advance(self) -> None:
-        """Compare what has come since the last time."""
+        """Compare the entries since the last comparison."""
         for future, own, other in zip(
             self._futures, self._differing, reversed(self._differing), strict=True
         ):

@@ -140,7 +140,7 @@ class I2cSensors:
 
     def _measure(self, name: str, part: Part, readings: Measured, troubles: dict[str, str]) -> None:
         measured: Measured = {}
-        complaint = f"does not answer on {self.name}; check its wires, or choose another."
+        complaint = f"does not answer on {self.name}; check its wires, or choose another sensor."
         try:
             measured = part.measure()
         except DamagedAnswer:

@@ -169,8 +169,8 @@ class OneWireBus:
             ) from error
         if not any(name.startswith(MASTER) for name in names):
             raise Unusable(
-                f"{self._devices} has no adapter; plug it in, or load its driver (for one on a GPIO"
-                " line: w1-gpio)."
+                f"{self._devices} contains no adapter; plug one in, or load its driver (w1-gpio"
+                " for an adapter on a GPIO line)."
             )
         return tuple(found for name in names if (found := id_from_name(name)) is not None)
 

@@ -67,7 +67,7 @@ class FreeText(Struct, frozen=True):
     def take(self, value: Any) -> str:
         text = str(value)
         if not self.min_letters <= len(text) <= self.max_letters or not text.isprintable():
-            raise BadField(f"{text[:40]!r} is not possible.", self.allowed)
+            raise BadField(f"{text[:40]!r} is not valid.", self.allowed)
         return text
 
 
@@ -82,7 +82,7 @@ class RequestPath(Struct, frozen=True):
         text = str(value)
         is_path = text.startswith("/") and text.isprintable() and len(text) <= 200
         if not is_path or not NOT_IN_PATHS.isdisjoint(text):
-            raise BadField(f"{text[:40]!r} is no path.", self.allowed)
+            raise BadField(f"{text[:40]!r} is not a path.", self.allowed)
         return text
 
 
@@ -91,7 +91,7 @@ class OwnPath(RequestPath, frozen=True):
         path = RequestPath.take(self, value)
         if path.startswith(SPARED_PATHS):
             spared = " and ".join(SPARED_PATHS)
-            raise BadField(f"{spared} always give their own answer.", self.allowed)
+            raise BadField(f"{spared} cannot have a custom answer.", self.allowed)
         return path
 
 
@@ -112,7 +112,7 @@ class BodyText(Struct, frozen=True):
                 raise ValueError
             return b64decode(text, validate=True) if self.is_base64 else text.encode()
         except (NotBase64, ValueError):
-            raise BadField(f"{text[:40]!r} is not possible.", self.allowed) from None
+            raise BadField(f"{text[:40]!r} is not valid.", self.allowed) from None
 
 
 #: Headers that the server derives from the answer.
@@ -133,7 +133,7 @@ class HeaderLines(Struct, frozen=True):
         is_name = re.fullmatch(r"[A-Za-z0-9!#$&'+.^_`|~-]{1,100}", name) is not None
         is_sent = text.isascii() and text.isprintable() and len(text) <= 1000
         if not (colon and is_name and is_sent) or name.lower() in _OWN_HEADERS:
-            raise BadField(f"{line[:40]!r} is not possible.", self.allowed)
+            raise BadField(f"{line[:40]!r} is not valid.", self.allowed)
         return name, text
 
 
@@ -155,7 +155,7 @@ SCOPES: dict[str, Field] = {
     "times": Field(Number(1, 1e6, "times"), "number of times it acts before it ends"),
     "after": Field(Duration(0.0, 30 * DAY_S), "time before it begins", 0.0),
     "for": Field(Duration(0.001, 365 * DAY_S), "time after which it ends"),
-    "chance": Field(Number(0.001, 1.0, "of 1"), "share of the occasions on which it acts", 1.0),
+    "chance": Field(Number(0.001, 1.0, "of 1"), "probability that it acts on each occasion", 1.0),
     "seed": Field(Number(0, 2**31, ""), "random seed for chance, noise and garbage"),
 }
 _REQUESTS = ("path", "times", "after", "for", "chance", "seed")
@@ -169,7 +169,7 @@ _SAMPLED = {
 }
 _RELAY = {"label": Field(OneOf(OUTPUTS), "the output", REQUIRED)}
 _EDGES = {
-    "edges": Field(Number(1, 100, "edges"), "further edges of each change", 6.0),
+    "edges": Field(Number(1, 100, "edges"), "extra edges per change", 6.0),
     "apart": Field(Duration(0.0005, 1.0), "time between two edges", 0.003),
 }
 _SEEDED = ("after", "for", "seed")
@@ -356,7 +356,9 @@ FAULTS: dict[str, FaultKind] = {
         "Contacts weld under inrush current, coils burn out.",
         {
             **_RELAY,
-            "at": Field(OneOf(("present", "on", "off")), "state in which it stays", "present"),
+            "at": Field(
+                OneOf(("present", "on", "off")), "state in which the relay sticks", "present"
+            ),
         },
     ),
     "output_reversed": FaultKind(
@@ -367,7 +369,7 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "relay_bounce": FaultKind(
         PINS,
-        "Each switching of the relay causes further edges.",
+        "Each time the relay switches, it produces extra edges.",
         "Contacts bounce for 1 to 10 ms.",
         {**_RELAY, **_EDGES},
     ),
@@ -379,7 +381,7 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "sensor_noisy": FaultKind(
         READINGS,
-        "The reading scatters around what is measured.",
+        "The reading scatters around the measured value.",
         "Long cables next to mains cables add 0.1 to 1 degree, or about 10 mV at analog inputs.",
         {**_SAMPLED, "sigma": Field(Number(0.0, 1e6, ""), "standard deviation", 0.5)},
         _SEEDED,
@@ -421,7 +423,7 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "input_chatter": FaultKind(
         LEVELS,
-        "Each change of a digital input causes further edges.",
+        "Each change of a digital input produces extra edges.",
         "Buttons and float switches bounce for up to 20 ms.",
         {"label": Field(OneOf(DIGITAL_INPUTS), "the input", REQUIRED), **_EDGES},
     ),

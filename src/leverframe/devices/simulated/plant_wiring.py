@@ -43,7 +43,7 @@ class Number(Struct, frozen=True):
             number = math.nan
         # A NaN fails this comparison, too.
         if not self.low <= number <= self.high:
-            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not valid.", self.allowed)
         return number
 
     @property
@@ -61,7 +61,7 @@ class Duration(Struct, frozen=True):
         except BadDuration as error:
             raise BadField(str(error), self.allowed) from None
         if not self.low <= seconds <= self.high:
-            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not valid.", self.allowed)
         return seconds
 
     @property
@@ -74,7 +74,7 @@ class OneOf(Struct, frozen=True):
 
     def take(self, value: Any) -> str:
         if value not in self.labels:
-            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not valid.", self.allowed)
         return str(value)
 
     @property
@@ -197,7 +197,7 @@ KINDS: dict[str, Kind] = {
             "time_constant": Field(
                 Duration(1.0, 30 * DAY_S), "time for 63 % of the change", REQUIRED
             ),
-            "start": Field(_DEGREES, "initial temperature; default: as outside"),
+            "start": Field(_DEGREES, "initial temperature; default: the outside temperature"),
             "sample": _SAMPLE,
         },
         "a heated (or with negative power, cooled) room",
@@ -207,17 +207,21 @@ KINDS: dict[str, Kind] = {
         {
             "pump": Field(_PIN, "output that pumps", REQUIRED),
             "reading": Field(OneOf(("DISTANCE", *ANALOG_INPUTS)), "level sensor"),
-            "switch": Field(OneOf(DIGITAL_INPUTS), "level switch, 0 when the level reaches it"),
+            "switch": Field(
+                OneOf(DIGITAL_INPUTS), "level switch; its input reads 0 when the level reaches it"
+            ),
             "height": Field(Number(1.0, 20_000.0, "mm"), "level of the full tank", REQUIRED),
             "fill": Field(
                 _RATE,
-                "change of the level by the pump; a negative value empties the tank",
+                "change of the level per second by the pump; a negative value empties the tank",
                 REQUIRED,
             ),
-            "drain": Field(_RATE, "steady loss; negative is a steady inflow", 0.0),
+            "drain": Field(_RATE, "constant loss; a negative value is a constant inflow", 0.0),
             "start": Field(_MILLIMETRES, "initial level", 0.0),
             "switch_at": Field(_MILLIMETRES, "level of the switch; default: the top"),
-            "volts": Field(Number(0.0, 60.0, "V"), "of the level sensor when full", 3.3),
+            "volts": Field(
+                Number(0.0, 60.0, "V"), "voltage of the level sensor when the tank is full", 3.3
+            ),
             "sample": _SAMPLE,
         },
         "a tank or sump with level sensor, level switch, or both",
@@ -227,12 +231,14 @@ KINDS: dict[str, Kind] = {
         {
             "switch": Field(_PIN, "output that feeds the load", REQUIRED),
             "reading": Field(
-                OneOf((*ANALOG_INPUTS, *MAPPED)), "reading that measures it", REQUIRED
+                OneOf((*ANALOG_INPUTS, *MAPPED)), "reading that measures the load", REQUIRED
             ),
             "on": Field(
                 Number(-1e9, 1e9, "in the unit of the reading"), "reading with power", REQUIRED
             ),
-            "off": Field(Number(-1e9, 1e9, "in the unit of the reading"), "reading without", 0.0),
+            "off": Field(
+                Number(-1e9, 1e9, "in the unit of the reading"), "reading without power", 0.0
+            ),
         },
         "a load whose current or power is measured",
     ),
@@ -299,7 +305,9 @@ def _check_together(kind: str, values: Mapping[str, Any]) -> None:
 def _check_tank(values: Mapping[str, Any]) -> None:
     if values["reading"] is None and values["switch"] is None:
         raise BadPlant(
-            "No reading or switch belongs to this tank.", "a reading, a switch, or both", "reading"
+            "This tank has neither a reading nor a switch.",
+            "a reading, a switch, or both",
+            "reading",
         )
     for name in ("start", "switch_at"):
         if values[name] is not None and values[name] > values["height"]:

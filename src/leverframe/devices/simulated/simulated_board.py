@@ -143,7 +143,7 @@ class PlantState(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BoardState(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is plugged in, sensed and driven, as plain data; without the history."""
+    """Connected sensors, readings and driven states as plain data, without the history."""
 
     readings: dict[str, float | int | str | tuple[float | int | str | None, ...] | None]
     bus: list[str]

@@ -72,7 +72,7 @@ class ModbusException(Exception):
 
 
 def exception_words(code: int) -> str:
-    return EXCEPTION_WORDS.get(code, "a code that the protocol does not have")
+    return EXCEPTION_WORDS.get(code, "a code that the protocol does not define")
 
 
 class Read(Struct, frozen=True):

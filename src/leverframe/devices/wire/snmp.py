@@ -105,7 +105,7 @@ class _Fields:
         if size & 0x80:
             digits = size & 0x7F
             if not 1 <= digits <= 4 or len(data) < begin + digits:
-                raise NotSnmp("a length without a meaning")
+                raise NotSnmp("an invalid length")
             size, begin = int.from_bytes(data[begin : begin + digits], "big"), begin + digits
         self._at = begin + size
         if self._at > len(data):
@@ -115,7 +115,7 @@ class _Fields:
     def take_integer(self) -> int:
         content = self.take(_INTEGER)
         if not 1 <= len(content) <= _MAX_INTEGER_BYTES:
-            raise NotSnmp("a number without a meaning")
+            raise NotSnmp("an invalid number")
         return int.from_bytes(content, "big", signed=True)
 
     def end(self) -> None:

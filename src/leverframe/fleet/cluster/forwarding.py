@@ -124,7 +124,8 @@ class Forwarding:
         except (OSError, TimeoutError, HandshakeFailed, ValueError) as error:
             owner.abort()
             why = getattr(error, "strerror", None) or str(error) or "it does not answer"
-            self._warn(place.node, "join", "node %s cannot be asked for a controller: %s",
+            self._warn(place.node, "join", "a request for a controller cannot be forwarded to"
+                " node %s: %s",
                        place.node, why)  # fmt: skip
             return None
         except BaseException:

@@ -80,7 +80,7 @@ class PeerWatch:
         self._connected_since = self._looked_at = None
 
     def silence_s(self, name: str, now: float) -> float:
-        """Return how long the counter of a node has stood still, as far as it is watched."""
+        """Return how long the counter of a node has not changed, as far as it is watched."""
         silence = self._silences.get(name)
         return 0.0 if silence is None else now - silence.since
 
@@ -124,13 +124,15 @@ class PeerWatch:
 #: The part that the problem is reported for.
 NODE = "node"
 _IN_DOUBT = Hindrance(
-    "This node cannot reach the database that it shares with the others, and does not know whether"
+    "This node cannot reach the database that it shares with the other nodes, and does not know"
+    " whether"
     " it still has this controller. Nothing was changed; try again in a few seconds.",
     store_is_away=True,
 )
 _MAY_BE_OLD = (
-    "This node cannot reach the database that it shares with the others, and does not know whether"
-    " it still has this controller. What is shown may be old, and nothing can be changed."
+    "This node cannot reach the database that it shares with the other nodes, and does not know"
+    " whether"
+    " it still has this controller. The data shown may be outdated, and nothing can be changed."
 )
 
 

@@ -154,7 +154,7 @@ class ClusterMember(AskingNode):
             except asyncio.CancelledError:
                 raise
             except Exception:
-                log.exception("a step of the membership failed")
+                log.exception("a cluster membership update failed")
                 await asyncio.sleep(BEAT_S)
 
     async def _act(self) -> None:

@@ -249,7 +249,7 @@ class IncomingCall(asyncio.Protocol):
 
 class NodeDeclaredDead(Refusal):
     status = Moved.status
-    title = "The node that asks was declared dead"
+    title = "The calling node was declared dead"
 
 
 class AskingNode:

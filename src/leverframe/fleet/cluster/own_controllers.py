@@ -48,7 +48,7 @@ _NOT_WAITED_FOR = "SET synchronous_commit = off"
 
 
 class _Known(Struct):
-    """What was last saved of a controller."""
+    """The state of a controller that was saved last."""
 
     changes: tuple[int, ...]
     settings: Settings
@@ -202,7 +202,7 @@ class OwnControllers:
         self._stored_late.update(controllers)
 
     async def end_doubt(self) -> None:
-        """Find out what is stored, and reload controllers that do not know of it."""
+        """Find out what is stored, and reload controllers that do not have it."""
         if self._lane.is_unclear:
             await self._lane.look_again()
         late, self._stored_late = self._stored_late, set()
@@ -210,7 +210,8 @@ class OwnControllers:
             return
         members = [one for one in self.running if one.number in late]
         log.warning(
-            "restarting %d controllers: changes that were in doubt are stored", len(members)
+            "restarting %d controllers: changes that were in doubt turned out to be stored",
+            len(members),
         )
         await self._node.drop(members)
         self._lane.clear(late)

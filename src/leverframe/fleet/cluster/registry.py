@@ -222,7 +222,7 @@ class ClusterRegistry(Registry):
                 field="name",
             ) from error
         except psycopg.errors.ForeignKeyViolation as error:
-            raise Conflict("This tenant is gone.", field="tenant") from error
+            raise Conflict("This tenant no longer exists.", field="tenant") from error
         self.records |= records
 
     async def remove(self, numbers: Collection[int]) -> list[int]:

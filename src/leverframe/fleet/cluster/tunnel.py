@@ -217,7 +217,7 @@ class Tunnel:
         unsent = self._client.get_write_buffer_size()
         return self._server.now + limits.write_timeout_s + unsent / limits.slowest_bytes_s
 
-    # What the server asks of a connection
+    # Requirements of the server on a connection
 
     def flush(self) -> None:
         """Do nothing: nothing is held back."""

@@ -1,8 +1,8 @@
-"""Carries out the steps of a job on controllers of any node: each node does its own part.
+"""Run the steps of a job on controllers of any node: each node does its own part.
 
-The owner of a controller is looked up in the database each time. A step may stay undecided, because
-the controller is being moved or its node does not answer. It is then sent to the next owner, with
-the same id: the row of the step moves with the controller, so it is done once.
+The owner of a controller is looked up in the database each time. A step stays undecided if the
+controller is being moved or its node does not answer. It is then sent to the next owner with the
+same id. The row of the step moves with the controller, so the step is done only once.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from leverframe.interface.table.refusals import Conflict, Refusal
 from leverframe.storage.store import StoreUnavailable
 
 Result = TypeVar("Result")
-#: Findings of a controller, by id; None if they are not known.
+#: Findings of a controller, by id; None if unknown.
 Findings = dict[str, str] | None
-#: Calls a node for its part of the controllers.
+#: Asks a node to do its part for these controllers.
 _Ask = Callable[[str, list[int]], Coroutine[Any, Any, Mapping[int, Result]]]
 
-#: In place of a node that shares no database.
+#: The node's name if it shares no database.
 ALONE = ""
 _UNDECIDED = (Moved.status, NOT_SAVED)
 
@@ -63,7 +63,7 @@ class FindingsCall(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LocalExecutor:
-    """Controllers of this node."""
+    """Runs steps on controllers of this node."""
 
     def __init__(self, node: FleetNode, steps: MemberSteps, snapshots: GroupSnapshots) -> None:
         self._node = node
@@ -124,12 +124,13 @@ class LocalExecutor:
 
 
 class FleetExecutor:
-    """Controllers of this node and, where there are others, of those."""
+    """Runs steps on controllers of this node and of all others."""
 
     def __init__(self, node: FleetNode, local: LocalExecutor) -> None:
         self._node = node
         self._local = local
-        #: The parts that this node does for itself and for others, with the content of each call.
+        #: The parts that this node does for itself and others, with the type of each call's
+        #: content.
         self._here: dict[str, tuple[Any, Callable[[Any], Coroutine[Any, Any, Any]]]] = {
             "job.send": (StepsCall, self._send_here),
             "job.undo": (UndoCall, self._undo_here),
@@ -142,19 +143,19 @@ class FleetExecutor:
     # --- calling nodes ----------------------------------------------------------------------------
 
     async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
-        """Send their part to controllers, each once by the id of its step."""
+        """Send each controller its step; the id of the step ensures that it is done only once."""
         return await self._results(
             steps, "job.send", lambda some: StepsCall({n: steps[n] for n in some}, work)
         )
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
-        """Restore the settings of a snapshot on controllers, once likewise."""
+        """Restore the settings of a snapshot on controllers, also only once."""
         return await self._results(
             labels, "job.undo", lambda some: UndoCall({n: labels[n] for n in some}, step)
         )
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
-        """Take a snapshot of controllers, to which each can go back."""
+        """Take a snapshot of controllers to which each can be restored."""
 
         async def ask(node: str, some: list[int]) -> dict[int, bool]:
             kept = await self._ask(node, "job.keep", SnapshotCall(some, label), list[int])
@@ -168,15 +169,17 @@ class FleetExecutor:
                 raise Conflict(f"No snapshot of {name} could be taken. {result.detail}")
 
     async def forget(self, job: str) -> None:
-        """Forget the snapshots that a job has taken."""
+        """Delete the snapshots that a job has taken."""
         others = self._node.cluster
         for node in [ALONE] if others is None else others.living():
-            # The part of a silent node stays until the controllers are removed.
+            # A silent node keeps its part until the controllers are removed.
             with suppress(SilentNode):
                 await self._ask(node, "job.forget", job, None)
 
     async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
-        """Return the findings of a tenant's controllers; None for one that does not answer."""
+        """Return the findings of a tenant's controllers; None for a controller that does not
+        answer.
+        """
 
         async def ask(node: str, some: list[int]) -> dict[int, Findings]:
             call = FindingsCall(some, tenant)
@@ -194,7 +197,10 @@ class FleetExecutor:
     async def _results(
         self, numbers: Collection[int], what: str, part: Callable[[list[int]], Struct]
     ) -> dict[int, MemberResult]:
-        """Have each node do its part, the content of a call; return all results."""
+        """Let each node do its part; return all results.
+
+        `part` creates the content of the call from the numbers of the controllers.
+        """
 
         async def ask(node: str, some: list[int]) -> dict[int, MemberResult]:
             result: dict[int, MemberResult] = await self._ask(
@@ -220,7 +226,7 @@ class FleetExecutor:
     ) -> dict[int, Result | Refusal]:
         """Return the result of each controller, or why its owner has not decided in time.
 
-        Removed controllers are left out.
+        Removed controllers are omitted.
         """
         others = self._node.cluster
         if others is None:
@@ -243,7 +249,7 @@ class FleetExecutor:
                 if not (isinstance(error, SilentNode) or error.status in _UNDECIDED):
                     raise
                 refusal = error
-            # A program does not learn what it does not know.
+            # A node of another version would not understand the next call either.
             is_open = not isinstance(refusal, OtherProgram)
             left = [number for number in some if number not in decided]
             return [
@@ -273,7 +279,7 @@ class FleetExecutor:
     async def _send_here(self, call: StepsCall) -> Mapping[int, MemberResult]:
         here = {number: call.steps[number] for number in self._those_here(call.steps)}
         sent = await self._local.send(here, call.work)
-        # All steps of a call are of one job.
+        # All steps of a call belong to one job.
         return {**self._not_started_here(call.steps, next(iter(call.steps.values())).job), **sent}
 
     async def _undo_here(self, call: UndoCall) -> Mapping[int, MemberResult]:
@@ -290,7 +296,9 @@ class FleetExecutor:
         return await self._local.findings(self._those_here(call.numbers), call.tenant)
 
     def _not_started_here(self, numbers: Collection[int], job: str) -> dict[int, MemberResult]:
-        """Return the controllers that this node fails to start: no one needs to wait for them."""
+        """Return the controllers that failed to start on this node, so that the job does not wait
+        for them.
+        """
         sentences = self._node.roster.sentences_of(tenant_within(job) or None)
         return {
             number: MemberResult(self._node.name_of(number) or str(number), NotRunning.status, why)

@@ -1,9 +1,9 @@
 """A job: its task, its progress, and resuming from there.
 
-All of it is rows of a part of the lane that belongs to the job, as a controller's rows do: its plan
-and work, its state, and a row for each controller that has answered. The node that has that part
-runs the job. A step whose result the job has not recorded yet is sent again with the same id: then
-the controller returns its result and does nothing.
+Like a controller, a job has its own part of the lane. Its rows there are its plan and work, its
+state, and a row for each controller that has answered. The node that has that part runs the job. A
+step whose result the job has not recorded is sent again with the same id; a controller that has
+already done it only returns the result.
 """
 
 import asyncio
@@ -45,12 +45,12 @@ log = logging.getLogger(__name__)
 
 _PLAN, _STATE, _RESULT, _BEFORE = "plan", "state", "result.", "before."
 _PERCENT = 100
-#: Controllers whose results are written together.
+#: Number of controllers whose results are written together.
 AT_A_TIME = 50
-#: A job that cannot write its progress retries after this.
+#: Retry interval of a job that cannot write its progress.
 AGAIN_S = 5.0
 
-#: The present name of a controller, by its number and for a tenant; None if it is gone.
+#: Returns a controller's present name by its number, for a tenant; None if it no longer exists.
 NameOf = Callable[[int, str], str | None]
 
 
@@ -68,23 +68,23 @@ class FleetJob:
     ) -> None:
         self.number = number
         self.plan = plan
-        #: None if the key that opens it is missing.
+        #: None if the key that decrypts it is missing.
         self.work = work
         self.state = JobState()
         self.outcomes = JobOutcomes()
-        #: Findings of the controllers of a group before it was started.
+        #: Findings of a group's controllers before the group was started.
         self._before: dict[int, list[str]] = {}
         self._store = store
         self._executor = executor
         self._name_of = name_of
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
-        #: Why it waits for the storage.
+        #: Why the job waits for the storage.
         self.trouble = ""
         self._held_up = asyncio.Event()
-        #: The storage does not have the state yet.
+        #: The present state has not been written yet.
         self._is_unsaved = False
-        #: Another node resumes it, or will.
+        #: Another node resumes the job, now or later.
         self._is_lost = False
 
     @classmethod
@@ -96,7 +96,7 @@ class FleetJob:
         executor: FleetExecutor,
         name_of: NameOf,
     ) -> "FleetJob":
-        """Take up a job from its rows."""
+        """Restore a job from its rows."""
         kept = rows.kept
         plan = msgspec.convert(kept[_PLAN], JobPlan, strict=False)
         work = rows.settings.get(JOB_WORK)
@@ -138,7 +138,7 @@ class FleetJob:
             raise StoreUnavailable("Another node is resuming this job. Try again.")
 
     async def lose(self) -> None:
-        """Do and write nothing more: another node resumes it."""
+        """Stop without writing anything more: another node resumes the job."""
         self._is_lost = True
         if self._task is not None:
             self._task.cancel()
@@ -166,7 +166,7 @@ class FleetJob:
         try:
             await self._operate(what, requester)
         except StoreUnavailable:
-            # Nothing was changed: the work under way resumes.
+            # Nothing was changed: continue the work.
             self.state = before
             self.resume_work()
             raise
@@ -180,7 +180,7 @@ class FleetJob:
         if what == "stop":
             await self.stop(f"Stopped by {requester}." if requester else "Stopped by hand.")
             return
-        # A pause is cut short, or nothing is under way.
+        # This ends a pause early; otherwise nothing is running.
         await self.stop("")
         state = self.state
         again = self.outcomes.again() if what == "retry" else {}
@@ -196,13 +196,13 @@ class FleetJob:
         if what == "retry":
             state.group = 0
         state.why = None
-        # Controllers that follow from now on have a snapshot of their own.
+        # Later changes to controllers get a separate snapshot.
         state.round += 1
         await self._note(again)
         self.resume_work()
 
     async def stop(self, why: str) -> None:
-        """End the work after the present requests; without a reason only on this node."""
+        """Stop the work after the current requests; without a reason, only on this node."""
         self._stop.set()
         if self._task is not None:
             await asyncio.wait([self._task])
@@ -215,12 +215,12 @@ class FleetJob:
     # --- work -------------------------------------------------------------------------------------
 
     def resume_work(self) -> None:
-        """Do the remaining work, as a task of its own."""
+        """Do the remaining work in a new task."""
         if self.state.status in UNDER_WAY and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def wait_until_ended(self) -> None:
-        """Wait until it does nothing any more; raise a refusal if it is held up."""
+        """Wait until the work has ended; raise a refusal if the storage holds it up."""
         if self._task is None:
             return
         held_up = asyncio.ensure_future(self._held_up.wait())
@@ -251,7 +251,7 @@ class FleetJob:
                     await self._work()
                 return
             except StoreUnavailable as error:
-                # Nothing can be written; finished steps are sent again when that is over.
+                # Nothing can be written; finished steps are sent again afterwards.
                 self._held_up.set()
                 self.trouble = str(error)
                 await self._sleep(AGAIN_S)
@@ -266,7 +266,9 @@ class FleetJob:
             await self._end("An internal error stopped it; see the log.")
 
     async def _roll_out(self) -> None:
-        """Do group after group; `waiting` is after the group that was done last."""
+        """Change one group after another; in `waiting`, `state.group` is the group that was just
+        done.
+        """
         state, plan = self.state, self.plan
         while not self._is_behind():
             group = plan.groups[state.group]
@@ -288,7 +290,7 @@ class FleetJob:
         await self._save()
 
     async def _went_well(self, group: Sequence[int]) -> bool:
-        """Wait for the end of the pause, and check the health of the group."""
+        """Wait for the end of the pause; return whether the group is healthy."""
         if self.state.go_on_at is not None:
             await self._sleep(self.state.go_on_at - time.time())
         return not self._stop.is_set() and not await self._has_failed(group)
@@ -334,7 +336,7 @@ class FleetJob:
 
     async def _send(self, numbers: Sequence[int]) -> Mapping[int, MemberResult]:
         if self.work is None:
-            nothing = MemberResult("", UNDECIDED, "The key that opens this job is missing.")
+            nothing = MemberResult("", UNDECIDED, "The key that decrypts this job is missing.")
             return dict.fromkeys(numbers, nothing)
         before = {number: self.outcomes.get(number) for number in numbers}
         steps = {
@@ -353,7 +355,7 @@ class FleetJob:
         results: Mapping[int, MemberResult],
         outcome: Callable[[int, MemberResult], JobOutcome],
     ) -> None:
-        """Record results; if storage fails, a roll-out waits and a bulk change reports it."""
+        """Record results; if that fails, a roll-out waits and a bulk change reports the failure."""
         unsaved = {
             number: result.detail
             for number, result in results.items()
@@ -373,7 +375,7 @@ class FleetJob:
     # --- thresholds -------------------------------------------------------------------------------
 
     async def _has_failed(self, group: Sequence[int]) -> bool:
-        """Check the health of a group; stop if too few controllers have succeeded."""
+        """Check the health of a group; stop the job if too few controllers have succeeded."""
         if self.plan.checks_health:
             await self._check_health(group)
             if await self._has_too_many_errors():
@@ -426,7 +428,7 @@ class FleetJob:
     # --- reporting --------------------------------------------------------------------------------
 
     def results(self) -> list[MemberResult]:
-        """List the results of the controllers that have answered, in the order of the plan."""
+        """List the results of controllers that have answered, in the order of the plan."""
         return [
             MemberResult(self.name(number), one.status, one.detail)
             for group in self.plan.groups

@@ -1,4 +1,4 @@
-"""A job as data: its work, its plan, the outcome at each controller, and how far it is."""
+"""A job as data: its work, its plan, its progress, and the outcome at each controller."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from leverframe.interface.version_change.conversion import carry_over
 from leverframe.interface.version_change.limits import ENTRIES, Content
 from leverframe.storage.backup import BackupFile, content_of
 
-# The task of a job: each controller runs commands or gets template settings, as one change.
+# The work of a job: each controller runs commands or gets template settings, as one change.
 
 #: Settings of a template that do not apply to a running controller.
 _NOT_OF_TEMPLATES = ("profile.", "access.")
@@ -33,13 +33,13 @@ _MAX_LETTERS = 200
 
 
 class JobWork(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Commands, each as one line, or a template."""
+    """Commands, one per line, or a template."""
 
     commands: tuple[str, ...] = ()
     template: BackupFile | None = None
 
     def calls(self, controller: Controller) -> list[Command]:
-        """Return the calls for a controller, by its version and its present settings."""
+        """Return the calls for a controller, which depend on its version and present settings."""
         if self.template is not None:
             settings = with_template(self.template, controller.profile, controller.pending)
             return [(TAKE_SETTINGS, settings)]
@@ -47,7 +47,7 @@ class JobWork(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
         return [call for command in written for call in calls_of(command, controller.profile)]
 
     def title(self) -> str:
-        """Name it in a line, without possible secrets."""
+        """Describe the work in one line, without possible secrets."""
         if self.template is not None:
             count = len(template_paths(self.template))
             return f"{count} settings of a template" if count != 1 else "a setting of a template"
@@ -57,7 +57,7 @@ class JobWork(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 
 
 class TakesSettings(Call, frozen=True):
-    """A call that takes settings which were made for this controller before."""
+    """A call that applies settings which were prepared for this controller."""
 
     def perform(self, stage: Stage, body: Any = None) -> None:
         given = [path for path, _, _ in difference(stage.settings, body)]
@@ -74,7 +74,7 @@ def _without_secrets(command: str) -> Iterable[str]:
         for call, _ in calls_of(written, Profile()):
             yield f"{written.path[1:]}?{call.text}"
     except Refusal:
-        # Another version may know it; how its values look is not known here.
+        # Another version may have the command; which of its values are secret is unknown here.
         yield f"{written.path[1:]}?{written.query.partition('=')[0]}"
 
 
@@ -93,8 +93,8 @@ def template_paths(template: BackupFile) -> list[str]:
 def with_template(template: BackupFile, profile: Profile, present: Settings) -> Settings:
     """Return the present settings with those of a template; refuse settings the version lacks.
 
-    Event entries and the schedule are replaced as a whole: parts of one would mean something else
-    in another.
+    Event entries and the schedule are replaced as a whole: a part of an entry would have another
+    meaning within a different entry.
     """
     paths = template_paths(template)
     carried = carry_over(content_of(template, None), profile, defaults(profile))
@@ -125,19 +125,19 @@ JobKind = Literal["bulk", "rollout"]
 
 
 class JobPlan(Struct, frozen=True, omit_defaults=True):
-    #: With the tenant in front, if a tenant has requested it.
+    #: With the tenant as a prefix, if a tenant has requested the job.
     id: str
     kind: JobKind
     title: str
-    #: Wall time.
+    #: Wall time of its creation.
     made: float
-    #: The account that requested it, its role and its address.
+    #: The account that requested it, with its role and address.
     by: str
     role: str
     source: str
-    #: The numbers of controllers, in groups that follow each other.
+    #: The numbers of the controllers, in consecutive groups.
     groups: list[list[int]]
-    #: Their names at that time.
+    #: The controllers' names at that time.
     names: dict[int, str]
     #: Percentage of a group that must succeed before the next group starts.
     success_percent: float = 0.0
@@ -147,17 +147,17 @@ class JobPlan(Struct, frozen=True, omit_defaults=True):
     #: A finding that a controller did not have before counts as a failure.
     checks_health: bool = False
     takes_snapshots: bool = False
-    #: The time of the node when it was created; older plans do not have it.
+    #: The node's time when the job was created; older plans do not have it.
     at: float | None = None
 
     @property
     def tenant(self) -> str:
-        """Return the tenant of the job; controllers of other tenants are gone for it."""
+        """Return the tenant of the job; it ignores controllers that now belong to other tenants."""
         return tenant_within(self.id)
 
 
 def form_groups(numbers: Sequence[int], sizes: str) -> list[list[int]]:
-    """Share controllers out: percentages are of all of them, and at least one."""
+    """Divide controllers into groups; a percentage refers to all of them and is at least one."""
     words = [word for one in sizes.split(",") if (word := one.strip())] or ["rest"]
     if words[-1] != "rest":
         words.append("rest")
@@ -181,7 +181,7 @@ def _size(word: str, count: int) -> int:
 
 
 def error_count(text: str, count: int) -> int | None:
-    """Return the number of failures that stops a job; None for `none`."""
+    """Return the number of failures that stops a job; `none` means no limit."""
     if text == "none":
         return None
     found = _SIZE.fullmatch(text)
@@ -193,7 +193,7 @@ def error_count(text: str, count: int) -> int | None:
 # The progress of a job, the result of each controller, and the reports of both.
 
 JobStatus = Literal["planned", "running", "waiting", "stopped", "finished", "undoing", "undone"]
-#: In these states a node has to run it.
+#: States in which a node must run the job.
 UNDER_WAY: tuple[JobStatus, ...] = ("running", "waiting", "undoing")
 JobAction = Literal["start", "stop", "resume", "retry", "undo"]
 ALLOWED: dict[JobAction, tuple[JobStatus, ...]] = {
@@ -211,13 +211,13 @@ class JobState(Struct, omit_defaults=True):
     status: JobStatus = "planned"
     #: Why it has stopped.
     why: str | None = None
-    #: The group that is done, or comes next.
+    #: The group that was just done, or comes next.
     group: int = 0
     #: How often failed controllers were retried.
     round: int = 0
-    #: The label of the snapshot that was taken last.
+    #: The label of the latest snapshot.
     snapshot: str = ""
-    #: Failures that a user has accepted by resuming it, and the group in which.
+    #: Failures that a user accepted by resuming the job, and the group they were in.
     accepted: int = 0
     accepted_group: int = -1
     #: Wall time at which a pause ends.
@@ -229,14 +229,14 @@ class JobOutcome(Struct, frozen=True, omit_defaults=True):
 
     status: int
     detail: str | None = None
-    #: Number of its tries that the controller has decided.
+    #: Number of tries that the controller has decided.
     tries: int = 0
-    #: The settings were changed, and this snapshot is from before.
+    #: Whether the settings were changed, and the snapshot from before the change.
     changed: bool = False
     snapshot: str = ""
     #: Its settings were restored.
     undone: bool = False
-    #: It is to be tried again.
+    #: The controller is to be tried again.
     again: bool = False
 
 
@@ -257,7 +257,9 @@ class JobReport(Struct, frozen=True):
     why: Annotated[str | None, Meta(description="Why it has stopped, or is held up.")]
     by: str
     made: Annotated[float, Meta(description="Seconds since 1970.")]
-    at: Annotated[float, Meta(description="The same by the clock of the node, maybe virtual.")]
+    at: Annotated[
+        float, Meta(description="The same, by the clock of the node, which may be virtual.")
+    ]
     group: Annotated[int, Meta(description="Number of finished groups.")]
     groups: list[GroupReport]
     controllers: int
@@ -317,12 +319,12 @@ def _group_report(group: Sequence[int], outcomes: Mapping[int, JobOutcome]) -> G
 
 # The results of a job per controller: done, failed, or still open.
 
-#: The status of a controller that has done its step and has a new finding since.
+#: The status of a controller that has done its step but has had a new finding since.
 UNHEALTHY = 409
 
 
 class JobOutcomes(dict[int, JobOutcome]):
-    """The outcomes by the number of the controller, in the order in which they came."""
+    """The outcomes by controller number, in the order in which they arrived."""
 
     def is_left(self, number: int) -> bool:
         outcome = self.get(number)
@@ -336,7 +338,7 @@ class JobOutcomes(dict[int, JobOutcome]):
         return [number for number, one in self.items() if one.status != DONE and not one.again]
 
     def to_undo(self) -> list[int]:
-        """List controllers that have changed and can go back, the last first."""
+        """List changed controllers that can be restored, the last change first."""
         return [
             number
             for number, one in reversed(self.items())
@@ -344,7 +346,7 @@ class JobOutcomes(dict[int, JobOutcome]):
         ]
 
     def again(self) -> dict[int, JobOutcome]:
-        """Plan another try for failed controllers, under a new id."""
+        """Plan another try for failed controllers, with a new step id."""
         return {number: replace(self[number], again=True) for number in self.list_failed()}
 
     def after(self, number: int, result: MemberResult, snapshot: str) -> JobOutcome:
@@ -354,7 +356,7 @@ class JobOutcomes(dict[int, JobOutcome]):
             result.detail,
             before.tries + (result.status < UNDECIDED),
             before.changed or result.status == DONE,
-            # Of several changes, undo restores the settings from before the first.
+            # After several changes, undo restores the settings from before the first.
             before.snapshot if before.changed else snapshot,
         )
 

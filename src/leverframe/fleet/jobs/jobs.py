@@ -1,4 +1,4 @@
-"""The jobs of a node: created, found, resumed after a start, and forgotten when they are old."""
+"""The jobs of a node: create, find, resume after a start, and delete old ones."""
 
 import asyncio
 import secrets
@@ -30,10 +30,10 @@ from leverframe.interface.table.lookup import Account
 from leverframe.interface.table.refusals import Conflict, Refusal
 from leverframe.server.passwords import Passwords
 
-#: Number of finished jobs of each kind that are remembered, the newest ones.
+#: Number of finished jobs of each kind that are kept, the newest ones.
 MAX_ENDED = 20
 MAX_UNDER_WAY = 50
-#: How long a stop waits for requests that are under way.
+#: How long a stop waits for running requests.
 CLOSE_S = 3.0
 _ID_BYTES = 5
 
@@ -54,14 +54,14 @@ class JobIncomplete(Refusal):
         id = name_for_tenant(job.plan.tenant, report.id)
         super().__init__(
             f"{report.why} Of {report.controllers} controllers, {report.done} have done it and"
-            f" {report.failed} have refused it; the rest is not known. /api/fleet/rollout?id={id}"
+            f" {report.failed} have rejected it; the others are unknown. /api/fleet/rollout?id={id}"
             f" shows details, and /api/fleet/rollout/resume?id={id} resumes it; finished steps"
             " are not repeated."
         )
 
 
 class Requester(Struct, frozen=True):
-    """The requester of a job, and its address."""
+    """The account that requests a job, and its address."""
 
     account: Account
     source: str
@@ -70,7 +70,7 @@ class Requester(Struct, frozen=True):
 
 
 class ReportCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a node asks another node for, when a change was requested by its id."""
+    """What a node asks another node for if a change was requested by its id."""
 
     id: str
     work: JobWork
@@ -87,7 +87,7 @@ class JobTarget(Protocol):
 
 
 class RolloutPolicy(Struct, frozen=True):
-    """How a roll-out proceeds, as the request describes it."""
+    """How a roll-out proceeds, from the request."""
 
     groups: str = "rest"
     success_percent: float = 100.0
@@ -117,7 +117,7 @@ class FleetJobs:
     # --- life -------------------------------------------------------------------------------------
 
     async def start_stored(self) -> None:
-        """Take up the jobs of this node that do not run yet, and resume those under way."""
+        """Load this node's jobs that are not loaded yet, and resume those that were running."""
         registry, lane = self._node.registry, self._node.lane
         async with self._making:
             running = {job.number for job in self._jobs.values()}
@@ -125,7 +125,7 @@ class FleetJobs:
             stored = await lane.fetch(new) if new else {}
             for number, rows in stored.items():
                 if not rows.kept:
-                    # It was forgotten in between.
+                    # The job was deleted in the meantime.
                     del registry.jobs[number]
                     continue
                 job = FleetJob.load(
@@ -135,30 +135,30 @@ class FleetJobs:
                 job.resume_work()
 
     async def lose_all(self) -> None:
-        """Leave all jobs to other nodes, without writing: this one was declared dead."""
+        """Give up all jobs without writing: this node was declared dead, and others resume them."""
         async with self._making:
             jobs, self._jobs = self._jobs, {}
             for job in jobs.values():
                 await job.lose()
 
     async def close(self) -> None:
-        """Leave running jobs to the nodes that resume them."""
+        """Stop running jobs, which other nodes resume."""
         for job in self._jobs.values():
             try:
                 async with asyncio.timeout(CLOSE_S):
                     await job.stop("")
             except TimeoutError:
-                # It waits for another node, which may be dead.
+                # The job waits for another node, which may be dead.
                 await job.lose()
 
     # --- finding ----------------------------------------------------------------------------------
 
     def all(self, tenant: str | None = None) -> list[FleetJob]:
-        """List the jobs of a tenant, newest first; all for None, the operator."""
+        """List a tenant's jobs, newest first; None, the operator, gets all."""
         return [one for one in reversed(self._jobs.values()) if is_seen(tenant, one.plan.tenant)]
 
     async def report_again(self, id: str, work: JobWork) -> BulkReport:
-        """Wait until the bulk change with this id has come to rest, and report it."""
+        """Wait until the bulk change with this id has ended or paused; report it."""
         job = self.find(id)
         if job.work != work:
             raise Conflict("This id belongs to another change.", field="id")
@@ -181,7 +181,7 @@ class FleetJobs:
     async def send(
         self, members: Sequence[JobTarget], work: JobWork, requester: Requester, id: str | None
     ) -> BulkReport:
-        """Carry out a bulk change, or report the one that has this id."""
+        """Run a bulk change, or report the one that has this id."""
         if not members:
             return report_of([])
         async with self._making:
@@ -222,11 +222,11 @@ class FleetJobs:
         plan = msgspec.structs.replace(plan, at=self._node.clock.wall())
         registry, lane = self._node.registry, self._node.lane
         (number,) = await registry.reserve(1)
-        # A node that was killed may have left something under this number.
+        # A node that was killed may have left data under this number.
         await lane.forget([number])
         job = FleetJob(number, lane.store(number), plan, work, self.executor, self._node.name_of)
         if kind == "bulk":
-            # Its first row starts it: it needs no request to start.
+            # The job starts with its first row, without a separate request.
             job.state.status = "running"
         await job.save_new()
         try:
@@ -250,7 +250,7 @@ class FleetJobs:
             await self._remove(job)
 
     async def forget_tenant(self, tenant: str) -> None:
-        """Forget the jobs of a tenant, so that a later tenant of its name does not find them."""
+        """Delete the jobs of a tenant, so that a later tenant of its name does not find them."""
         others = self._node.cluster
         for node in others.living() if others is not None else ():
             if others is not None and node != others.name:
@@ -266,11 +266,13 @@ class FleetJobs:
     async def _forget_own_of(self, tenant: str) -> None:
         for job in self.all(tenant):
             if job.state.status in UNDER_WAY:
-                await job.stop("Its tenant is removed.")
+                await job.stop("Its tenant was removed.")
             await self.remove(job)
 
     async def remove(self, job: FleetJob) -> None:
-        """Forget a job that is not under way; rows at controllers go with their next change."""
+        """Delete a job that is not running; its rows at controllers are deleted with their next
+        change.
+        """
         async with self._making:
             await self._remove(job)
 

@@ -1,9 +1,9 @@
-"""What a controller does for a job, exactly once, however often it is requested.
+"""Run a job's step on a controller exactly once, however often it is requested.
 
-The commit that makes the change also writes a row with the id of the step and its result, so there
-is never one without the other. A repeated request with the same id gets the result from that row,
-also after the node was killed and another node resumes the job. A refusal writes its row alone. An
-undecided step (nothing can be written now, the controller is off) writes none: it is requested
+The commit that makes the change also writes a row with the id of the step and its result, so
+neither exists without the other. A repeated request with the same id gets the result from that row,
+even after the node was killed and another node resumed the job. A refusal writes only its row. An
+undecided step (nothing can be written now, or the controller is off) writes no row and is requested
 again with the same id.
 """
 
@@ -30,19 +30,19 @@ from leverframe.server.passwords import Passwords
 from leverframe.storage.store import StoreUnavailable
 
 _PREFIX = "job."
-#: From this status on the result of a step is not known, or not decided.
+#: From this status on, the result of a step is unknown or undecided.
 UNDECIDED = 500
 GONE = 404
 
-#: Creates the calls of a step when it is carried out, from the controller's present state.
+#: Creates the calls of a step from the controller's present state, when the step runs.
 Calls = Callable[[Controller], list[Command]]
 
 
 class JobStep(Struct, frozen=True, forbid_unknown_fields=True):
-    """A task that is done once: its id and its requester."""
+    """A step that is done only once: its id and its requester."""
 
     job: str
-    #: The number of the try, or that it is the way back.
+    #: The number of the try, or a mark that the step undoes the change.
     part: str
     by: Account
     source: str
@@ -58,7 +58,7 @@ class JobStep(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemberSteps:
-    """Steps at the controllers of this node."""
+    """Runs steps on the controllers of this node."""
 
     def __init__(self, registry: Registry, passwords: Passwords) -> None:
         self._registry = registry
@@ -66,7 +66,7 @@ class MemberSteps:
         self._under_way: dict[tuple[int, str], asyncio.Future[MemberResult]] = {}
 
     async def carry_out(self, member: Member, step: JobStep, calls: Calls) -> MemberResult:
-        """Carry out a step, or return its recorded result."""
+        """Run a step, or return its recorded result."""
         if not is_seen(tenant_within(step.job) or None, member.record.tenant):
             # It belongs to another tenant by now.
             return missing_result(member.name)
@@ -114,9 +114,10 @@ class MemberSteps:
         hashes: dict[str, str] = {}
         also = {**self._find_forgotten_rows(controller), step.row: {"status": DONE}}
         while True:
-            # Repeated requests may wait here; a template takes long to work out.
+            # Let other requests have their turn: steps may repeat often, and a template is slow to
+            # apply.
             await wait_for_turn()
-            # Waiting and hashing take a while, in which it may leave.
+            # The controller may have left during the waiting and hashing.
             check_that_all_are_here([member])
             try:
                 outstanding = controller.submit(
@@ -126,11 +127,11 @@ class MemberSteps:
             except NeedsHashing as needed:
                 for password in needed.passwords:
                     hashes[password] = await self._passwords.hash(password)
-        assert outstanding is not None  # the row is on its way
+        assert outstanding is not None  # writing the row is under way
         await outstanding.finish()
 
     def _find_forgotten_rows(self, controller: Controller) -> Mapping[str, None]:
-        """Return the rows of forgotten jobs, which go with the next change."""
+        """Return the rows of deleted jobs, which are deleted with the next change."""
         known = self._registry.job_ids_in_use()
         return {
             name: None
@@ -140,7 +141,7 @@ class MemberSteps:
 
 
 def missing_result(name: str) -> MemberResult:
-    return MemberResult(name, GONE, "The controller is gone.")
+    return MemberResult(name, GONE, "The controller no longer exists.")
 
 
 def _job_of(row: str) -> str:

@@ -1,1 +1,1 @@
-"""The operations of a node, each declared once, beside its implementation."""
+"""The operations of a node; each is declared once, together with its implementation."""

@@ -1,4 +1,4 @@
-"""Operations that have controllers do something: commands and faults."""
+"""Operations that run commands or set faults on controllers."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -43,10 +43,11 @@ JOB_ID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$", max_length=40, de
 
 
 async def _send_everywhere(context: FleetContext, operation: Operation[BulkReport]) -> BulkReport:
-    """Carry out a command on controllers of all nodes as one job, or try it.
+    """Run a command on controllers of all nodes as one job, or try it.
 
-    "All or none" tries it on all of them first. If they are all here, it is carried out in the same
-    moment; else another request may change something between the two, and the answer reports that.
+    "All or none" first tries the command on all of them. If all are on this node, it then runs at
+    the same moment. Otherwise another request may change something in between, and the answer
+    reports that.
     """
     given, command = context.given, _command_of(context)
     if given.get("dry_run"):
@@ -86,11 +87,11 @@ async def _report_again(context: FleetContext, id: str, work: JobWork) -> BulkRe
 
 
 async def find_chosen(context: FleetContext) -> Sequence[LocatedController]:
-    """Find the chosen controllers on all nodes, by their health and findings too."""
+    """Find the chosen controllers on all nodes, including a choice by health and findings."""
     targets = await find_targets(context)
     if not context.is_looked_for:
         return targets
-    # If a node refuses it, it is not known whether its controllers are meant.
+    # A node that refuses the search may have controllers that match, so its refusal is raised.
     reports = values_of((await ask_parts(context, list_controllers, targets)).parts)
     names = {one.name for some in reports for one in some}
     return [one for one in targets if one.name in names]
@@ -105,7 +106,7 @@ async def find_chosen(context: FleetContext) -> Sequence[LocatedController]:
     QueryParameter(
         "id",
         JOB_ID,
-        "An id for this change: repeated requests with the same id carry it out once.",
+        "ID of this change: requests repeated with the same ID carry it out only once.",
     ),
     changes=True,
     role=CONTROL,

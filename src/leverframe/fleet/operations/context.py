@@ -1,10 +1,10 @@
 """The context of every operation: the request, its parameters, and the node.
 
-Parameters stand in the query, as everywhere in this program, or in a form in the body, which has
-room for the names of thousands. `name` and `tag` choose controllers: those of these names that have
-all of these tags, all controllers without either. `search`, `health`, `owner` and `version` narrow
-the choice, as on the page. A tenant's account chooses among its own controllers: operations find
-controllers only through this context.
+Parameters are in the query, as everywhere in this program, or in a form in the body, which has room
+for thousands of names. `name` and `tag` choose the controllers with one of these names and all of
+these tags; without either, all controllers are chosen. `search`, `health`, `owner` and `version`
+narrow the choice, as on the page. A tenant's account can choose only its own controllers, because
+operations find controllers only through this context.
 """
 
 import asyncio
@@ -41,21 +41,21 @@ from leverframe.storage.backup import BackupFile
 
 # Templates as clients send them: a settings backup in JSON or TOML, read at a bounded cost.
 #
-# Reading JSON takes a time that grows with its size. The parser of TOML takes a time that grows
-# with the square of the parts of a key, and is slow. So its input is checked before, in linear
-# time, and it runs on a thread, one text at a time. A text is bounded by its size and by its
-# structure: the text without strings, comments and repeated spaces. So no text holds more than a
-# few megabytes of memory, or takes more than a fraction of a second.
+# The time to read JSON is linear in its size. The TOML parser is slow, and its time grows with the
+# square of the number of parts of a key. So its input is checked first, in linear time, and the
+# parser runs on a thread, one text at a time. A text is limited in its size and in its structure,
+# which is the text without strings, comments and repeated spaces. So no text needs more than a few
+# megabytes of memory or a fraction of a second.
 
-#: A whole backup has 60 KB with factory settings, and 12 KB of structure.
+#: A complete backup with factory settings has 60 KB, of which 12 KB are structure.
 MAX_BYTES = 256 << 10
 MAX_STRUCTURE_BYTES = 64 << 10
-#: `settings."outputs.0.name"` has two.
+#: For comparison, `settings."outputs.0.name"` has two parts.
 MAX_KEY_PARTS = 4
 
 # Strings and comments of TOML, and strings of JSON, as `tomllib` finds them up to the first mistake
-# of a text. Each alternative matches wherever it begins, also without an end, and never backtracks:
-# the time is linear for any text.
+# in a text. Each alternative matches wherever it begins, even without an end, and never backtracks,
+# so the time is linear for any text.
 _STRINGS_AND_COMMENTS = re.compile(
     r'"""(?:[^\\"]|\\.|"(?!""))*+"{0,5}+'
     r"|'''(?:[^']|'(?!''))*+'{0,5}+"
@@ -66,14 +66,14 @@ _STRINGS_AND_COMMENTS = re.compile(
 )
 _SPACES = re.compile(r"[ \t\r\n]++")
 _PART = r"[A-Za-z0-9_\-]++ ?+"
-#: A key of too many parts, where strings are letters and spaces are one.
+#: A key with too many parts, after strings became letters and repeated spaces became one.
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_\-]){_PART}(?:\. ?+{_PART}){{{MAX_KEY_PARTS}}}")
-#: In place of a string, which may be a part of a key.
+#: Replaces a string, which may be a part of a key.
 _STRING = "s"
 
 
 class TemplateReader:
-    """The reader of the templates that all clients of a node send."""
+    """Reads the templates that all clients of a node send."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Semaphore(1)
@@ -95,7 +95,7 @@ class TemplateReader:
 
 
 def check_structure(text: str, *, is_json: bool) -> None:
-    """Refuse a text with more structure than a backup has, in linear time."""
+    """Refuse a text with more structure than a backup has; runs in linear time."""
     structure = _SPACES.sub(" ", _STRINGS_AND_COMMENTS.sub(_STRING, text))
     if len(structure) > MAX_STRUCTURE_BYTES:
         raise BadValue(
@@ -125,27 +125,28 @@ def _text_of(body: bytes) -> str:
 
 
 def _from_toml(text: str) -> BackupFile:
-    # By way of JSON: dates, and numbers that JSON cannot hold, are then refused or accepted alike.
+    # Through JSON, so that dates, and numbers that JSON cannot hold, are handled as in JSON
+    # templates.
     document = msgspec.json.encode(tomllib.loads(text))
     return msgspec.json.decode(document, type=BackupFile)
 
 
-# The parameters and bodies of requests to a node: their types, and how they are read.
+# The parameters and bodies of requests to a node: their types and their parsing.
 #
-# Every text and every list has a bound, which a test over all endpoints requires: a node is
-# shared, and the requests of one client must not take the time and memory of others. A list is a
-# text with commas.
+# Every text and every list has a maximum length, and a test over all endpoints checks that: a node
+# is shared, and the requests of one client must not use up the time and memory of others. A list is
+# a text with commas.
 
-#: The key of the maximum number of items of a list, in its type.
+#: The key in a list's type that holds the maximum number of items.
 MAX_ITEMS = "max_items"
-#: Controllers that one request may name; tags and searches choose any number.
+#: Maximum number of controllers that one request may name; tags and searches can choose any number.
 MAX_NAMES = 20_000
-#: Of all parameters of a request: to decode each of them takes a microsecond or two.
+#: Limit for all parameters of a request: decoding each encoded byte takes a microsecond or two.
 MAX_ENCODED_BYTES = 40_000
 
 
 def list_of_texts(most: int, letters: int) -> Any:
-    """Return the type of a list, with limits for its items and for its total length."""
+    """Return the type of a list, with limits on its items and on its total length."""
     extra = {MAX_ITEMS: most}
     return Annotated[
         str,
@@ -153,14 +154,15 @@ def list_of_texts(most: int, letters: int) -> Any:
     ]
 
 
-#: Of a controller, tenant, account or node, at most 31 letters; or a pattern of names.
+#: The name of a controller, tenant, account or node has at most 31 letters; a pattern may be
+#: longer.
 Name = Annotated[str, Meta(max_length=64)]
 Names = list_of_texts(MAX_NAMES, MAX_NAMES * 32)
 Tags = list_of_texts(MAX_TAGS, MAX_TAGS * (MAX_TAG_LETTERS + 1))
-#: Durations, moments, versions, addresses.
+#: A duration, moment, version or address.
 ShortText = Annotated[str, Meta(max_length=64)]
 Words = Annotated[str, Meta(max_length=200)]
-#: A path stands before the query.
+#: A path precedes the query.
 Command = Annotated[str, Meta(max_length=MAX_QUERY_BYTES + 64)]
 
 CommandBody = Annotated[
@@ -185,7 +187,7 @@ CommandsOrTemplate = Annotated[
     ),
 ]
 DRY_RUN = QueryParameter("dry_run", bool, "Change nothing; report what the result would be.")
-#: Bodies that become thousands of settings.
+#: Types of bodies that become thousands of settings.
 TEMPLATES = (Template, CommandsOrTemplate)
 
 _SWITCHES = {
@@ -200,7 +202,7 @@ _SWITCHES = {
 
 
 def read_parameters(query: str, offered: Sequence[QueryParameter]) -> dict[str, Any]:
-    """Read the parameters of a query, each of the type that the endpoint declares."""
+    """Read the parameters of a query, and convert each to the type that the endpoint declares."""
     if (count := query.count("%")) > MAX_ENCODED_BYTES:
         raise BadValue(
             f"{count} bytes of the parameters are percent-encoded.",
@@ -258,14 +260,14 @@ def check_body(body: bytes, hint: Any) -> None:
 
 
 def _describe_type(hint: Any) -> str:
-    """Describe in words what a parameter accepts, instead of a pattern."""
+    """Describe in words what a parameter accepts, instead of showing its pattern."""
     _, metas = split_type(hint)
     in_words = (meta.description for meta in metas if meta.pattern is not None)
     return next(in_words, None) or describe_type(hint)
 
 
-NAMES = QueryParameter("name", Names, "The names of controllers.")
-TAGS = QueryParameter("tag", Tags, "Tags that they must all have.")
+NAMES = QueryParameter("name", Names, "Names of controllers.")
+TAGS = QueryParameter("tag", Tags, "Tags; only controllers with all of them.")
 LOOKED_FOR = (
     QueryParameter(
         "search",
@@ -274,7 +276,7 @@ LOOKED_FOR = (
     ),
     QueryParameter("health", Health, "Their health."),
     QueryParameter("owner", Name, "The tenant that owns them."),
-    QueryParameter("version", ShortText, "Hardware and software, such as `3.9/1.75`."),
+    QueryParameter("version", ShortText, "Version, hardware/software, such as `3.9/1.75`."),
 )
 CHOSEN = (NAMES, TAGS, *LOOKED_FOR)
 
@@ -297,11 +299,11 @@ class FleetContext(Struct, frozen=True):
     templates: TemplateReader
     #: Creates a password for administrators, and the settings that hold it.
     new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
-    #: The controllers that another node asks for; None if a user asks.
+    #: The controllers that another node asks for; None if a user sent the request.
     numbers: frozenset[int] | None = None
-    #: Nodes that have not answered; the reply names them.
+    #: Nodes that did not answer; the reply names them.
     silent: set[str] = field(default_factory=set)
-    #: Other nodes that have answered, and may not have their controllers any more.
+    #: Other nodes that answered, but may no longer have their controllers.
     stale: set[str] = field(default_factory=set)
 
     def texts(self, name: str) -> list[str]:
@@ -334,7 +336,7 @@ class FleetContext(Struct, frozen=True):
     def not_running_of_names(self) -> dict[str, int]:
         """Return the numbers of failed controllers, if the request chooses by name only.
 
-        All other criteria are known only of running controllers.
+        All other criteria apply only to running controllers.
         """
         if self.texts("tag") or self.is_looked_for:
             return {}
@@ -354,7 +356,7 @@ class FleetContext(Struct, frozen=True):
 
     @property
     def is_looked_for(self) -> bool:
-        """Return whether the request searches, rather than choosing by name and tag alone."""
+        """Return whether the request uses search criteria other than name and tag."""
         return any(one.name in self.given for one in LOOKED_FOR)
 
     def read_search(self) -> Wanted:
@@ -375,7 +377,7 @@ class FleetContext(Struct, frozen=True):
 
     @property
     def at_controllers(self) -> Account:
-        """The requester as controllers see it: they have accounts of their own."""
+        """The requester's account as controllers see it: their own accounts are different."""
         name, role = self.account.name, self.account.role
         return Account(name, role, joins_commands=role == ADMIN) if name else BY_FLEET
 
@@ -398,6 +400,6 @@ class FleetContext(Struct, frozen=True):
         return text
 
     def notify_pages(self) -> None:
-        """Notify the watchers of the fleet immediately of changes that no controller reports."""
+        """Notify the watchers of the fleet immediately of a change that no controller reports."""
         for watcher in tuple(self.node.watchers):
             watcher()

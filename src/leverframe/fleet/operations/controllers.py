@@ -33,7 +33,7 @@ from leverframe.interface.table.row import CONTROL
 from leverframe.server.routes.context import refusing_long_work
 from leverframe.storage.backup import BackupFile
 
-#: The word for no address.
+#: Clears the address.
 NONE = "none"
 NEW_PLACE = (
     QueryParameter("address", ShortText, f"Its new address; `{NONE}` removes the present one."),
@@ -47,7 +47,9 @@ NAME = QueryParameter("name", Name, "The name of a controller.")
 
 
 async def count_each(members: list[Member]) -> AsyncIterator[Member]:
-    """Yield to other requests from time to time, and report the progress of this one."""
+    """Yield the controllers; let other requests have their turn, and count the progress of this
+    one.
+    """
     async for member in in_turns(members):
         yield member
         count_done()
@@ -57,7 +59,7 @@ async def count_each(members: list[Member]) -> AsyncIterator[Member]:
 
 
 def _merge_lists(context: FleetContext, found: Parts) -> list[MemberReport]:
-    """List controllers of all nodes; those of silent nodes as unknown, except in searches."""
+    """List the controllers of all nodes; those of silent nodes as unknown, except in searches."""
     if context.is_looked_for:
         answered = [part for part in found.parts if part.refusal is None]
         found = msgspec.structs.replace(found, parts=answered)
@@ -135,7 +137,7 @@ def own_settings_of(member: Member) -> dict[str, Any]:
 
 
 def _merge_exports(_: FleetContext, found: Parts) -> list[ExportedController]:
-    """Refuse the export if a node does not answer: its missing controllers would go unnoticed."""
+    """Refuse the export if a node does not answer: no one would notice its missing controllers."""
     exported = [one for some in values_of(found.parts) for one in some]
     return in_order(exported, found.targets, lambda one: str(one.record.name))
 
@@ -145,7 +147,7 @@ async def export_controllers(context: FleetContext) -> list[ExportedController]:
     """Export the chosen controllers for a fleet file and settings files, without secrets."""
     members = await context.find_chosen()
     with refusing_long_work("fewer controllers, by `name` or `tag`"):
-        # One export of a tenant is under way at a time.
+        # A tenant can run only one export at a time.
         async with context.node.services.streams.place(("export", context.tenant)):
             return [
                 ExportedController(
@@ -224,7 +226,7 @@ async def place_controller(context: FleetContext) -> MemberReport:
 
 
 def _new_place(parameters: dict[str, Any], before: MemberRecord) -> tuple[str | None, int | None]:
-    """Return the requested address and port; the one that is not set stays."""
+    """Return the requested address and port; an omitted parameter keeps the present value."""
     address, port = parameters.get("address", before.address), before.port
     if "port" in parameters:
         port = parameters["port"] or None
@@ -254,7 +256,7 @@ def all_done(names: Sequence[str]) -> BulkReport:
 
 
 def check_chosen(context: FleetContext) -> None:
-    """Refuse a request that would concern all controllers because it names none."""
+    """Refuse a request that would concern all controllers because it chooses none."""
     if not any(context.given.get(one.name) for one in CHOSEN):
         raise Malformed(
             "No controllers are chosen.", allowed="name=NAME, tag=TAG, search or health"

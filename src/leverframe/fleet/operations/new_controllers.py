@@ -49,7 +49,7 @@ from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.storage.store import StoreUnavailable
 
 MAX_NEW = 10_000
-#: The greatest number that a name begins with.
+#: The largest number with which numbered names may begin.
 MAX_FIRST = 10**9
 
 _Count = Annotated[int, Meta(ge=1, le=MAX_NEW)]
@@ -82,7 +82,7 @@ LEFT_OPEN = QueryParameter(
 
 
 async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]) -> MadeReport:
-    """Create controllers at this node, from which they are shared out."""
+    """Create controllers at this node, from which the other nodes take their share."""
     like = context.given.get("like")
     if like is not None and like not in context.members and not context.request.body:
         (found,) = await export_controllers.run_everywhere(replace(context, given={"name": like}))
@@ -110,7 +110,9 @@ async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]
     QueryParameter(
         "hw", ShortText, "Their hardware version; by default that of the template, or the newest."
     ),
-    QueryParameter("sw", ShortText, "Their software version; the same default."),
+    QueryParameter(
+        "sw", ShortText, "Their software version; by default that of the template, or the newest."
+    ),
     QueryParameter("like", Name, "The controller whose settings the new ones start with."),
     *PLACES,
     QueryParameter("tenant", Name, "The tenant that owns them; the operator by default."),
@@ -153,7 +155,9 @@ async def add_controllers(context: FleetContext) -> MadeReport:
 
 
 def is_left_open(context: FleetContext) -> bool:
-    """Return whether controllers shall be open without sign-in; refuse it if strangers may come."""
+    """Return whether the request creates controllers without sign-in; refuse it if strangers can
+    come.
+    """
     if context.given.get("open") and context.node.options.must_sign_in:
         raise Conflict(
             "Other machines can reach this node, so its controllers always require sign-in.",
@@ -182,7 +186,7 @@ def _new_records(
 
 
 def _tenant(context: FleetContext) -> str:
-    """Return the tenant of new controllers: a tenant creates controllers of its own only."""
+    """Return the tenant of new controllers; a tenant may create controllers only for itself."""
     said: str = context.given.get("tenant", context.tenant or OPERATOR)
     if context.tenant not in (None, said):
         raise NotAllowed("Only the operator of the fleet may assign controllers to tenants.")
@@ -190,14 +194,12 @@ def _tenant(context: FleetContext) -> str:
 
 
 async def _template(context: FleetContext) -> BackupFile | None:
-    """Return the initial settings: those of a body, or of another controller."""
+    """Return the initial settings: those in the body, or those of another controller."""
     body, like = context.request.body, context.given.get("like")
     if like is None:
         return await context.templates.read(body) if body else None
     if body:
-        raise BadValue(
-            "Set either a template in the body or the parameter, not both.", field="like"
-        )
+        raise BadValue("Set either a template in the body or `like`, not both.", field="like")
     (member,) = context.select([like])
     profile = member.controller.profile
     return BackupFile.create(profile, own_settings_of(member))
@@ -224,7 +226,7 @@ async def fork_controller(context: FleetContext) -> MadeReport:
 
 
 async def _start_everywhere(context: FleetContext, operation: Operation[BulkReport]) -> BulkReport:
-    """Have every node retry its failed controllers: all of them, or the named ones."""
+    """Let every node retry its failed controllers: all of them, or the named ones."""
     reports = await ask_every_node(replace(context, given={}), show_overview)
     where: dict[str, str | None] = {
         name: node for node, one in reports.items() for name in one.can_start
@@ -296,7 +298,8 @@ async def start_controllers(context: FleetContext) -> BulkReport:
         elif name in node.members:
             status, detail = DONE, f"{name} is running now."
         else:
-            # Without a reason it was removed in the meantime, or another node has it by now.
+            # Without a reason, the controller was removed in the meantime, or another node has it
+            # now.
             gone = no_such_name(name) if node.cluster is None else Moved(name)
             status, detail = NotRunning.status, why.get(name) or gone.detail
         results.append(MemberResult(name, status, detail, password=first.by_name.get(name)))
@@ -304,7 +307,7 @@ async def start_controllers(context: FleetContext) -> BulkReport:
 
 
 class _AnsweredPasswords:
-    """First passwords that an answer shows."""
+    """The first passwords that an answer shows."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, str] = {}
@@ -315,7 +318,7 @@ class _AnsweredPasswords:
 
 @contextmanager
 def _first_passwords(node: FleetNode) -> Iterator[_AnsweredPasswords]:
-    """Collect first passwords for an answer; without one the node prints them."""
+    """Collect the first passwords for an answer; without an answer the node prints them."""
     first = _AnsweredPasswords()
     try:
         yield first
@@ -328,7 +331,7 @@ def _first_passwords(node: FleetNode) -> Iterator[_AnsweredPasswords]:
 async def _make_again(
     context: FleetContext, names: Sequence[str], show_password: ShowPassword
 ) -> dict[str, str]:
-    """Retry controllers that the fleet file names; return why any of them fails."""
+    """Retry controllers of the fleet file; return why any of them fails."""
     if not names:
         return {}
     node = context.node

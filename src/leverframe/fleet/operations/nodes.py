@@ -28,7 +28,7 @@ from leverframe.server.problems import RETRY_SOON
 from leverframe.server.routes.metrics import METRICS
 from leverframe.storage.backup import BackupFile
 
-# Reports of a node: about itself, its controllers, and sums over all.
+# Reports of a node: about itself, about its controllers, and sums over all.
 
 _NEWEST = {hw: newest_software(hw) for hw in HARDWARE}
 
@@ -85,7 +85,10 @@ class NodeReport(Struct, frozen=True):
     virtual: bool
     time: float
     newest: Annotated[dict[str, str], Meta(description="The newest software by hardware version.")]
-    rate: Annotated[float, Meta(description="Rate of running virtual time; 0 while it stands.")]
+    rate: Annotated[
+        float,
+        Meta(description="Virtual seconds per second while time runs; 0 while it stands still."),
+    ]
     snapshots: list[str]
     troubles: Annotated[list[str], Meta(description="Problems of the node itself, in sentences.")]
     account: Annotated[
@@ -124,12 +127,12 @@ class NodeReport(Struct, frozen=True):
     ] = []
     starting: Annotated[
         ProgressReport | None,
-        Meta(description="Number of running controllers until all are started; null after that."),
+        Meta(description="During startup, the number of running controllers; then null."),
     ] = None
 
 
 class AdvanceReport(NodeReport, frozen=True):
-    """The node after time was moved, and the controllers that it was moved for."""
+    """The node after an advance, and the controllers that were advanced."""
 
     moved: Annotated[int, Meta(description="Number of controllers whose time was moved.")] = 0
     moved_s: Annotated[float, Meta(description="The longest move, in seconds.")] = 0.0
@@ -151,7 +154,7 @@ class AdvanceReport(NodeReport, frozen=True):
 
 
 class ExportedController(Struct, frozen=True):
-    """A controller as a fleet file and a settings file describe it; without secrets."""
+    """A controller as described by a fleet file and a settings file, without secrets."""
 
     record: MemberRecord
     settings: BackupFile
@@ -168,7 +171,10 @@ class NodeHealth(Struct, frozen=True):
     controllers: Annotated[
         int | None,
         Meta(
-            description=("Number of controllers; null if there are tenants, as for their health.")
+            description=(
+                "Number of controllers; null if there are tenants, because this report"
+                " needs no sign-in."
+            )
         ),
     ]
     findings: Annotated[
@@ -178,7 +184,7 @@ class NodeHealth(Struct, frozen=True):
         int | None | UnsetType,
         Meta(
             description="Number of controllers expected at startup, or present before the stop;"
-            " null as the other number."
+            " null if `controllers` is null because of tenants."
         ),
     ] = UNSET
 
@@ -190,14 +196,14 @@ class MadeReport(Struct, frozen=True):
         str | None,
         Meta(
             description=(
-                "Password of their administrators, shown this once; null if they require none."
+                "Password of their administrators, shown only once; null if they require none."
             )
         ),
     ] = None
 
 
 NODE = QueryParameter("node", Name, "The name of a node.")
-#: Findings about the node itself, by kind; controllers report their own certificate alike.
+#: Findings about the node's certificate, by kind; controllers report their own certificates.
 OF_CERTIFICATE = {
     "certificate_ends": "The certificate of this node expires soon. Days left: {days}.",
     "certificate_ended": "The certificate of this node has expired: browsers reject it.",
@@ -210,7 +216,7 @@ OF_CERTIFICATE = {
 @operation("/health", role=ANYONE, for_tenants=False, reply=NodeHealth, while_starting=True)
 def show_health(context: FleetContext) -> NodeHealth | Reply:
     """Report to supervisors whether the node runs."""
-    # With tenants nothing of controllers: all clients may read it.
+    # If there are tenants, no numbers of controllers: all clients may read this.
     node = context.node
     is_hidden = bool(node.registry.tenants)
     if (stopping := node.roster.stop_progress()) is not None:
@@ -232,7 +238,7 @@ def show_health(context: FleetContext) -> NodeHealth | Reply:
 def _not_ready(
     status: Literal["starting", "stopping"], running: ProgressReport, *, is_hidden: bool
 ) -> Reply:
-    """Report a start or stop with an HTTP status that marks the node as not ready."""
+    """Report a start or stop with a status that marks the node as not ready."""
     count, of = (None, None) if is_hidden else (running.done, running.of)
     body = msgspec.json.encode(NodeHealth(status, count, of=of))
     return Reply(503, "application/json", body, (NOT_KEPT, *RETRY_SOON))
@@ -271,7 +277,7 @@ def show_progress(context: FleetContext) -> ProgressReport:
 
 
 def _merge_overviews(context: FleetContext, reports: dict[str, NodeReport]) -> NodeReport:
-    """Add the nodes up; problems are reported with their node."""
+    """Sum up the overviews of the nodes; prefix each problem with its node."""
     # This node always answers.
     own = reports[others_of(context).name]
     troubles = [f"{node}: {text}" for node, one in reports.items() for text in one.troubles]
@@ -334,7 +340,7 @@ def show_overview(context: FleetContext) -> NodeReport:
 
 
 def _common_time(context: FleetContext) -> float:
-    """Return the common time; for a tenant that of its first controller, which it may move."""
+    """Return the common time; for a tenant that of its first controller, which it may advance."""
     if context.tenant is not None and context.node.is_virtual:
         for member in context.members.values():
             return member.controller.clock.wall()
@@ -342,7 +348,7 @@ def _common_time(context: FleetContext) -> float:
 
 
 def _troubles(context: FleetContext) -> list[str]:
-    """Return the problems of the node, which name controllers, to the operator only."""
+    """Return the problems of the node, only to the operator, because they name controllers."""
     if context.tenant is not None:
         return []
     node = context.node

@@ -29,12 +29,12 @@ from leverframe.interface.table.row import ADMIN, CONTROL
 from leverframe.server.http.messages import NOT_KEPT, StreamReply
 from leverframe.server.routes.state import EVENT_STREAM, within_share
 
-#: Number of jobs that a page shows, the newest ones.
+#: Number of jobs that a page shows, the newest.
 SHOWN_ROLLOUTS = 10
 PLACE = (
     QueryParameter("order", Order, "`worst` first, or by `name`."),
     QueryParameter(
-        "first", Annotated[int, Meta(ge=0)], "Number of controllers before those in view."
+        "first", Annotated[int, Meta(ge=0)], "Number of controllers to skip before those in view."
     ),
     QueryParameter(
         "count",
@@ -45,7 +45,7 @@ PLACE = (
 
 
 def _stream_everywhere(context: FleetContext, _: Operation[StreamReply]) -> StreamReply:
-    """Stream the controllers in view of all nodes."""
+    """Stream the controllers in view from all nodes."""
     place, others = _place(context), others_of(context)
 
     async def look() -> FleetView:
@@ -55,7 +55,7 @@ def _stream_everywhere(context: FleetContext, _: Operation[StreamReply]) -> Stre
         if not _is_admin(context):
             return view
         jobs = await list_rollouts.run_everywhere(context)
-        # Nodes are for the operator; the mere passing of seconds is no change.
+        # Only the operator sees the nodes; `lease_s` is cleared, because it changes all the time.
         report = replace(others.report(), lease_s=0.0) if context.tenant is None else None
         return replace(view, rollouts=_choose_jobs(jobs), cluster=report)
 

@@ -47,7 +47,7 @@ def openapi_of_node(context: FleetContext) -> dict[str, Any]:
 
 
 _DECLARED = [one for module in MODULES for one in vars(module).values()]
-#: Modules import operations of each other; each is here once.
+#: Modules import operations from each other, so duplicates are removed here.
 OPERATIONS: tuple[Operation[Any], ...] = tuple(
     {one.path: one for one in (*_DECLARED, openapi_of_node) if isinstance(one, Operation)}.values()
 )

@@ -41,7 +41,7 @@ TENANT = QueryParameter("tenant", Name, "The name of the tenant.")
 MAX = QueryParameter(
     "max",
     Annotated[int, Meta(ge=0, le=MAX_CONTROLLERS)],
-    f"Number of controllers up to which its administrators may add some; {USUAL_MAX} by default.",
+    "Its administrators may create controllers up to this number; {USUAL_MAX} by default.",
 )
 GIVEN_TO = QueryParameter("tenant", Name, "The new tenant; empty for the operator.")
 OF_TENANT = QueryParameter("tenant", Name, "The tenant of the account; the operator by default.")
@@ -57,7 +57,7 @@ class TenantReport(Struct, frozen=True):
     controllers: Annotated[int, Meta(description="Number of its controllers, on all nodes.")]
     accounts: int
     max_controllers: Annotated[
-        int, Meta(description=("Number up to which its administrators may add controllers"))
+        int, Meta(description=("Its administrators may create controllers up to this number."))
     ]
 
 
@@ -120,7 +120,7 @@ async def add_tenant(context: FleetContext) -> TenantAdded:
     closes = _closes_open(context)
     record = TenantRecord(name, context.given.get("max", USUAL_MAX))
     if name not in context.node.registry.tenants:
-        # A tenant of this name may have been removed by a node that was killed on the way.
+        # A node that was killed may have removed a tenant of this name without removing its jobs.
         await context.jobs.forget_tenant(name)
     async with context.node.changing:
         await context.node.registry.put_tenant(record)
@@ -164,9 +164,10 @@ async def give_controllers(context: FleetContext) -> BulkReport:
 
 
 def _closes_open(context: FleetContext) -> bool:
-    """Return whether this is the first account or tenant, which closes open controllers.
+    """Return whether this is the first account or tenant, after which open controllers must be
+    closed.
 
-    It is refused while controllers still start: those that come later would stay open.
+    Refuse the request while controllers are still starting: those that start later would stay open.
     """
     is_first = not context.accounts.protects_controllers and not is_left_open(context)
     if is_first:
@@ -177,7 +178,7 @@ def _closes_open(context: FleetContext) -> bool:
 async def _close_all(context: FleetContext) -> list[MemberResult]:
     """Close all open controllers of the fleet; return the results."""
     report = await protect_controllers.answer(replace(context, given={}))
-    # Controllers that were closed before have no detail.
+    # Controllers that required sign-in already have no detail.
     return [one for one in report.results if one.detail is not None]
 
 
@@ -190,7 +191,7 @@ def _count_open(context: FleetContext) -> int:
 @_operator("protect", *CHOSEN, changes=True, scope=at_each)
 async def protect_controllers(context: FleetContext) -> BulkReport:
     """Require sign-in at those chosen controllers that are open to every user of the machine. A
-    controller without a password gets an administrator; `password` is shown this once. The first
+    controller without a password gets an administrator; `password` is shown only once. The first
     account or tenant of a node does this for all."""
     members = await context.find_chosen()
     return await close_open(
@@ -215,7 +216,7 @@ def _account_report(account: FleetAccount) -> FleetAccountReport:
     "account/add", ACCOUNT_NAME, ROLE, OF_TENANT, LEFT_OPEN, changes=True, while_starting=True
 )
 async def add_account(context: FleetContext) -> AccountMade:
-    """Create an account, with a password that is shown this once. From the first account on all
+    """Create an account, with a password that is shown only once. From the first account on all
     users have to sign in, and controllers that are open to every user of the machine get an
     administrator each, unless `open` is set."""
     registry, given = context.node.registry, context.given
@@ -233,7 +234,7 @@ async def add_account(context: FleetContext) -> AccountMade:
         if len(registry.accounts) >= MAX_ACCOUNTS:
             raise Conflict(f"A fleet has at most {MAX_ACCOUNTS} accounts.")
         account = FleetAccount(name, hashed, given.get("role", "user"), tenant)
-        # From now on all users sign in: the creator of the account must be able to.
+        # From now on all users must sign in, so the creator of the account must be able to.
         first = await context.accounts.first_administrator()
         await registry.put_account(account)
     _note(context, "created account", name)
@@ -265,7 +266,7 @@ def _account(context: FleetContext, name: str) -> FleetAccount:
 
 @operation("account/password", WHOSE, changes=True, role=ACCOUNT, while_starting=True)
 async def make_password(context: FleetContext) -> AccountMade:
-    """Generate a new password for your own account, which is shown this once; the operator can do
+    """Generate a new password for your own account, which is shown only once; the operator can do
     it for every account."""
     own = context.account.name
     name = context.given.get("name") or own

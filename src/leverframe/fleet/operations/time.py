@@ -27,11 +27,11 @@ from leverframe.interface.descriptions.openapi import QueryParameter
 from leverframe.interface.table.refusals import BadValue, Malformed, NotAllowed
 from leverframe.server.http.limits import ends_with_client
 
-# The operation that moves virtual time.
+# The operation that advances virtual time.
 
 
 async def _merge_moves(context: FleetContext, found: Parts) -> AdvanceReport:
-    """Report on controllers at every node that has some, and on these nodes."""
+    """Merge the reports of all nodes that have some of the controllers."""
     reports: list[AdvanceReport] = values_of(found.parts)
     due = [one.due for one in reports if one.due is not None]
     return AdvanceReport(
@@ -51,7 +51,7 @@ async def _merge_moves(context: FleetContext, found: Parts) -> AdvanceReport:
     QueryParameter("to", ShortText, "A moment such as `2026-03-29T03:00`, by the time zone."),
     QueryParameter("step", bool, "Move to the next moment at which something is due."),
     QueryParameter(
-        "rate", float, "Let time run at this rate, in seconds per second; 0 freezes it."
+        "rate", float, "Let time run at this rate, in virtual seconds per second; 0 freezes it."
     ),
     changes=True,
     scope=at_each_and_all,
@@ -87,7 +87,9 @@ async def advance_time(context: FleetContext) -> AdvanceReport:
 
 
 async def _move(context: FleetContext, members: Sequence[Member], *, of_all: bool) -> int | None:
-    """Move time as a request says; after a step, return for how many something was due."""
+    """Advance time as requested; after a step, return the number of controllers that had a
+    deadline.
+    """
     given, time = context.given, context.time
     if "for" in given:
         try:
@@ -111,7 +113,7 @@ def _moment(context: FleetContext) -> float:
         raise BadValue(str(error), field="to") from None
 
 
-# Operations on snapshots of controllers, which nodes keep under labels.
+# Operations on snapshots of controllers, which nodes store under labels.
 
 LABEL = "1 to 40 letters, digits, spaces, dots, dashes and underscores"
 SNAPSHOT_LABEL = QueryParameter(
@@ -132,7 +134,7 @@ KEPT_LABEL = QueryParameter(
 async def take_snapshot(context: FleetContext) -> BulkReport:
     """Take a snapshot of the chosen controllers: settings and remembered state, in virtual time
     also their live state while the process runs; up to 20 labels."""
-    # Every node replaces what it has under this label, also a node that has nothing to add.
+    # Every node replaces its part of this label, even one without any chosen controller.
     label = context.require("label", "a name for it")
     report = await context.snapshots.take(await context.find_chosen(), label, context.tenant)
     context.notify_pages()
@@ -144,7 +146,7 @@ def _merge_lists(_: FleetContext, reports: dict[str, list[KeptSnapshot]]) -> lis
 
 
 def _merge_snapshots(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
-    """Merge the nodes' parts of snapshots, the oldest snapshot first."""
+    """Merge the nodes' parts of each snapshot, the oldest snapshot first."""
     whole: dict[str, KeptSnapshot] = {}
     for part in parts:
         known = whole.get(part.label, KeptSnapshot(part.label, part.at, 0))
@@ -162,12 +164,12 @@ def list_snapshots(context: FleetContext) -> list[KeptSnapshot]:
 async def _remove_everywhere(
     context: FleetContext, operation: Operation[KeptSnapshot]
 ) -> KeptSnapshot:
-    """Remove the part of every node; refuse it if one may still have some."""
+    """Remove the parts of all nodes; refuse it if a silent node may still have a part."""
     label, silent = _label_of(context), set[str]()
     reports = await ask_every_node(replace(context, given={}, silent=silent), list_snapshots)
     holders = [node for node, found in reports.items() if any(one.label == label for one in found)]
     removed = [(await ask_node_for(context, operation, node))[0] for node in holders]
-    # Pages of this node show the labels of all.
+    # Pages of this node show the labels of all nodes.
     context.notify_pages()
     for node in sorted(silent):
         raise SilentNode(node)

@@ -12,7 +12,7 @@ from leverframe.host.command_line.task import (
     several,
 )
 
-# Arguments that several tasks of `leverframe fleet` take.
+# Arguments of several tasks of `leverframe fleet`.
 
 NODE = (
     argument(

@@ -96,7 +96,7 @@ keep working with them.
         (
             *NODE,
             argument("drained", metavar="NODE", help="name of the node"),
-            argument("--undo", action="store_true", help="let the node have controllers again"),
+            argument("--undo", action="store_true", help="let the node accept controllers again"),
         ),
         description="""\
 Move all controllers of a node to the other nodes and wait. The node stays empty, even after a

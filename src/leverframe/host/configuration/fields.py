@@ -5,8 +5,8 @@ its help, `leverframe config example`, the reference page and the messages about
 from the field: its type, the limits and the description in its `Meta`, the example if there is no
 default, and the placeholder for its value (`metavar`).
 
-These keys configure the process and the hardware of its controller. The settings of the controller
-itself are changed by commands and stored in its store.
+These keys configure the process and the hardware of its controller. The controller's own settings
+are different: commands change them, and its store keeps them.
 """
 
 import re

@@ -33,7 +33,7 @@ class Key(Struct, frozen=True):
     default: Any
     description: str
     metavar: str
-    #: A value to show where there is no default.
+    #: A value to show if there is no default.
     example: Any
 
     @property

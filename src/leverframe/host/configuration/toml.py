@@ -40,7 +40,7 @@ def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str,
 
 
 def _invalid(path: Path, text: str, error: str) -> str:
-    """Move the line, which the parser names last, to the place where all messages have it."""
+    """Move the line number, which the parser puts last, to where all messages have it."""
     found = re.fullmatch(r"(.*) \(at line (\d+), (column \d+)\)", error, re.DOTALL)
     if found is None:
         line = 1 + text.rstrip("\n").count("\n")
@@ -101,7 +101,7 @@ def _nearest_line(
     best, number, column = 0, 0, 0
     for found, line, behind in placed:
         shared = _common_length(found, place)
-        # A table below the place stands for a place without its own line.
+        # A table below the place represents a place without its own line.
         is_within = shared == len(found) or shared == len(place)
         if is_within and shared > best:
             best, number, column = shared, line, behind

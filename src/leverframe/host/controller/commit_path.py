@@ -7,7 +7,6 @@ change, everything that was staged on top of it fails with it.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -24,24 +23,30 @@ from leverframe.storage.audit import AuditTrail
 from leverframe.storage.store import DELETED, Changes, Rows, StoreUnavailable, leaf_texts, texts_of
 from leverframe.storage.writer import Commit, Writer
 
-# What is still on its way when a request has been accepted: the client is answered after it.
+# What is still under way when a request has been accepted: the client is answered after it.
 
 
 class Outstanding(msgspec.Struct, eq=False):
     #: The request's own change.
     write: asyncio.Future[None] | None = None
-    #: What is only waited for, because its owner deals with its faults: what was switched is
-    #: switched, whether or not it can be remembered.
+    #: Work that is only waited for, because its owner handles its faults: a switched output is
+    #: switched, whether or not that can be remembered.
     beside: list[asyncio.Future[Any]] = []
 
-    #: What a device was asked for by this request.
+    #: The answer of a device that this request writes to.
     answer: asyncio.Future[None] | None = None
 
-    async def finish(self) -> None:
-        """Wait until all of it has ended; raise StoreUnavailable where the change is not on disk.
+    def fail(self, fault: Exception) -> None:
+        """End the wait for a change that is on disk and could not be applied."""
+        if self.write is not None and not self.write.done():
+            self.write.set_exception(fault)
+            # The log has it; an error that is not awaited is no oversight.
+            self.write.exception()
 
-        Raise the refusal where a device has not taken what it was to take. To stop waiting takes
-        nothing back.
+    async def finish(self) -> None:
+        """Wait until all of it has ended; raise StoreUnavailable if the change is not on disk.
+
+        Raise the refusal if a device has not accepted a value. Cancelling the wait reverts nothing.
         """
         if self.write is not None:
             await self.write
@@ -113,7 +118,7 @@ LONGEST_PAUSE_S = 60.0
 #: Counts the refusals; something must be written to try a disk.
 REFUSALS = "store.refused"
 
-#: What is remembered of a controller as such, and not of its engine.
+#: Remembered values of the controller itself, not of its engine.
 _OF_THE_CONTROLLER = (
     "identity.",
     "snmp.",
@@ -145,7 +150,7 @@ class PersistentState:
         self._has_ended = False
 
     def of_engine(self) -> dict[str, Any]:
-        """Return what is remembered of what the engine does."""
+        """Return the part of the engine's state that is remembered."""
         return {
             name: value
             for name, value in self.values.items()
@@ -210,7 +215,7 @@ class PersistentState:
 
 
 def remove_empty(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values for the store: what is None is nothing any more."""
+    """Return values for the store: None removes the row."""
     return {name: DELETED if value is None else value for name, value in values.items()}
 
 
@@ -228,7 +233,7 @@ class Change(msgspec.Struct, eq=False):
     persisted: Mapping[str, Any] = NO_ROWS
     actions: Sequence[Action] = ()
     uploads: Sequence[str] = ()
-    #: What else is remembered with it, None where it is removed.
+    #: What else is remembered with it, None if it is removed.
     also: Mapping[str, Any] = NO_ROWS
     outstanding: Outstanding = msgspec.field(default_factory=Outstanding)
 
@@ -252,7 +257,7 @@ class CommitPath:
         `adopted` returns the settings of the engine, `adopt` gives it others; `note_store` gets
         every outcome.
         """
-        #: What has been accepted, and will be the engine's settings once it is on disk.
+        #: The accepted settings, which the engine adopts once they are on disk.
         self.pending = settings
         self._writer = writer
         self._persistent = persistent
@@ -269,10 +274,8 @@ class CommitPath:
         leaves, blobs, actions = stage.leaves(), stage.blobs, stage.actions
         description = ChangeDescription.of(leaves, blobs)
         if stage.forgotten:
-            description.note = f"; forgotten with its server: {', '.join(stage.forgotten)}"
+            description.note = f"; deleted because its server changed: {', '.join(stage.forgotten)}"
         persisted = self._persistent.missing()
-        # Changes that only set are handed over together, each one with actions for itself.
-        on_committed = partial(self._on_committed) if actions else self._on_committed
         audit = self._audit.rows(wall, cause, leaves, blobs)
         try:
             rows = Rows(leaf_texts(leaves), audit)
@@ -291,7 +294,7 @@ class CommitPath:
                 also,
             )
             outstanding = change.outstanding
-            outstanding.write = self._writer.queue(rows, on_committed, change)
+            outstanding.write = self._writer.queue(rows, self._on_committed, change)
         except BaseException:
             self._audit.not_written(audit)
             raise

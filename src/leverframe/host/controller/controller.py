@@ -10,7 +10,7 @@ them, messages too, is on disk.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import tzinfo
 from math import inf, nextafter
@@ -142,9 +142,9 @@ class Controller(Hooks):
         self.live_parts.append(self.findings)
         self.time = Scheduler(clock, self.next_deadline, self.tick, self._skip_quiet)
         #: The monotonic second at which the bootloader gives up, while it waits; never without
-        #: power. No way in does anything while this is not None.
+        #: power. While it is set, nothing that comes in has an effect.
         self.bootloader_until: float | None = None
-        #: Returns why nothing may be done now, where another node may have taken over.
+        #: Returns why requests are refused now, if another node may have taken over.
         self.why_refused: Callable[[], Hindrance | None] | None = None
         self._stands_still = False
         self._watched_version = NEVER_WATCHED
@@ -197,7 +197,7 @@ class Controller(Hooks):
     def go_on_with(
         self, engine: Engine, bootloader_until: float | None, former: Mapping[str, Value]
     ) -> None:
-        """Run another engine that has been started before; the board is as it knows it."""
+        """Continue with another engine that has been started and matches the state of the board."""
         self.engine, self.commits.pending = engine, engine.settings
         engine.machine.persisted = self.persistent.values
         before, self.bootloader_until = self.bootloader_until, bootloader_until
@@ -210,7 +210,7 @@ class Controller(Hooks):
     async def stop(self) -> None:
         """Stop in order: what must be remembered is on disk before this returns."""
         self._let_nothing_wake()
-        # Whatever fails on the way, the store writes what it has.
+        # Even if something fails here, the store writes what it has.
         async with AsyncExitStack() as afterwards:
             afterwards.push_async_callback(self.writer.close)
             afterwards.callback(self.action_audit.end)
@@ -229,7 +229,7 @@ class Controller(Hooks):
         self.why_refused = lambda: MOVING
 
     def check_that_it_is_here(self) -> None:
-        """Refuse what comes too late for a controller that another process has resumed."""
+        """Refuse a request if another process has already resumed the controller."""
         if self._stands_still:
             raise ControllerElsewhere(MOVING.reason)
 
@@ -251,7 +251,7 @@ class Controller(Hooks):
 
     @property
     def has_power(self) -> bool:
-        """Whether it is on; without power it is silent on every way in and out."""
+        """Whether it is on; without power it neither receives nor sends anything."""
         return self.bootloader_until != inf
 
     def _notify_pause(self, before: float | None) -> None:
@@ -263,7 +263,7 @@ class Controller(Hooks):
             self.notify_power(on=self.has_power)
 
     def forget_settings(self) -> None:
-        """Start with factory settings, and without what was remembered.
+        """Start with factory settings and without remembered state.
 
         Accounts stay, as by a reset: it must not open a controller to strangers.
         """
@@ -328,7 +328,7 @@ class Controller(Hooks):
         *,
         account: Account = FIELD_BUS,
     ) -> None:
-        """Carry out all commands or, by a refusal, none; return when it is on disk."""
+        """Carry out all commands, or none if one is refused; return when changes are on disk."""
         outstanding = self.submit(commands, cause, hashes, account=account)
         if outstanding is not None:
             await outstanding.finish()
@@ -343,7 +343,8 @@ class Controller(Hooks):
         skipped: list[Refusal] | None = None,
         also: Mapping[str, Any] = NO_ROWS,
     ) -> Outstanding | None:
-        """Carry out or queue all commands or, by a refusal, none; None where nothing is left to do.
+        """Carry out or queue all commands, or none if one is refused; None if nothing is left to
+        do.
 
         Given a list for what is `skipped`, commands that are refused are put there and the others
         are carried out, as real units do. What `also` holds is remembered in the same write, so
@@ -370,7 +371,7 @@ class Controller(Hooks):
         outstanding = self._act(stage.actions, cause)
         if also:
             outstanding = outstanding or Outstanding()
-            # What was done and who did it go to the disk together with this.
+            # Actions and their audit entries go to the disk together with this.
             self.action_audit.write()
             outstanding.write = self.persistent.persist(dict(also))
         if stage.given and self.troubles:
@@ -417,23 +418,36 @@ class Controller(Hooks):
         return further
 
     def _adopt(self, changes: Sequence[Change]) -> None:
-        """Apply changes that are on disk to the engine; several together if they only set."""
-        at, old, last = self.clock.read(), self.engine.settings, changes[-1]
+        """Apply changes that are on disk to the engine; then notify the parts, once for all."""
+        at, old = self.clock.read(), self.engine.settings
         self._run_overdue_timers(at)
+        for together in _split_after_actions(changes):
+            try:
+                self._apply_changes(together, at)
+            except Exception as fault:
+                log.exception("a change that is on disk could not be applied")
+                for change in together:
+                    change.outstanding.fail(fault)
+        uploads = [name for change in changes for name in change.uploads]
+        under_way = self.notify_settings(old, changes[-1].settings, uploads)
+        if under_way:
+            for change in changes:
+                change.outstanding.beside = [*change.outstanding.beside, *under_way]
+        # Immediately: in a callback, 100 controllers later, nothing of this one would be in the
+        # cache.
+        self._end_round()
+
+    def _apply_changes(self, changes: Sequence[Change], at: Moment) -> None:
+        """Apply changes of which only the last one may act."""
+        last = changes[-1]
         for change in changes:
             self.engine.machine.journal.add(at.wall, change.cause, change.description)
         if last.actions:
             self.action_audit.note(self.engine.machine, last.actions, at.wall, last.cause)
-        following = (
-            self._apply(last.settings, last.actions, at, last.cause, wake=False) or Outstanding()
-        )
-        uploads = [name for change in changes for name in change.uploads]
-        following.beside += self.notify_settings(old, last.settings, uploads)
-        for change in changes:
-            change.outstanding.beside = following.beside
-        # Immediately: in a callback, 100 controllers later, nothing of this one would be in the
-        # cache.
-        self._end_round()
+        following = self._apply(last.settings, last.actions, at, last.cause, wake=False)
+        if following is not None:
+            for change in changes:
+                change.outstanding.beside = following.beside
 
     def _run_overdue_timers(self, at: Moment) -> None:
         """Run overdue timers first; their faults are not this request's."""
@@ -533,7 +547,7 @@ class Controller(Hooks):
         return self.engine.settings.name or self.new_name or fallback
 
     def take_name(self, name: str) -> None:
-        """Change the name that is used where users have not set one."""
+        """Change the name that is used if users have not set one."""
         self.new_name = name
         self.engine.machine.version += 1
         self._notify_if_changed()
@@ -613,7 +627,7 @@ class Controller(Hooks):
         self.time.plan()
 
     async def advance(self, seconds: float | None) -> None:
-        """Move virtual time; call the watchers even where nothing was due."""
+        """Move virtual time; call the watchers even if nothing was due."""
         await self.time.advance(seconds)
         self._call_watchers()
 
@@ -636,6 +650,15 @@ _CARRY_OUT: dict[type, Callable[[Controller, Any], None]] = {
     calls.RestartController: lambda own, _: own.restart(),
     calls.EnterBootloader: Controller._enter_bootloader,
 }
+
+
+def _split_after_actions(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
+    """Split changes so that those that only set are applied together, by their last settings."""
+    begin = 0
+    for end, change in enumerate(changes, start=1):
+        if change.actions or end == len(changes):
+            yield changes[begin:end]
+            begin = end
 
 
 def _waits(bootloader_until: float | None) -> bool:

@@ -1,9 +1,9 @@
 """The faults that are set on a simulated controller: when each acts, on what, and what it did.
 
-The parts that a fault affects ask here: the HTTP and Modbus servers, the simulated board, the
-outbox. They are notified when there is something to ask for, so that a controller without faults
-never asks. Chance comes from a seed, so that the same faults do the same again; all of it goes back
-in time with snapshots. What a fault did is in the journal.
+The parts that a fault affects query this module: the HTTP and Modbus servers, the simulated board,
+the outbox. They are notified when faults exist, so a controller without faults never queries it.
+Random numbers come from a seed, so that the same faults act in the same way again; a snapshot
+restores all of it. What a fault did is in the journal.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from leverframe.devices.simulated import fault_catalogue as catalogue
 from leverframe.devices.simulated.fault_catalogue import SERVERS, Fault
 from leverframe.devices.simulated.simulated_board import SimulatedBoard
 
-#: What a DS18B20 reads before its first conversion, and what drivers give for one that is gone.
+#: The reading of a DS18B20 before its first conversion, and that of drivers for a missing one.
 POWER_ON_CELSIUS, NO_ANSWER_CELSIUS = 85.0, -127.0
 MAX_FAULTS = 100
 #: Faults of an answer that go with any other: it is late, says something else, or is an own one.
@@ -33,7 +33,7 @@ class FaultyPort(Protocol):
     """A server whose answers can be faulty."""
 
     def follow_faults(self, is_faulty: bool, is_closed: bool) -> None:
-        """Ask for a fault at each request or not; be closed or open."""
+        """Switch the check for a fault at each request on or off; close or open the port."""
 
 
 class Unit(Protocol):
@@ -75,7 +75,7 @@ class ActiveFault:
         self.random = Random(number if seed is None else int(seed))
         #: When it acts on its own next.
         self.next: float | None = None
-        #: What it remembers: the value that is stuck, answers that are stale.
+        #: Its memory: the stuck value, stale answers.
         self.memory: dict[str, Any] = {}
         #: Edges to come: moment, label, level.
         self.edges: list[tuple[float, str, int]] = []
@@ -136,7 +136,7 @@ class Faults:
         return active
 
     def remove(self, active: ActiveFault) -> None:
-        """End a fault; it is no mistake if the fault has already ended."""
+        """End a fault; a fault that has already ended is not an error."""
         known = self._faults.get(active.number)
         if known is not None:
             self._end(known)
@@ -221,7 +221,7 @@ class Faults:
 
     def next_deadline(self) -> float | None:
         if not self._faults:
-            # As nearly always: asked for after every request.
+            # The usual case, checked after every request.
             return None
         known = [one.next_deadline() for one in self._faults.values()]
         return min((one for one in known if one is not None), default=None)
@@ -259,7 +259,7 @@ class Faults:
         self._follow_channels()
         self._notify_ports()
 
-    # --- what servers ask -------------------------------------------------------------------------
+    # --- queries of servers -----------------------------------------------------------------------
 
     def of_request(self, path: str) -> list[ActiveFault]:
         """Return what happens to a request: the newest fault, and all that go with others."""
@@ -276,7 +276,7 @@ class Faults:
 
     def of_mqtt(self) -> ActiveFault | None:
         """Return what happens to bytes on their way to the broker."""
-        return self._newest_acting(catalogue.MQTT, "what goes to the broker")
+        return self._newest_acting(catalogue.MQTT, "data for the broker")
 
     def _newest_acting(self, where: str, on: str) -> ActiveFault | None:
         for active in reversed(self._on(where)):
@@ -295,7 +295,7 @@ class Faults:
                 self._end(active)
         return True
 
-    # --- what the board asks ----------------------------------------------------------------------
+    # --- queries of the board ---------------------------------------------------------------------
 
     def distort_readings(self, readings: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return what the controller gets for what is measured."""
@@ -345,7 +345,7 @@ class Faults:
         return result
 
     def _add_edges(self, active: ActiveFault, label: str, level: int) -> None:
-        """Add further edges after a change; the last one arrives at its level."""
+        """Add extra edges after a change; the last one arrives at its level."""
         now, count = self._unit.read().now, 2 * ((int(active["edges"]) + 1) // 2)
         active.edges += [
             (now + active["apart"] * step, label, level ^ (step % 2))

@@ -1,9 +1,10 @@
-"""The present findings of a controller: one list, since when each is there, and in words.  What
-the engine knows of (`core/engine/findings.py`), what is wrong with parts around it
-(`troubles`), and what such parts find on their own are evaluated together, whenever a client
-asks. The journal is updated by evaluations of its own: immediately where settings, a hand on a
-rule's output, a part or a lost sensor may have made a finding or ended one, soon after any
-other change, and now and then by the controller's clock. Asking changes nothing.
+"""The present findings of a controller: one list, with the time and the sentence of each.
+
+Findings of the engine (`core/engine/findings.py`), problems of the parts around it (`troubles`) and
+findings of such parts are evaluated together whenever a client requests them, which changes
+nothing. The journal is updated by evaluations of its own: immediately when settings, manual
+switching of a rule's output, a part or a lost sensor may have created or ended a finding, soon
+after any other change, and periodically by the controller's clock.
 """
 
 import re
@@ -40,7 +41,7 @@ from leverframe.interface.table.codes import I2C_SENSORS
 
 
 class TroubledPart(Struct, frozen=True):
-    #: The places are what stands in the groups of the pattern.
+    #: The places are filled from the groups of the pattern.
     name: str
     page: str
 
@@ -151,7 +152,7 @@ class FindingReport(Struct, frozen=True, forbid_unknown_fields=True):
         str | None, Meta(description="The label of the thing concerned, if it has one.")
     ]
     figures: Annotated[
-        dict[str, int | float | str], Meta(description="The other values of the sentence.")
+        dict[str, int | float | str], Meta(description="Further values that the sentence contains.")
     ]
     page: Annotated[
         str, Meta(description="The page where it can be fixed, as in the address after `#/`.")
@@ -191,7 +192,7 @@ class ObservedTroubles(dict[str, str]):
         return sentence
 
     def note(self, part: str, sentence: str | None) -> None:
-        """Set what is wrong with a part; None when nothing is."""
+        """Set the problem of a part; None if it has none."""
         if sentence is None:
             self.pop(part, None)
         else:
@@ -383,7 +384,7 @@ class FindingsWatch:
 
 
 def trouble_of(part: str, sentence: str) -> Finding:
-    """Return what is found about a part that is in trouble."""
+    """Return the finding about a part that has a problem."""
     figures: dict[str, int | float | str] = {"part": part, "sentence": sentence}
     return Finding(TROUBLE, part_of(part).page, figures=figures, is_fault=True)
 
@@ -408,7 +409,7 @@ def is_of_trouble(cause: Cause) -> bool:
 
 
 def _figure(key: str, figure: int | float | str, settings: Settings) -> int | float | str:
-    """Return a figure as the name of what it stands for."""
+    """Return a figure as the name of the thing that it identifies."""
     if key in _RULES and isinstance(figure, int):
         rule = rule_numbered(settings.rules, figure)
         return (rule.name if rule else "") or figure

@@ -1,12 +1,12 @@
 """A running controller as plain data, and a controller in another process that resumes from it.
 
-What moves along is what the controller needs to resume: the engine with its timers, the simulated
-board with its readings and plants, the journal, the clock as people have set it. It fits a
-controller with the same settings and version, in a program with the same format; any other starts
-as after a power cut, and the log says why. Time has passed since then: what was due is done, late.
+It contains what the controller needs to resume: the engine with its timers, the simulated board
+with its readings and plants, the journal, the clock as users have set it. It fits a controller with
+the same settings and version, in a program with the same format; any other controller starts as
+after a power cut, and the log says why. Tasks that became due in the meantime run late.
 
-Not moved along: faults that are set, messages that were kept instead of sent, and the list of what
-the board has driven. Real pins do not move at all.
+It does not contain faults, captured messages, and the list of what the board has driven. Real pins
+cannot move.
 """
 
 import logging
@@ -42,9 +42,10 @@ from leverframe.host.controller.findings import FindingsState
 
 log = logging.getLogger(__name__)
 
-#: What is older is of no use: counters would count, and timers run, for what was never observed.
+#: An older state is of no use: counters would count, and timers run, for a time that was not
+#: observed.
 MAX_AGE_S = 300.0
-#: Many times what an export can have; what is longer is cut, and counts as damaged.
+#: Many times the size of an export; anything longer is cut, and counts as damaged.
 MAX_BYTES = 4_000_000
 _RESUMED = Fact("went_on")
 _Remembered = dict[str, bool | int | float | None]
@@ -102,7 +103,7 @@ def hand_over(controller: Controller) -> SavedLive | None:
 def export_live(
     controller: Controller, digest: str, entries: int = KEPT_ENTRIES
 ) -> SavedLive | None:
-    """Export a controller as it is now; None where it has a real board."""
+    """Export a controller as it is now; None if it has a real board."""
     bench = controller.board.bench
     if bench is None:
         return None
@@ -247,7 +248,9 @@ def _find_remembered(controller: Controller) -> _Remembered:
 def _newer(
     engine: Engine, saved: Mapping[str, Any], stored: Mapping[str, Any], at: Moment
 ) -> list[Any]:
-    """Apply what was remembered after the state was saved: a client was answered that it counts."""
+    """Apply what was remembered after the state was saved, because clients got an acknowledgement
+    of it.
+    """
     actions = list(_actions(saved, stored))
     for name, on in stored.items():
         kind, _, index = name.partition(".")

@@ -1,6 +1,6 @@
-"""What stands around a controller: who takes its effects, who watches it, what parts report of it.
+"""The connections of a controller: receivers of its effects, watchers, and what parts report.
 
-The parts fill this in when they are joined to the controller; it knows none of them.
+Parts register here when they are connected to the controller, which knows none of them.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class Hindrance(msgspec.Struct, frozen=True):
     """Why this node may do nothing for the controller now."""
 
     reason: str
-    #: What is stored is out of reach, and the controller may be this node's as before.
+    #: The stored state cannot be reached, and the controller may still belong to this node.
     store_is_away: bool = False
 
     def refuse(self, commands: Sequence[Command], stage: Stage) -> None:
@@ -84,9 +84,9 @@ class DeadlinePart(Protocol):
 
 
 class LivePart(Protocol):
-    """Something beside the controller that has a place in its snapshots."""
+    """A part around the controller that its snapshots contain."""
 
-    #: What it is called in saved snapshots, and the type of its state there.
+    #: Its name in saved snapshots, and the type of its state there.
     live_name: ClassVar[str]
     live_type: ClassVar[Any]
 
@@ -98,7 +98,7 @@ class LivePart(Protocol):
 
 
 class RequestLog(Protocol):
-    """The journal of what clients asked for."""
+    """The journal of the requests of clients."""
 
     def note(self, request: Any) -> Any:
         """Note a request; its answer is filled in later."""
@@ -146,10 +146,11 @@ class Hooks:
 
     def __init__(self) -> None:
         #: Effects that leave the controller; the parts that send notifications or pings set these.
-        #: What a notification gives back is done when its messages are on disk.
+        #: The future of a notification is done when its messages are on disk.
         self.on_notify: Callable[[calls.Notify], asyncio.Future[None] | None] = _drop
         self.on_modem: Callable[[calls.SendModem], None] = _drop
-        #: What a write gives back is done when the module has taken it, or ends by a refusal.
+        #: Writes to a module; the future is done when the module has accepted the value, or raises
+        #: a refusal.
         self.on_modbus_write: WriteToModules = self._keep_write
         #: Writes from before there was a recipient.
         self._early_writes: list[calls.WriteModbus] = []
@@ -157,61 +158,62 @@ class Hooks:
         self.on_screen: Callable[[calls.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
         self.settings_watchers: list[SettingsWatcher] = []
-        #: By a path: called with the wanted tree where a command set that path, also to what it
-        #: was, before the tree is stored; they may refuse it.
+        #: Checks by path: called with the wanted tree, before it is stored, if a command sets that
+        #: path, even to its present value; they may refuse it.
         self.settings_checks: dict[str, Callable[[Settings], None]] = {}
-        #: How often new settings were adopted: who has the same number knows the same settings.
+        #: Number of times that new settings were adopted: the same number means the same settings.
         self.settings_revision = 0
-        #: Called when the controller has become another version.
+        #: Called when the version of the controller has changed.
         self.profile_watchers: list[Callable[[], None]] = []
         #: Called with the name of an uploaded file once it is stored or removed.
         self.upload_watchers: list[Callable[[str], None]] = []
         #: Called with True when the bootloader begins to wait, with False when that is over.
         self.bootloader_watchers: list[Callable[[bool], None]] = []
-        #: Called with False when the power goes, and with True when it is back. Every way out and
-        #: in follows this, or asks `Controller.has_power`: without power a controller is silent.
+        #: Called with False when the power fails, and with True when it is back. Parts that receive
+        #: or send follow this or check `Controller.has_power`: without power a controller is
+        #: silent.
         self.power_watchers: list[Callable[[bool], None]] = []
-        #: What a node calls it since it was renamed there; empty where it was not.
+        #: Its name at the node since it was renamed there; empty if it was not renamed.
         self.new_name = ""
-        #: The address that it alone listens on, by which managers know it; None where others, or
-        #: any address of the machine, share it.
+        #: The address that only this controller listens on, by which managers identify it; None if
+        #: it has no such address.
         self.own_address: str | None = None
-        #: Called when something changed that a reader of the state could see.
+        #: Called when something changed that is visible in the state.
         self.watchers: set[Callable[[], None]] = set()
-        #: Follows every value and answers what was (`/api/history`).
+        #: Records every value and answers queries (`/api/history`).
         self.history: HistoryRecorder | None = None
         self.journal_recorder: JournalRecorder | None = None
-        #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
+        #: Problems of parts around the controller: a sentence for each part (`/health`).
         self.troubles = ObservedTroubles(self._call_watchers)
         #: The reports of such parts in `/api/state`, by key.
         self.reports: dict[str, Callable[[], Any]] = {}
-        #: Keys of the configuration that do nothing here, each with the reason (`/health`).
+        #: Configuration keys that have no effect here, each with the reason (`/health`).
         self.without_effect: dict[str, str] = {}
-        #: The ports that such parts listen on, by what is spoken there; None while it is closed.
+        #: The ports that such parts listen on, by protocol; None while a port is closed.
         self.ports: dict[str, Callable[[], int | None]] = {}
-        #: What such parts count, for `/metrics`.
+        #: Counters of such parts, for `/metrics`.
         self.figures: list[Callable[[], Iterable[Family]]] = []
-        #: What waits to be sent, was sent, and could not be (`/api/outbox`).
+        #: The messages that wait, were sent, or failed (`/api/outbox`).
         self.outbox_report: Callable[[], Any] = dict
-        #: Forgets the messages that were kept instead of sent.
+        #: Deletes the captured messages.
         self.forget_captured: Callable[[], None] = _nothing
-        #: What clients asked for; None where that is not noted.
+        #: The requests of clients; None if they are not recorded.
         self.request_journal: RequestLog | None = None
-        #: What is known about newer firmware (`/api/firmware`).
+        #: The report on newer firmware (`/api/firmware`).
         self.firmware_report: Callable[[], Any] = dict
-        #: The certificate of this controller; None where it does not speak TLS itself.
+        #: The certificate of this controller; None if it does not serve TLS itself.
         self.certificate_report: Callable[[], Any] = _nothing
         #: Parts around the controller that do something at a time of its clock.
         self.timed: list[DeadlinePart] = []
-        #: What goes wrong on purpose; None where the board is not simulated.
+        #: The simulated faults; None if the board is not simulated.
         self.faults: Faults | None = None
-        #: Parts around the controller that go back in time with it.
+        #: Parts around the controller that are restored with its snapshots.
         self.live_parts: list[LivePart] = []
         #: The report of the GSM modem to the administrator, with the answer to the last command.
         self.modem_report: Callable[[], Any] = dict
 
     def check_settings(self, wanted: Settings, paths: Collection[str]) -> None:
-        """Let parts refuse the wanted tree where they cannot do what a command asks of them."""
+        """Let parts refuse the wanted tree if they cannot do what a command requires."""
         if not self.settings_checks.keys().isdisjoint(paths):
             for path, check in self.settings_checks.items():
                 if path in paths:
@@ -242,7 +244,7 @@ class Hooks:
             try:
                 watcher()
             except Exception:
-                log.exception("a part could not follow the state")
+                log.exception("a part failed to apply a state change")
 
     def take_writes(self, write: WriteToModules) -> None:
         """Set what carries out writes to modules, also those that rules wanted at the start."""
@@ -255,7 +257,7 @@ class Hooks:
         self._early_writes = [*self._early_writes, effect][-MAX_EARLY_WRITES:]
 
     def open_ports(self) -> dict[str, int]:
-        """Return the ports that are open at present, by what is spoken there."""
+        """Return the ports that are open at present, by protocol."""
         return {name: port for name, find in self.ports.items() if (port := find()) is not None}
 
     def notify_profile(self) -> None:
@@ -273,7 +275,7 @@ class Hooks:
 
 def _log_fault(part: asyncio.Task[None]) -> None:
     if not part.cancelled() and (fault := part.exception()) is not None:
-        log.error("a part could not follow the settings", exc_info=fault)
+        log.error("a part failed to apply changed settings", exc_info=fault)
 
 
 def _nothing() -> None:

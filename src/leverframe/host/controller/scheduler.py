@@ -8,8 +8,8 @@ from leverframe.core.engine.timers import Moment
 from leverframe.core.runtime.clock import Clock
 from leverframe.core.runtime.event_loop import bulk_turns
 
-#: How long time stands still after a fault: what failed may still be due, and would fail
-#: immediately.
+#: How long time stands still after a fault: the failed deadline may still be due, and would fail
+#: again immediately.
 REST_S = 1.0
 #: What is due so much later than the moment to which time is moved is due at that moment: sums of
 #: parts of a second, and seconds since 1970, are no more exact.
@@ -100,7 +100,7 @@ class Scheduler:
     async def advance(self, seconds: float | None) -> None:
         """Move virtual time, to the next deadline for None; serve the deadlines in between.
 
-        Where this is cancelled, time stands at the last deadline that was served.
+        If this is cancelled, time stands at the last deadline that was served.
         """
         now = self._clock.read().now
         target = self._next_deadline() if seconds is None else now + seconds

@@ -64,7 +64,7 @@ class LiveSnapshot(Struct, frozen=True):
     parts: tuple[Any, ...]
     #: The names of those beside the board.
     part_names: tuple[str, ...]
-    #: Who the controller is, for one that is made from a snapshot.
+    #: The identity of the controller, for one that is created from a snapshot.
     identity: Mapping[str, str]
     timezone: str
 
@@ -111,7 +111,7 @@ async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
 async def start_again(
     controller: Controller, settings: Settings, remembered: Mapping[str, Any]
 ) -> None:
-    """Restart a controller, as after a power cut, with what it had and remembered once."""
+    """Restart a controller, as after a power cut, with its earlier settings and state."""
     await controller.writer.flush()
     kept = _difference_of_remembered(controller, remembered)
     then = partial(controller.start_again, settings, remembered)
@@ -175,7 +175,7 @@ def _resume(controller: Controller, snapshot: LiveSnapshot) -> None:
 
 
 def _difference_of_remembered(controller: Controller, then: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rows that turn what is remembered now into what was."""
+    """Return the rows that turn the present remembered state into the earlier one."""
     now = controller.persistent.of_engine()
     return {
         name: DELETED if then.get(name) is None else then[name]
@@ -203,7 +203,7 @@ def _bench(controller: Controller) -> SimulatedBoard:
 # not here. A file is read within limits and checked whole before anything is done with it.
 
 MAGIC = b"LEVERFRAME SNAPSHOT\x00"
-#: Raised with every change of what is below; the engine's state has a number of its own.
+#: Raised with every change of the format below; the engine's state has a number of its own.
 FORMAT = 1
 _CHECKSUM_BYTES = 32
 _HEAD_BYTES = len(MAGIC) + 1 + _CHECKSUM_BYTES
@@ -214,7 +214,7 @@ _ELSEWHERE = "take it again with this version"
 
 
 class BadSnapshot(ErrorForPeople, ValueError):
-    """A snapshot that cannot be saved, or bytes that are no readable snapshot: one sentence."""
+    """A snapshot that cannot be saved, or bytes that are not a readable snapshot: one sentence."""
 
 
 class SavedSnapshot(Struct, frozen=True, forbid_unknown_fields=True):

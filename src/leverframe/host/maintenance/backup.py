@@ -83,7 +83,8 @@ def _convert(path: Path, document: Any) -> BackupFile:
         return msgspec.convert(document, BackupFile)
     except msgspec.ValidationError as error:
         raise BackupRefused(
-            f"{path} is no backup: {error}. `leverframe backup convert` makes one of a .bin file."
+            f"{path} is not a backup: {error}. `leverframe backup convert` creates one from a .bin"
+            " file."
         ) from None
 
 
@@ -291,7 +292,7 @@ async def create(
 
 def _refuse_existing(file: Path) -> None:
     if file.exists():
-        raise BackupRefused(f"{file} is there already; choose another name, or remove it first.")
+        raise BackupRefused(f"{file} already exists; choose another name, or remove it first.")
 
 
 def convert(

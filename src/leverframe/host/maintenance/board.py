@@ -22,14 +22,13 @@ from leverframe.devices.linux.pins import kernel_lines
 from leverframe.host.configuration import Config
 from leverframe.host.configuration.reader import Sources
 
-# The rights of the service: an account to become, or the systemd unit to try something like.
+# The rights of the service: those of an account, or those of its systemd unit.
 #
-# Root may use everything, so what root finds says nothing about the service. Its unit says as
-# whom it runs and what of the machine it sees; the same properties, given to `systemd-run`, make
-# a process that has the rights of the service, also where the account only exists while the
-# service runs.
+# Root may use every device, so a check by root says nothing about the service. The unit defines the
+# service's account and what it sees of the machine. `systemd-run` with the same properties starts a
+# process with the rights of the service, even if the account exists only while the service runs.
 
-#: Properties of a unit about devices and about files below /dev and /sys.
+#: Properties of a unit that concern devices and files below /dev and /sys.
 PROPERTIES = (
     "User",
     "Group",
@@ -51,7 +50,7 @@ PROPERTIES = (
     "BindPaths",
     "BindReadOnlyPaths",
 )
-#: Properties for which an empty value differs from none and can be passed on.
+#: Properties whose empty value differs from no value, and can be passed on.
 EMPTY_IS_NONE = ("CapabilityBoundingSet",)
 SYSTEMCTL_S = 10.0
 

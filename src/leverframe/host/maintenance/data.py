@@ -47,7 +47,7 @@ def check_data(data_folder: Path) -> int:
 
 
 def _secure(store_path: Path) -> str | None:
-    """Return the changes that were lost since the last use: SQLite would drop them silently."""
+    """Return which changes were lost since the last use; SQLite would drop them silently."""
     with sentences(store_path):
         return secure(store_path)
 
@@ -93,7 +93,7 @@ async def _save_readable(store_path: Path) -> str:
     try:
         check(store_path)
     except StoreDamaged:
-        # The readable part contradicts itself: start from scratch.
+        # The recovered part is inconsistent: start from scratch.
         set_aside(store_path)
         return f"Nothing in the store could be recovered; it was moved to {aside}."
     return (
@@ -257,7 +257,7 @@ def _second(text: str | None, usual: float) -> float:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise BadExport(
-            f"{text!r} is no time; write it like 2026-01-05, 2026-01-05T12:00 or 1767571200."
+            f"{text!r} is not a time; write it like 2026-01-05, 2026-01-05T12:00 or 1767571200."
         ) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 

@@ -46,7 +46,7 @@ def _pages(folder: Path, above: str = "") -> Iterator[tuple[str, bytes]]:
             yield name, item.read_bytes()
         else:
             # Reading a pipe or a device could block forever or never end.
-            raise BadUpload(f"{name} is neither a file nor a folder; take it out of the site.")
+            raise BadUpload(f"{name} is neither a file nor a folder; remove it from the site.")
 
 
 async def reset_site(data_folder: Path) -> None:

@@ -43,6 +43,7 @@ REFUSALS: dict[int, str] = {
     "not exist; or virtual time reached its limit before a condition was met.",
     410: "This version no longer has the command.",
     411: "The request has a body but does not state its length.",
+    412: "The request arrived after the time in its header `X-Valid-Until`; nothing was done.",
     413: "The body is too large: 1 MiB for lists and forms (8 KiB to sign in), 16 MiB for files.",
     414: "The path or the query is too long; a query may have 8 KiB.",
     415: "The command does not accept this type of body.",

@@ -221,7 +221,7 @@ class _RuleOrder:
         found = (number - 1 for number, _ in number_rules(self._rules))
         return [place for place in found if first <= place < end][::-1]
 
-    # --- what goes --------------------------------------------------------------------------------
+    # --- removed rules ----------------------------------------------------------------------------
 
     def delete_surplus(self) -> None:
         """Delete surplus rules one after the other, so that most others stay in place."""
@@ -293,7 +293,7 @@ class _RuleOrder:
             self._writer.write(gaps[-1], Rule())
             self._writer.delete(gaps[-1])
 
-    # --- what comes -------------------------------------------------------------------------------
+    # --- new rules --------------------------------------------------------------------------------
 
     def move_to_places(self) -> None:
         """Move rules to their wanted places, and make room for new ones."""

@@ -33,7 +33,7 @@ JSON, XML = "application/json", "text/xml"
 
 class File(Struct, frozen=True):
     path: str
-    #: What the file holds, for people.
+    #: The contents of the file, in words.
     doc: str
     keys: tuple[Keys, ...]
     when: Spans = ALWAYS
@@ -309,7 +309,7 @@ def parse_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[s
 
 
 def build(path: str, view: View) -> bytes | None:
-    """Return a file as it is sent; None if this profile has no such file."""
+    """Return a file in the form in which it is sent; None if this profile has no such file."""
     texts = show_file(path, view)
     if texts is None:
         return None

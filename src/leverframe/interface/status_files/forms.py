@@ -53,7 +53,7 @@ from leverframe.interface.table.refusals import Refusal
 _NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 #: A place in a template that the unit left as it is; see `markers.py`.
 _MARKER = "<--#"
-#: What stands in XML for a character that it cannot hold.
+#: Replaces a character that XML cannot contain.
 _REPLACED = "\ufffd"
 #: A `*` among texts that are joined by it.
 ENCODED_STAR = "%2A"
@@ -263,7 +263,7 @@ def form_of(param: Param) -> KeyForm:
     raise TypeError(f"{param} has no form in status files")
 
 
-# Keys that show settings: where those stand in the tree, and the form that they have there.
+# Keys that show settings: the paths of these in the tree, and their form.
 
 
 def setting(name: str, path: str, form: KeyForm, meaning: str, when: Spans = ALWAYS) -> Keys:

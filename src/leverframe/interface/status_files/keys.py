@@ -1,8 +1,8 @@
 """What a file is made of: keys, each with its meaning, its scale and the function that shows it.
 
 Clients compare texts, so every value is a text; the few lists of texts are the readings of modules.
-Real units end here: a scale of /10 means that the text is ten times the value, rounded. An absent
-reading is a text of its own, because the files have no other way to say it.
+Values are scaled here: a scale of /10 means that the text is ten times the value, rounded. An
+absent reading is a text of its own, because the files have no other way to say it.
 
 To add a key: make a `Keys` in the file of its feature, or declare it on the row of the command
 that sets it (`shown`), and put it where it belongs in `catalogue.py`.
@@ -240,5 +240,5 @@ def xml_text(text: str) -> str:
 
 
 def escape_markup(text: str) -> str:
-    """Write a text so that it stands for itself in XML and HTML, also inside quotes."""
+    """Escape a text for XML and HTML, also inside quotes."""
     return text.translate(_ANYWHERE)

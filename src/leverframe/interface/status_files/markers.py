@@ -90,7 +90,7 @@ class TextReader:
         """Advance over text of the file, up to the next marker."""
 
     def write_here(self) -> Write | None:
-        """Return how a value is written at this place; None where it must not stand."""
+        """Return how a value is written at this place; None if it must not stand."""
         return self._write
 
 

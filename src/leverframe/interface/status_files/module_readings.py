@@ -199,7 +199,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "modbusReadings",
         _readings_by_slot,
         "three lists, the 30 readings of each slot",
-        f"{DECIMAL}, {ZERO} if absent, or not mapped where no bus is read",
+        f"{DECIMAL}, {ZERO} if absent, or if not mapped and no bus is read",
         SLOTTED,
         _parse_slots,
     ),

@@ -28,7 +28,7 @@ ParsedValue = Value | Unreadable
 #: A file as it was decoded, and the version that wrote it.
 ValueParser = Callable[[Mapping[str, Any], Profile], Mapping[str, ParsedValue]]
 
-#: Of a key that is not there: versions differ in what they have.
+#: The reason for a missing key: versions have different keys.
 MISSING = "is missing"
 _MISSING = Unreadable(MISSING)
 _WHOLE = re.compile(r"-?[0-9]{1,15}", re.ASCII)
@@ -63,7 +63,7 @@ def _no_number(value: Any) -> Unreadable:
 def parse_scaled(
     names: Sequence[str], labels: Sequence[str], factor: int, absent: str
 ) -> ValueParser:
-    """Parse values written as a multiple; `absent` is a sign only where it is no value."""
+    """Parse values written as a multiple; `absent` is a sign only if it is not a value."""
     sign = None if absent == "0" else int(absent)
 
     def parse(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
@@ -161,7 +161,7 @@ class UnreadSetting(Struct, frozen=True):
 class SettingParser(Struct, frozen=True):
     """The settings that keys show, and how they are read from the texts in the order of names.
 
-    Anything but a text is what a unit may say instead; None where it says nothing.
+    Anything but a text is what a unit may say instead; None if it says nothing.
     """
 
     patterns: tuple[str, ...]

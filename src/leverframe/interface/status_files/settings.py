@@ -1,8 +1,8 @@
 """Keys: names, flags and other settings. A key is called like the command that sets it.
 
-What shows the settings of one command by its name is declared on its row. Where a command takes an
-index the key has it as its number (`ortime3`), and a number means here what it means there. The
-others stand here. Secrets have no key.
+A key that shows the settings of one command under its name is declared on the command's row. If the
+command has an index, the key has the same index as its number (`ortime3`). The remaining keys are
+declared here. Secrets have no key.
 """
 
 from collections.abc import Mapping
@@ -86,7 +86,7 @@ VARIABLES = ("bit", "byte", "word", "dword", "string")
 
 
 def _name_key(name: str, label: str) -> Keys:
-    return key(name, lambda view: label, f"name of {label}, which is impossible changed", TEXT)
+    return key(name, lambda view: label, f"name of {label}, which cannot be changed", TEXT)
 
 
 SENSOR_NAMES = joint_settings(

@@ -190,7 +190,7 @@ class _SettingsReader:
         return reasons | {leaf_of(place): why for place, why in self._problems.items()}
 
     def _with_page_settings(self, tree: Settings, read: set[str]) -> Settings:
-        """Read the settings of the pages, which stand among the stored variables."""
+        """Read the settings of the pages, which are among the stored variables."""
         names = {
             place: name
             for keys in command_keys(*VARIABLES)
@@ -206,7 +206,7 @@ class _SettingsReader:
                     call.row.perform(stage, call.values)
                     read.update(call.row.limits)
         if stage.settings.variables != tree.variables:
-            # Two positions that stand for one setting, and do not say the same.
+            # Two positions for one setting, with different values.
             self._problems["ui.homepage"] = "the stored variables name two pages"
             read.discard("ui.homepage")
             return replace(

@@ -174,7 +174,7 @@ _NAME = r"[A-Za-z_]{1,20}\d?"
 
 
 def names_secret(name: str) -> bool:
-    """Return whether a name stands for a secret."""
+    """Return whether a name is that of a secret."""
     return re.search(_SECRET_NAME, name, re.IGNORECASE) is not None
 
 

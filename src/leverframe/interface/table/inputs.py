@@ -149,7 +149,7 @@ DIGITAL_ROWS = (
         sets="digital_inputs.{A}.bistable_time",
         shown="bistable time of INPD1-INPD4",
         shown_in="seconds",
-        doc="Set the seconds after which a bistable input falls back; 0 means never.",
+        doc="Set the number of seconds after which a bistable input resets; 0 means never.",
     ),
     row(
         "GET /stm.cgi?imptimen=<A>",

@@ -135,7 +135,7 @@ EXTRA_ROWS = (
         B=OFFSET,
         run=set_offset,
         example={"B": "-5"},
-        doc="The same in another notation.",
+        doc="Set the offset of DS1-DS8 in degrees, times 10, in another notation.",
     ),
     row(
         "GET /stm.cgi?onewirename<A><B>=<C>",

@@ -19,7 +19,7 @@ from leverframe.interface.table.refusals import Malformed
 
 _HOLE = re.compile(r"<([A-Z])>")
 DIGITS = "0123456789"
-NO_OTHER_FORM = "has no other form"
+NO_OTHER_FORM = "accepts no other form"
 
 
 def with_plain_colons(raw: str) -> str:

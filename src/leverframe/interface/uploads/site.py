@@ -123,7 +123,7 @@ def _check_names(names: Iterable[str]) -> None:
                 "`/` between folders, none of which starts with a dot."
             )
         if name in seen:
-            raise BadUpload(f"{name[:80]!r} is there twice.")
+            raise BadUpload(f"{name[:80]!r} appears twice.")
         seen.add(name)
     if FRONT_PAGE not in seen:
         raise BadUpload(f"The site has no {FRONT_PAGE}; this file is its first page.")

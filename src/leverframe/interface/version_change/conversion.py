@@ -176,7 +176,10 @@ def _off_without_memory(
     for index, (old, new) in enumerate(zip(source.outputs, settings.outputs, strict=True)):
         if new.on_after_start and old.remember and not new.remember:
             path = f"outputs.{index}.on_after_start"
-            reason = f"{target} does not remember the state that decided before this."
+            reason = (
+                f"{target} does not remember output states, which took precedence over this"
+                " setting."
+            )
             lost.append(report_lost(path, True, reason))
             settings = with_value(settings, path, False)
     return settings

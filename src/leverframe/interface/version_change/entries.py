@@ -102,7 +102,7 @@ def _carry_text(
     )
     if shows_the_same and _fits(path, carried, target):
         return carried
-    reason = f"{target} would show other readings in it, or cannot hold it; the text is left out."
+    reason = f"On {target} the text would show other readings or would not fit; it is left out."
     lost.append(report_lost(path, text, reason))
     return ""
 
@@ -313,7 +313,7 @@ def find_reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
 def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:
     """Remove parts of the rule that the version does not support and that have no effect."""
     idle = idle_parts(rule).intersection(missing_of_rule(rule, target))
-    reason = f"{target} does not have it; it has no effect in this entry."
+    reason = f"{target} does not have it; the entry works the same without it."
     lost += (report_lost(f"{path}.{name}", getattr(rule, name), reason) for name in sorted(idle))
     return replace(rule, **{name: getattr(Rule(), name) for name in idle})
 

@@ -1,9 +1,9 @@
-"""The key and certificate of this controller, created at the first start with TLS.
+"""The controller's own key and certificate, created at the first start with TLS.
 
-They are unique to the controller and signed by itself: a visitor's browser asks once whether to
-trust them, and the fingerprint that is printed at the start is what to compare. Given files are
-used instead where there are any. A changed file is taken up without a restart: connections that are
-open keep the old one, later ones get the new one.
+They are unique to the controller and self-signed: a visitor's browser asks once whether to trust
+them, and the visitor compares the fingerprint with the one printed at startup. Configured files are
+used instead. A changed file is loaded without a restart: open connections keep the old certificate,
+later ones get the new one.
 """
 
 import ssl
@@ -20,19 +20,19 @@ from leverframe.core.engine.findings import Finding
 from leverframe.core.errors import ErrorForPeople
 from leverframe.storage.private_files import write_private
 
-#: It is never renewed; its trust comes from the fingerprint, not from its dates.
+#: The certificate is never renewed; users trust its fingerprint, not its dates.
 VALID = timedelta(days=3650)
 MARGIN = timedelta(days=1)
 
 
-#: Time enough to get a new one.
+#: The warning before the expiry date, early enough to get a new certificate.
 WARNED_DAYS = 21
 #: The page that describes how to replace it.
 PAGE = "system?open=certificate"
 
 
 class CertificateReport(Struct, frozen=True):
-    """The certificate in use; empty where the controller itself does not speak TLS."""
+    """The certificate in use; empty if the controller itself does not use TLS."""
 
     ends: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     names: Annotated[list[str], Meta(description="The hosts that it is valid for.")] = []
@@ -42,7 +42,7 @@ class CertificateReport(Struct, frozen=True):
 
 
 class CertificateUnusable(ErrorForPeople):
-    """The key or certificate cannot be used: one sentence."""
+    """The key or certificate cannot be used; the message is one sentence."""
 
 
 class Certificate:
@@ -53,7 +53,7 @@ class Certificate:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.set_alpn_protocols(["http/1.1"])
-        #: Wall time of its end.
+        #: Expiry date, in wall time.
         self.ends = 0.0
         self._names: list[str] = []
         #: SHA-256, as browsers show it.
@@ -63,9 +63,10 @@ class Certificate:
         self.reload()
 
     def reload(self) -> None:
-        """Read the files; the old ones stay in use if the new ones cannot be used."""
+        """Read the files; keep using the old ones if the new ones are unusable."""
         try:
-            # Tried out first: a context that took only one of the two would serve no client.
+            # Loaded into a new context first: one with only a new certificate or key would serve no
+            # client.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
                 self._certificate, self._key, password=_no_password
             )
@@ -80,7 +81,7 @@ class Certificate:
             watcher()
 
     def findings(self, wall: float) -> Iterator[Finding]:
-        """Yield that it expires soon, or has expired."""
+        """Yield a finding if the certificate expires soon, or has expired."""
         days = self.days_left(wall)
         if days < 0:
             yield Finding("certificate_ended", PAGE, since=self.ends, is_fault=True)
@@ -88,7 +89,7 @@ class Certificate:
             yield Finding("certificate_ends", PAGE, figures={"days": days})
 
     def days_left(self, wall: float) -> int:
-        """Return the whole days until it ends; below zero once it has."""
+        """Return the number of whole days until the certificate expires; negative once it has."""
         return int((self.ends - wall) // 86_400)
 
     def report(self) -> CertificateReport:
@@ -97,8 +98,8 @@ class Certificate:
 
 
 def _content_of(path: Path) -> tuple[float, list[str], str]:
-    """Return when a certificate ends, the hosts that it is for, and its fingerprint."""
-    # Loaded only where there is TLS.
+    """Return the expiry date of a certificate, its host names and its fingerprint."""
+    # Imported here, because only controllers with TLS need it.
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
 
@@ -127,7 +128,7 @@ def _why_unusable(error: OSError | ValueError) -> str:
 
 
 def own_certificate(folder: Path, name: str, hosts: Iterable[str]) -> Certificate:
-    """Return the controller's own key and certificate; make them at first use."""
+    """Return the controller's own key and certificate; create them at first use."""
     certificate, key = folder / "tls-certificate.pem", folder / "tls-key.pem"
     if not (certificate.exists() and key.exists()):
         made_certificate, made_key = _self_signed(name, hosts, datetime.now(UTC))
@@ -144,7 +145,7 @@ def own_certificate(folder: Path, name: str, hosts: Iterable[str]) -> Certificat
 
 
 def _self_signed(name: str, hosts: Iterable[str], now: datetime) -> tuple[bytes, bytes]:
-    # Loaded once in the life of a controller.
+    # Imported here, because a controller needs it only once.
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

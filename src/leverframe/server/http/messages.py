@@ -1,11 +1,11 @@
 """The messages of an HTTP connection: requests, replies, streams.
 
-Plain values, without sockets: a handler is one function from `Request` to a reply and is tested
-without a port. The bytes of a reply are made here too, in one place, so that a header with a line
-break in it can never reach the wire.
+They are plain values without sockets: a handler is a function from `Request` to a reply and can be
+tested without a port. All replies are encoded here, so that a header with a line break in it can
+never reach the wire.
 
-They are msgspec structs because making one costs a quarter of what an ordinary object costs, and
-one of each is made for every request.
+They are msgspec structs because creating one costs a quarter of an ordinary object, and every
+request needs one of each.
 """
 
 import re
@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-# The words that go with the statuses of HTTP, as the current standard has them.
+# The reason phrases of HTTP statuses, from the current standard.
 #
-# Those of `http.HTTPStatus` are older in part, and making that takes 2 ms of every start.
+# Some of those in `http.HTTPStatus` are outdated, and importing it adds 2 ms to every start.
 
 PHRASES = {
     100: "Continue",
@@ -89,13 +89,13 @@ Headers = tuple[tuple[str, str], ...]
 
 PROBLEM_TYPE = "application/problem+json"
 
-#: Browsers take the content type as it is said: a name with markup in it makes no page.
+#: Browsers must not guess the content type: text with markup in it does not become a page.
 NOT_GUESSED = ("X-Content-Type-Options", "nosniff")
 
-#: What changes at any moment, or is for one person only, must not be cached on the way.
+#: Replies that may change at any moment, or are for one user only, must not be cached.
 NOT_KEPT = ("Cache-Control", "no-store")
 
-#: Browsers that used TLS use nothing else for a year.
+#: Browsers that have used TLS once use nothing else for a year.
 BY_TLS_ONLY: Headers = (("Strict-Transport-Security", "max-age=31536000"),)
 
 #: Replies that end with their head: they have neither a body nor a length.
@@ -105,22 +105,22 @@ _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Request(msgspec.Struct, gc=False, eq=False):
-    """One request as it came, text still percent-encoded. HEAD asks for a GET without its body."""
+    """One request as received, still percent-encoded. HEAD is a GET without the reply's body."""
 
     method: str
     path: str
-    #: The text after the first `?`; None where there is no `?`.
+    #: The text after the first `?`; None if there is no `?`.
     query: str | None = None
     #: Lower-case names; repeated headers are joined with ", ".
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     body: bytes = b""
     #: The client's address, without its port.
     peer: str = ""
-    #: From a client of HTTP/1.0, which knows no chunks.
+    #: From an HTTP/1.0 client, which does not know chunked replies.
     is_http10: bool = False
-    #: The controller that it is for, if a front door distributes requests.
+    #: The entrance that it is for, if it came through a node's front door.
     meant: Any = None
-    #: The tenant for which body and unread reply are counted, if known; and the body's bytes.
+    #: The tenant to which body and unread reply are charged, if known; and the body's bytes.
     owner: str = ""
     owned_bytes: int = 0
 
@@ -130,16 +130,18 @@ class Request(msgspec.Struct, gc=False, eq=False):
 
 
 class Reply(msgspec.Struct, gc=False):
-    """A whole answer."""
+    """A complete reply."""
 
     status: int
-    #: Sent exactly as it is; empty means no such header.
+    #: Sent unchanged; if empty, the header is omitted.
     content_type: str
     body: bytes
     headers: Headers = ()
 
     def encode(self, close: bool = False, head_only: bool = False) -> bytes:
-        """Return the bytes on the wire; `head_only` for HEAD, `close` before a close."""
+        """Return the bytes to send; `head_only` for HEAD, `close` if the connection ends
+        afterwards.
+        """
         status, body, headers = self.status, self.body, self.headers
         if status == 200 and not (close or head_only) and (not headers or headers is BY_TLS_ONLY):
             head = (_OK_HEADS_BY_TLS if headers else _OK_HEADS).get(self.content_type)
@@ -156,13 +158,13 @@ class Reply(msgspec.Struct, gc=False):
 
 
 class StreamCut(Exception):
-    """Why a stream cannot continue, in a sentence: the client must not take it for complete."""
+    """A stream cannot continue, and why; the client must not mistake it for complete."""
 
 
 class StreamReply(msgspec.Struct):
     """An answer without a known end, such as server-sent events.
 
-    `chunks` is closed (`aclose`, where it has one) when the client leaves or the server stops. It
+    `chunks` is closed (with `aclose`, if it has one) when the client leaves or the server stops. It
     raises StreamCut if it cannot continue.
     """
 
@@ -185,7 +187,7 @@ class Ending(Enum):
 
 
 class RawReply(msgspec.Struct):
-    """A reply byte by byte, for tests of how clients handle a faulty one.
+    """A reply given byte by byte, to test how clients handle faulty replies.
 
     `pieces` are written as they come. Then the connection continues, or is closed, reset, or left
     open silently.
@@ -212,7 +214,7 @@ CONTINUE = Reply(100, "", b"")
 
 
 def problem_reply(status: int, detail: str) -> Reply:
-    """Make a refusal in the form of RFC 9457 that gives no more than the reason."""
+    """Create a refusal in the form of RFC 9457; it contains no more than the reason."""
     problem = {
         "type": "about:blank",
         "title": PHRASES.get(status, "Refused"),
@@ -241,11 +243,11 @@ def _ok_heads(headers: Headers) -> dict[str, bytes]:
     }
 
 
-#: Heads up to the length, for polling and switching: 3 us less than formatting each.
+#: Heads up to the length, for polling and switching: saves the 3 us of formatting each head.
 _OK_HEADS = _ok_heads(())
 _OK_HEADS_BY_TLS = _ok_heads(BY_TLS_ONLY)
 
 
 async def complete_answer(answer: Answer) -> AnyReply:
-    """Return the reply of a handler, also of one that has yet to make it."""
+    """Return the reply of a handler; await it if it is not ready yet."""
     return answer if isinstance(answer, AnyReply) else await answer

@@ -1,12 +1,12 @@
-"""Bytes in, requests out: the parser of one connection, without a socket and without a clock.
+"""The parser of one connection: bytes in, requests out. It has no socket and no clock.
 
 llhttp, through httptools and in its strict mode, distinguishes well-formed requests from others; no
 leniency is switched on. This file adds the limits and the few rules that llhttp leaves to its user.
 
-A client's headers are mostly those of its request before. So llhttp is asked about a header block
-once: where a plain request line is followed by the very bytes that followed the last one on this
-connection, only the line is read. That is half of the time to read a request with one header, and
-more with the ten of a browser; nothing is shared with other connections.
+A client mostly repeats the headers of its previous request. So llhttp parses a header block only
+once: if a plain request line is followed by the same bytes as the last one on this connection, only
+the line is parsed. That saves half of the time for a request with one header, and more for the ten
+headers of a browser. Nothing is shared with other connections.
 """
 
 import logging
@@ -27,29 +27,30 @@ try:
         HttpParserUpgrade,
     )
 except ModuleNotFoundError:
-    # It is compiled for a system. A twin without it, as in a browser, is for its test alone.
+    # A compiled extension, not available for every system. A twin without it, as in a browser,
+    # serves only its test.
     HAS_LLHTTP = False
 else:
     HAS_LLHTTP = True
 
 logger = logging.getLogger(__name__)
 
-#: The most that may be fed in one call: more could hold more requests than a connection may have
-#: waiting, or outrun the limit of a head.
+#: The maximum number of bytes per call: more could contain more requests than may wait, or exceed
+#: the limit of a head.
 MAX_FEED_BYTES = 4 * KIB
 
-#: OPTIONS is understood for the sake of browsers that ask on behalf of a page of another site.
+#: OPTIONS is accepted because browsers send it before a request from a page of another site.
 METHODS = {b"GET": "GET", b"HEAD": "HEAD", b"POST": "POST", b"OPTIONS": "OPTIONS"}
 ALLOW: Headers = (("Allow", "GET, HEAD, POST"),)
 RETRY: Headers = (("Retry-After", "5"),)
 
-#: Characters of a target that stand for themselves; llhttp decides about all others.
+#: Characters of a target that need no decoding; llhttp checks all others.
 _PLAIN = rb"A-Za-z0-9_~!$%&'()*+,\-./:;=@"
-#: The line of nearly all requests.
+#: The request line of nearly all requests.
 _PLAIN_LINE = re.compile(rb"(GET|HEAD) (/[%b]*+)(?:\?([%b?]*+))? HTTP/1\.1\r\n" % (_PLAIN, _PLAIN))
 _UNKNOWN_METHOD = re.compile(rb"([A-Z]{1,32}) ")
 _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#]+)(.*)", re.IGNORECASE)
-#: A name of DNS has at most 253 letters, an IPv6 address stands in brackets.
+#: A DNS name has at most 253 letters; an IPv6 address is in brackets.
 _MAX_HOST_BYTES = 255
 _MAX_PORT = 65535
 _HOST = re.compile(rf"(?:[^\[\]:]{{0,{_MAX_HOST_BYTES}}}|\[[^\[\]]{{1,64}}\])(?::([0-9]{{1,5}}))?")
@@ -58,7 +59,7 @@ _AUTHORITY_BYTES = 512
 
 
 class BadRequest(Exception):
-    """A request that is not taken: answered with this status, after which the connection ends."""
+    """A request that is refused: it gets this status, and the connection ends."""
 
     def __init__(self, status: int, detail: str, headers: Headers = ()) -> None:
         super().__init__(detail)
@@ -67,20 +68,22 @@ class BadRequest(Exception):
         self.headers = headers
 
 
-#: What a parser is in the middle of.
+#: What a parser is reading.
 Reading = Enum("Reading", "NOTHING HEAD BODY")
-# Looked up for every request: as names of this module, in a tenth of the time (Python 3.11).
+# Read for every request; as names of this module that takes a tenth of the time (Python 3.11).
 NOTHING, HEAD, BODY = Reading
 
 
-#: In place of the request that is being read, where there is none.
+#: Stands for the current request while there is none.
 _NO_REQUEST = Request("GET", "/", None, {})
-#: One address alone may fill half of the room for bodies.
+#: A single address may use half of the budget for bodies.
 BODIES_PER_FREE = 1.0
 
 
 class BodyBudget:
-    """The bytes of bodies that all connections of a server are reading, or have not answered."""
+    """The bytes of bodies that are being read or not yet answered, over all connections of a
+    server.
+    """
 
     def __init__(self, limits: HttpLimits) -> None:
         self._limits = limits
@@ -93,7 +96,7 @@ class BodyBudget:
         return self._large.used + self._small.used
 
     def room_for(self, max_body: int) -> FairShares:
-        """Return the room in which a body of at most this size counts."""
+        """Return the budget to which a body of at most this size is charged."""
         return self._small if max_body <= self._limits.small_body_bytes else self._large
 
     @property
@@ -108,7 +111,7 @@ class BodyBudget:
         return self._by_owner[owner]
 
     def take_for_owner(self, request: Request, count: int) -> bool:
-        """Count bytes of a body for its owner, if it has one; False if they are too many."""
+        """Charge bytes of a body to its owner, if it has one; return False if they are too many."""
         owner = request.owner
         if not owner:
             return True
@@ -126,7 +129,7 @@ class BodyBudget:
             request.owned_bytes = 0
 
     def give_back(self, request: Request) -> None:
-        """End the count of a request's body: it has been answered, or never will be."""
+        """Release the budget of a request's body: it has been answered, or never will be."""
         self.release_owner(request)
         if request.body:
             limit = self._limits.body_limit(request.method, request.path, request.query)
@@ -134,9 +137,9 @@ class BodyBudget:
 
 
 class RequestParser:
-    """The parser of a client's bytes; it returns requests, and a bad one as the last of all.
+    """Parses a client's bytes into requests; a bad request is the last one.
 
-    The body of a request counts in the budget until the receiver of the request releases it.
+    The body of a request stays charged to the budget until the receiver of the request releases it.
     """
 
     def __init__(
@@ -146,17 +149,17 @@ class RequestParser:
         peer: str = "",
         proxies: NamedProxies | None = None,
     ) -> None:
-        """Take the proxies that the configuration names where the peer is one of them."""
+        """Create the parser; `proxies` is set if the peer is one of the configured proxies."""
         self.reading = NOTHING
         #: The client waits for a go-ahead before it sends the body.
         self.wants_continue = False
-        #: Nothing that follows counts: the last request was found, or there will be none.
+        #: Nothing more is parsed: the last request was found, or none will follow.
         self.is_done = False
 
         self._limits = limits
         self._peer = peer
         self._proxies = proxies
-        self._client = peer  # for whom the peer asks, else the peer itself
+        self._client = peer  # the client that the peer forwards for, else the peer itself
         self._budget = budget
         if HAS_LLHTTP:
             self._http = HttpRequestParser(self)
@@ -164,20 +167,20 @@ class RequestParser:
         self._request = _NO_REQUEST
         self._unfinished = 0  # bytes since the last complete request or piece of a body
         self._max_target = limits.path_bytes + limits.query_bytes + _AUTHORITY_BYTES
-        self._max_line = min(limits.path_bytes, limits.query_bytes)  # of a plain one
+        self._max_line = min(limits.path_bytes, limits.query_bytes)  # of a plain request line
 
         self._target = b""
         self._raw_headers: list[bytes] = []  # name, value, name, value ...
-        #: What followed the last request line, where that is all there was; and what it says.
+        #: What followed the last request line, if a whole head came with it, and the headers in it.
         self._last_block: bytes | None = None
         self._last_headers: dict[str, str] = {}
         self._has_host = False
-        self._names_connection = True  # these headers say what becomes of the connection
-        self._is_framed = False  # a body follows them
+        self._names_connection = True  # the headers control whether the connection stays open
+        self._is_framed = False  # a body follows the headers
         self._is_last = False  # the connection ends with this request
         self._body = bytearray()
         self._max_body = 0
-        self._room = budget.room_for(0)  # where the body counts, and for whom
+        self._room = budget.room_for(0)  # the budget of the body, and the address charged
         self._source = ""
 
     @property
@@ -186,11 +189,11 @@ class RequestParser:
 
     @property
     def head(self) -> Request:
-        """The request whose body is being read, without it."""
+        """The request whose body is being read, without that body."""
         return self._request
 
     def feed(self, data: bytes) -> list[Request | BadRequest]:
-        """Return the requests that these bytes, at most MAX_FEED_BYTES, have completed."""
+        """Return the requests that these bytes, at most MAX_FEED_BYTES, complete."""
         if self.is_done:
             return []
         if self.reading is not NOTHING:
@@ -221,7 +224,7 @@ class RequestParser:
             if self.reading is not NOTHING:
                 self._check_unfinished(data)
         except HttpParserUpgrade:
-            pass  # taken like any other request, as the last one: no other protocol is spoken
+            pass  # handled like any other request, as the last one: no other protocol is supported
         except HttpParserError as error:
             self._refuse(_bad_request(error, data))
         except BadRequest as bad:
@@ -230,7 +233,7 @@ class RequestParser:
         return found
 
     def end(self) -> None:
-        """Stop parsing; discard what was read of a body."""
+        """Stop parsing; discard the part of a body that was read."""
         self.is_done = True
         if self._body:
             self._room.give_back(self._source, len(self._body))
@@ -238,7 +241,7 @@ class RequestParser:
             self._body = bytearray()
 
     def close(self) -> None:
-        """Stop parsing for good; without a circle of references it is free now, not some time."""
+        """Stop parsing for good; breaking the reference cycle frees the memory now."""
         self.end()
         if HAS_LLHTTP:
             del self._http
@@ -249,7 +252,7 @@ class RequestParser:
             self._found.append(bad)
 
     def _check_unfinished(self, data: bytes) -> None:
-        """Bound what llhttp discards silently: a long header, a trailer, empty lines."""
+        """Limit what llhttp discards silently: a long header, a trailer, empty lines."""
         if len(self._target) > self._max_target:
             raise self._target_too_long()
         self._unfinished += len(data)
@@ -260,7 +263,7 @@ class RequestParser:
             if version == "0.9" or (version == "0.0" and data[-1:] == b"\n"):
                 raise _no_version()
 
-    # What llhttp calls, in this order
+    # Callbacks of llhttp, in the order of their calls
 
     def on_url(self, part: bytes) -> None:
         self.reading = HEAD
@@ -295,12 +298,12 @@ class RequestParser:
             raise self._body_too_large()
 
     def on_message_complete(self) -> None:
-        # Not held until the next one: its body may be large.
+        # Not kept until the next request: its body may be large.
         request, self._request = self._request, _NO_REQUEST
         if self.reading is BODY:
             request.body = bytes(self._body)
             self._body = bytearray()
-            self._raw_headers = []  # what follows a body is not kept
+            self._raw_headers = []  # the bytes after a body are not kept
             self.wants_continue = False
         self.reading = NOTHING
         self._target = b""
@@ -308,7 +311,7 @@ class RequestParser:
         self.is_done = self._is_last
         self._found.append(request)
 
-    # What llhttp leaves to its user
+    # Rules that llhttp leaves to its user
 
     def _read_headers(self, raw: list[bytes]) -> dict[str, str]:
         limits = self._limits
@@ -343,21 +346,23 @@ class RequestParser:
         target = self._target.decode("ascii")
         if not target.startswith("/") and (target, method) != ("*", "OPTIONS"):
             target, host = _split_address(target)
-            # The address in the request line outweighs the Host header.
+            # The address in the request line takes precedence over the Host header.
             headers = {**headers, "host": host}
         path, mark, query = target.partition("?")
         if len(path) > self._limits.path_bytes or len(query) > self._limits.query_bytes:
             raise self._target_too_long()
         self._is_last = not self._http.should_keep_alive()
-        # Only a header, or the lack of one, makes a difference.
+        # The version matters only if the connection ends here, or if a header (or its lack) decides
+        # that.
         is_http10 = (self._is_last or self._names_connection) and self._is_http10()
         return Request(method, path, query if mark else None, headers, b"", self._client, is_http10)
 
     def _is_http10(self) -> bool:
-        """Note whether the connection ends with this request; return whether it is HTTP/1.0."""
+        """Set whether the connection ends with this request; return whether it is HTTP/1.0."""
         version = self._http.get_http_version()
         if version == "1.1":
-            # A client that omits the Host that HTTP/1.1 demands is answered, but not kept.
+            # A client without the Host header that HTTP/1.1 requires gets an answer; then it is
+            # disconnected.
             self._is_last = self._is_last or self._http.should_upgrade() or not self._has_host
         elif version == "1.0":
             self._is_last = True
@@ -405,7 +410,7 @@ class RequestParser:
 
 
 def _split_address(target: str) -> tuple[str, str]:
-    """Split `http://host/path?query` into what follows the host, and the host."""
+    """Split `http://host/path?query` into the part after the host, and the host."""
     address = _ADDRESS.fullmatch(target)
     if address is None:
         raise BadRequest(400, "The request target is neither a path nor an http address.")
@@ -415,7 +420,7 @@ def _split_address(target: str) -> tuple[str, str]:
 
 
 def _check_host(host: str) -> None:
-    """Refuse what names no host, before it is looked up, compared or kept anywhere."""
+    """Refuse a Host that is not a host name, before it is looked up, compared or kept anywhere."""
     parts = _HOST.fullmatch(host)
     if parts is None or int(parts[1] or 0) > _MAX_PORT:
         raise BadRequest(
@@ -437,7 +442,7 @@ def _method_not_allowed(verb: bytes) -> BadRequest:
 
 
 def _bad_request(error: "HttpParserError", data: bytes) -> BadRequest:
-    """Return what is wrong when llhttp has stopped, or a callback has raised."""
+    """Return the refusal for bytes at which llhttp has stopped, or a callback has raised."""
     if isinstance(error, HttpParserCallbackError):
         cause = error.__context__
         if isinstance(cause, BadRequest):
@@ -445,7 +450,8 @@ def _bad_request(error: "HttpParserError", data: bytes) -> BadRequest:
         logger.error("Reading a request failed.", exc_info=cause)
         return BadRequest(500, "The request could not be read because of an internal error.")
     if isinstance(error, HttpParserInvalidMethodError):
-        # The bytes may begin with an earlier request, or within a method: then its name is unknown.
+        # The bytes may begin with an earlier request, or in the middle of a method, which is then
+        # unknown.
         line = _UNKNOWN_METHOD.match(data)
         if line and line[1] not in METHODS:
             return _method_not_allowed(line[1])

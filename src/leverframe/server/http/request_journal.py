@@ -1,8 +1,7 @@
-"""The journal of requests: what clients requested and how they were answered, the newest ones.
+"""The request journal: the newest requests and their answers.
 
-It stands before the handler of a server, so it costs those servers nothing that have none; twins
-have one. What may be a secret is masked before it is kept. Number and size of what is kept are
-bounded.
+It wraps the handler of a server, so servers without a journal pay nothing; twins have one. Possible
+secrets are masked before anything is kept. The number and the size of the entries are limited.
 """
 
 from collections.abc import Callable, Coroutine
@@ -24,17 +23,17 @@ from leverframe.server.http.messages import (
 )
 
 KEPT_REQUESTS = 2000
-#: Characters of all requests that are kept; the oldest are dropped first.
+#: Maximum total of characters kept; the oldest requests are dropped first.
 KEPT_CHARACTERS = 4 << 20
 #: A longer body is not kept.
 KEPT_BODY = 16 << 10
-#: With this header a request is one of the test itself, as through a bench beside the network, or
-#: has already been recorded.
+#: Marks a request of the test itself, as through a bench beside the network, or one that has
+#: already been recorded.
 BENCH_HEADER = "x-test-bench"
 
 
 class OpenRequest(Struct, frozen=True):
-    """What may be kept of a request: secrets are masked."""
+    """The parts of a request that may be kept; secrets are masked."""
 
     path: str
     query: str | None
@@ -78,7 +77,7 @@ class JournalRequest(Struct):
 
     @property
     def size(self) -> int:
-        """How many characters are kept of it."""
+        """The number of characters kept."""
         fields = sum(len(name) + len(value) for name, value in self.headers.items())
         return len(self.path) + len(self.query or "") + len(self.body or "") + fields
 
@@ -114,10 +113,10 @@ class RequestJournal:
         return handle
 
     def before_refusals(self, problem: Callable[[int, str], Reply]) -> Callable[[int, str], Reply]:
-        """Return a maker of refusals that records bytes that are not an accepted request."""
+        """Return a function that also records refusals of bytes that are no valid request."""
 
         def refuse(status: int, detail: str) -> Reply:
-            # A fault of the handler is recorded with its request.
+            # An error of the handler is recorded with its request.
             if status != 500:
                 self.count += 1
                 self._keep(
@@ -138,7 +137,7 @@ class RequestJournal:
             shown.path,
             shown.query,
             request.peer,
-            # A client repeats its headers: they are kept once.
+            # A client repeats its headers; they are kept once.
             headers=before if before == shown.headers else shown.headers,
             body=shown.body,
             body_left_out=shown.body_left_out,
@@ -164,7 +163,7 @@ class RequestJournal:
         return reply
 
     def entries(self) -> list[JournalRequest]:
-        """List what is kept, oldest first."""
+        """List the recorded requests, oldest first."""
         return list(self._kept)
 
     def clear(self) -> None:
@@ -173,7 +172,7 @@ class RequestJournal:
 
 
 def _status_of(error: Exception) -> int:
-    """Return what the connection answers for a handler that failed."""
+    """Return the status that the connection sends if the handler failed."""
     return 503 if lacks_descriptors(error) else 500
 
 

@@ -1,7 +1,7 @@
-"""The HTTP/1.1 server: a port, its connections, their caps and time-outs. Nothing of commands.
+"""The HTTP/1.1 server: a port, its connections, their limits and time-outs; it knows no commands.
 
-From the bytes up: `parsing` makes requests of bytes and holds the limits, `connection` answers them
-in order, `server_state` has what all connections of a server share, and `listener` accepts them.
+From the bytes up: `parser` parses requests and applies the limits, `connection` answers them in
+order, `server_state` has what all connections of a server share, and `HttpListener` accepts them.
 """
 
 import asyncio
@@ -24,30 +24,30 @@ from leverframe.server.http.server_state import DEFAULT_LIMITS, ServerState, adm
 # A listening port: accepts connections, and distinguishes TLS from plain HTTP.
 #
 # It does not use an `asyncio.Server`, which fails half-way if it is closed while a connection is
-# being accepted: this one waits for those when it closes. With TLS, the first byte of a
-# connection shows whether it is a handshake; it is peeked at, not consumed. Until then, and until
-# the handshake is done, a connection costs one socket, and counts as the connection that follows;
-# its time is limited.
+# being accepted; this listener waits for such connections. With TLS, the first byte of a connection
+# shows whether it is a handshake; it is peeked at, not consumed. Until the handshake is done, a
+# connection costs one socket, already counts as a connection, and has limited time.
 
 logger = logging.getLogger(__name__)
 
 #: The first byte of every TLS connection.
 HANDSHAKE = b"\x16"
 BACKLOG = 256
-#: As `/metrics` and the log call it.
+#: The name that `/metrics` and the log use.
 NAME = "http"
-#: One at a time costs 70 us more for each of 64 clients that connect together.
+#: Accepting one at a time costs 70 us more for each of 64 clients that connect together.
 MAX_ACCEPTED_TOGETHER = 64
-#: How long to leave new connections waiting when the process can have no more sockets.
+#: How long to leave new connections waiting if the process can open no more sockets.
 PAUSE_S = 1.0
 
 Factory = Callable[[Lease], asyncio.BaseProtocol]
 
 
 class HttpListener:
-    """Listening sockets; `protocol` gets accepted clients, with TLS where there is a `context`.
+    """Listening sockets; `protocol` gets accepted clients, with TLS if there is a `context`.
 
-    A client without TLS at a TLS port goes to `plain`. A client above the limit gets the `refusal`.
+    A client without TLS at a TLS port is passed to `plain`. A client beyond the limit gets the
+    `refusal`.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class HttpListener:
         self._context = context
         self._plain = plain
         self._loop = asyncio.get_running_loop()
-        #: Connections that have not sent anything yet, with their time.
+        #: Connections that have not sent anything yet, and the timers that end them.
         self._silent: dict[socket.socket, tuple[Lease, asyncio.TimerHandle]] = {}
         self._accepting: set[asyncio.Task[None]] = set()
         self._handshakes: set[asyncio.Task[None]] = set()
@@ -76,7 +76,7 @@ class HttpListener:
             self._loop.add_reader(listening, self._accept, listening)
 
     async def close(self) -> None:
-        """Accept no more; return when what was being accepted is a connection, or is gone."""
+        """Stop accepting; return when every pending client is connected or gone."""
         for listening in self.sockets:
             self._loop.remove_reader(listening)
             listening.close()
@@ -88,7 +88,7 @@ class HttpListener:
             await asyncio.wait(running)
 
     def pause(self) -> None:
-        """Refuse connections, and keep the port: it is bound, but not listening."""
+        """Refuse connections but keep the port: it is bound, but not listening."""
         addresses = [listening.getsockname() for listening in self.sockets]
         families = [listening.family for listening in self.sockets]
         for listening in self.sockets:
@@ -156,7 +156,7 @@ class HttpListener:
         context: ssl.SSLContext | None = None,
     ) -> None:
         timeout = self._limits.header_timeout_s if context else None
-        # What fails here is a client that does not trust the certificate, or one that has left.
+        # A failure here is a client that does not trust the certificate, or one that has left.
         try:
             await self._loop.connect_accepted_socket(
                 partial(protocol, lease), client, ssl=context, ssl_handshake_timeout=timeout
@@ -182,7 +182,7 @@ class HttpListener:
         return lease
 
     def _sort(self, client: socket.socket) -> None:
-        """Hand over a client by its first byte: to TLS or plain HTTP; drop it if it has left."""
+        """Pass a client on by its first byte, to TLS or plain HTTP; drop it if it has left."""
         try:
             first = client.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -222,7 +222,7 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
 
 
 def _bind(family: int, address: Any) -> socket.socket:
-    """Return a socket with this address that does not listen yet."""
+    """Return a socket bound to this address that does not listen yet."""
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         if sys.platform != "win32":  # would share the port with another program
@@ -258,7 +258,7 @@ class HttpServer:
         self._handler = handler
         self.state = ServerState(handler, limits, problem, admission)
         self.descriptors = descriptors or DescriptorBudget()
-        #: Those who came to a TLS port without TLS.
+        #: Connections without TLS at a TLS port.
         self._plain = self.state
         self._listener: HttpListener | None = None
         self._port = 0
@@ -270,7 +270,7 @@ class HttpServer:
         context: ssl.SSLContext | None = None,
         plain: Handler | None = None,
     ) -> None:
-        """Listen, by TLS with a `context`; `plain` then answers clients that come without TLS."""
+        """Listen, with TLS if there is a `context`; `plain` then answers clients without TLS."""
         limits = self.state.limits
         self.state.is_stopping = False
         plain = plain or self._handler
@@ -294,7 +294,7 @@ class HttpServer:
         return len(self.state.connections)
 
     def pause(self) -> None:
-        """Refuse connections and reset those that are open, as a unit does that is off."""
+        """Refuse connections and reset open ones, like a unit that is switched off."""
         if self._listener is not None:
             self._listener.pause()
             for connection in (*self.state.connections, *self._plain.connections):
@@ -305,9 +305,9 @@ class HttpServer:
             self._listener.resume()
 
     async def stop(self, grace_s: float = 5.0) -> None:
-        """Accept no more; close idle connections, and the others when they have their answer.
+        """Stop accepting; close idle connections, and the others after their answer.
 
-        Not for a handler to await: it would wait for itself.
+        A handler must not await this: it would wait for itself.
         """
         if self._listener is None:
             return

@@ -1,7 +1,7 @@
 """The state that all connections of an HTTP server share, and the sweep over them.
 
-Nothing is timed per request: one sweep a second looks at all connections, and there is no sweep
-while there are none, so an idle listener costs nothing.
+Requests have no timers: one sweep a second checks all connections, and no sweep runs while there
+are none, so an idle listener costs nothing.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ NO_FILES_LEFT = (
     "Too many files are open, so a file for this request cannot be opened. Retry in a few seconds."
 )
 DEFAULT_LIMITS = HttpLimits()
-#: The replies that one address alone does not read may fill half of the room for all.
+#: The unread replies of a single address may use half of the budget for all.
 UNREAD_PER_FREE = 1.0
 
 
@@ -41,22 +41,22 @@ def admit_every_body(_request: Request) -> Reply:
 
 
 class SharingConnection(Protocol):
-    """What the shared state asks of a connection."""
+    """What the shared state calls on a connection."""
 
     def flush(self) -> None:
-        """Send what is held back."""
+        """Send the replies that are held back."""
 
     def is_overdue(self, now: float) -> bool:
-        """Return whether it is past one of its time-outs."""
+        """Return whether the connection has exceeded one of its time-outs."""
 
     def stop(self) -> None:
-        """Complete the answer that is being made, then close."""
+        """Complete the answer in progress, then close."""
 
     def abort(self) -> None:
         """Close immediately."""
 
     def reset(self) -> None:
-        """Close immediately and without an orderly end."""
+        """Close immediately with a reset."""
 
 
 class AnsweringConnection(SharingConnection, Protocol):
@@ -67,7 +67,7 @@ class AnsweringConnection(SharingConnection, Protocol):
 
 
 class ServerState:
-    """The state that the connections of one server share: handler, clock, counters, themselves."""
+    """What the connections of a server share: handler, clock, counters and their list."""
 
     def __init__(
         self,
@@ -77,22 +77,23 @@ class ServerState:
         admission: Handler = admit_every_body,
     ) -> None:
         self.handler: Callable[[Request], SentAnswer] = handler
-        #: Asked before a body is read, with its head: `CONTINUE`, or the reply instead of reading.
+        #: Called with the head of a request before its body is read; returns `CONTINUE`, or the
+        #: reply that is sent instead of reading the body.
         self.admission = admission
         self.limits = limits
         self.problem = problem
-        #: The proxies that are trusted to name the address of a client.
+        #: The proxies that are trusted to report the address of a client.
         self.proxies = NamedProxies()
-        #: Seconds, no finer than the sweep: good enough for time-outs, and free.
+        #: Seconds, updated by the sweep: accurate enough for time-outs, at no cost.
         self.now = 0.0
         self.bodies = BodyBudget(limits)
-        #: Replies that clients do not read, by source.
+        #: Unread replies by source.
         self.unread_replies = FairShares(limits.unread_replies_bytes, UNREAD_PER_FREE)
-        #: Where each connection reads to: what it has read is taken from here before the next one.
+        #: Every connection reads into this buffer; its bytes are copied before the next one reads.
         self.read_buffer = memoryview(bytearray(limits.read_bytes))
-        #: How many answers were given, by status.
+        #: The number of answers by status.
         self.answers: Counter[int] = Counter()
-        #: How late the last sweep was, and the latest one.
+        #: The delay of the last sweep, and the longest delay.
         self.lag_s = 0.0
         self.longest_lag_s = 0.0
         #: None while no client is connected.
@@ -102,7 +103,7 @@ class ServerState:
         self.connections: set[SharingConnection] = set()
         self._empty = asyncio.Event()
         self._empty.set()
-        #: Of this round of the event loop.
+        #: For this round of the event loop.
         self._unanswered: list[AnsweringConnection] = []
         self._unsent: list[SharingConnection] = []
         self._is_end_planned = False
@@ -126,13 +127,15 @@ class ServerState:
         self._warn(source, "unread", "%s: reset a connection that reads no replies", source)
 
     def answer_later(self, connection: AnsweringConnection) -> None:
-        """Plan the answers of a connection for when all that this round brings has been read."""
+        """Schedule the answers of a connection for when everything that arrived in this round is
+        read.
+        """
         if not self._is_end_planned:
             self._plan_end_of_round()
         self._unanswered.append(connection)
 
     def flush_later(self, connection: SharingConnection) -> None:
-        """Send what the connection holds when all requests of this round were answered."""
+        """Schedule the sending of held replies for when all requests of this round are answered."""
         if not self._is_end_planned:
             self._plan_end_of_round()
         self._unsent.append(connection)
@@ -142,10 +145,10 @@ class ServerState:
         asyncio.get_running_loop().call_soon(self._end_round)
 
     def _end_round(self) -> None:
-        """Answer and then send, each for all connections that take part in this round.
+        """Answer the requests of all connections in this round, then send all replies.
 
-        A processor that does one of them many times in a row takes a tenth less than one that
-        parses, answers and sends for each connection in turn.
+        Doing the same step many times in a row needs a tenth less time than parsing, answering and
+        sending for each connection in turn.
         """
         try:
             self._answer_all()
@@ -170,7 +173,9 @@ class ServerState:
             connection.flush()
 
     def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run an answer to its end even if its client leaves: it may be half done already."""
+        """Run an answer to completion even if its client leaves: part of the work may be done
+        already.
+        """
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -184,7 +189,7 @@ class ServerState:
         return self.problem(500, "The request failed because of an internal error; see the log.")
 
     def reply_to_failure(self, request: Request, error: Exception) -> Reply:
-        """Log why a request could not be answered; return what its client gets instead."""
+        """Log why a request could not be answered; return the client's reply."""
         if lacks_descriptors(error):
             self._warn("", "descriptors", "%r cannot be answered: %s", request, error)
             reply = problem_reply(503, NO_FILES_LEFT)
@@ -202,14 +207,14 @@ class ServerState:
         self.next_sweep = loop.call_later(SWEEP_S, self._sweep_every_second)
 
     def sweep(self, now: float) -> None:
-        """Drop every connection that is past one of its time-outs."""
+        """Drop every connection that has exceeded one of its time-outs."""
         self.now = now
         for connection in tuple(self.connections):
             if connection.is_overdue(now):
                 connection.abort()
 
     async def stop(self, grace_s: float) -> None:
-        """Close idle connections, and the others when they have their answer."""
+        """Close idle connections, and the others after their answer."""
         self.is_stopping = True
         for connection in tuple(self.connections):
             connection.stop()

@@ -1,4 +1,4 @@
-"""The account of a request, on a controller that may or may not require sign-in."""
+"""Find the account of a request, on controllers with and without required sign-in."""
 
 import secrets
 from collections.abc import Callable
@@ -15,21 +15,21 @@ from leverframe.server.http.messages import Headers, Reply, Request
 from leverframe.server.routes.sign_in import is_browser, redirect
 from leverframe.server.sessions import Access
 
-#: Headers of browsers and of proxies.
+#: Headers that only browsers and proxies send.
 _OF_OTHERS = {"origin", "referer", "cookie", "sec-fetch-site", "sec-fetch-mode", *FORWARDED}
 
 
 class TrustedNetworks(Struct, frozen=True):
-    """Networks whose programs act without signing in, because the configuration says so.
+    """Networks whose programs need not sign in, as configured.
 
     An address does not identify the client: a proxy uses its own, and a browser in the network
     sends requests for any open page, which can hide its origin. So this applies only to programs:
-    the request may have none of the headers that browsers send or proxies add. No page can remove
-    the browser's name.
+    the request must contain none of the headers that browsers send or proxies add. No page can
+    remove the browser's name from its requests.
     """
 
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
-    #: Whose rights clients there have.
+    #: The account whose rights clients in these networks have.
     account: Account = TRUSTED_USER
 
     def account_of(self, request: Request) -> Account:
@@ -69,23 +69,25 @@ class Admission:
     ) -> None:
         self._controller = controller
         self._access = access
-        #: Sign-in is required regardless of the settings.
+        #: Require sign-in regardless of the settings.
         self._must_sign_in = must_sign_in
         self.trusted = trusted
-        #: Without required sign-in, that holds for the controllers of the process, too.
+        #: Without required sign-in, requests from controllers of this process need no account
+        #: either.
         self._open_to_itself = open_to_itself
-        #: The key of uploaded pages without required sign-in: foreign pages do not know it.
+        #: The site key of uploaded pages while sign-in is not required; foreign pages do not know
+        #: it.
         self._open_site_key = secrets.token_hex(32)
 
     def account(self, request: Request) -> Account | None:
-        """Return the account, or None where a password must be checked first."""
+        """Return the account, or None if a password must be checked first."""
         if self._is_open(request):
             return UNRESTRICTED
         account = self._access.recognise(request)
         return self.trusted.account_of(request) if account is ANONYMOUS else account
 
     def site_key(self, request: Request) -> str | None:
-        """Return the key of the client's session for an uploaded page, or None."""
+        """Return the key with which an uploaded page uses the client's session, or None."""
         if self._is_open(request):
             return self._open_site_key
         if "authorization" in request.headers:
@@ -93,13 +95,15 @@ class Admission:
         return self._access.sessions.site_key(request.headers.get("cookie", ""))
 
     def account_of_site(self, site_key: str) -> Account | None:
-        """Return the account that an uploaded page with this key acts for, if there is one."""
+        """Return the account for which an uploaded page with this key acts, or None."""
         if not self._asks_for_sign_in():
             return UNRESTRICTED if site_key == self._open_site_key else None
         return self._access.sessions.account_of_site(site_key, self._access.accounts())
 
     def watch(self, request: Request) -> Callable[[], bool]:
-        """Return a test of whether the account may still read; each call keeps a session in use."""
+        """Return a function that checks that the account may still read; each call extends the
+        session.
+        """
         begun = self._controller.pending.access
 
         def is_still_admitted() -> bool:
@@ -114,7 +118,7 @@ class Admission:
         return is_still_admitted
 
     def _is_open(self, request: Request) -> bool:
-        """Return whether a request needs no account; one of a neighbour in the process does."""
+        """Return whether a request needs no account; neighbours in the process may."""
         if self._asks_for_sign_in():
             return False
         return self._open_to_itself or request.peer != OWN_PEER
@@ -123,15 +127,15 @@ class Admission:
         return self._must_sign_in or self._controller.commits.pending.access.required
 
 
-# What a page of an uploaded site may do for its visitor, and under which address.
+# The rights of a page of an uploaded site, and the address under which it has them.
 #
 # Such a page has no origin, so that it cannot use the built-in pages, and browsers send no cookie
-# with what it requests. It stands below an address that holds a key to the visitor's session
-# instead: `/site-session/KEY/index.html`. Relative addresses lead it to status files and commands
-# there, with no more than the rights of a control user.
+# with its requests. Instead, its own address contains a key to the visitor's session:
+# `/site-session/KEY/index.html`. Through relative addresses it reaches status files and commands
+# there, with at most the rights of a control user.
 
 PREFIX = "/site-session/"
-#: A page without an origin may read the replies here; without the key there are none.
+#: Lets a page without an origin read the replies here; without the key there are none.
 READABLE: Headers = (("Access-Control-Allow-Origin", "null"),)
 
 
@@ -145,7 +149,7 @@ def with_session(request: Request, admission: Admission) -> Reply | None:
 
 
 def split_request(request: Request) -> tuple[str, Request]:
-    """Return the key of an address below the prefix, and the request for what stands behind it."""
+    """Return the key in an address below the prefix, and the request without prefix and key."""
     key, _, path = request.path.removeprefix(PREFIX).partition("/")
     inner = Request(request.method, f"/{path}", request.query, request.headers, b"", request.peer)
     return key, inner

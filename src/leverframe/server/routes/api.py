@@ -1,7 +1,7 @@
-"""Our own read side: typed JSON in real units.
+"""The controller's own read API: typed JSON in real units.
 
-Settings, names, the command table, the log and the health of one controller. Nothing here changes
-anything. Secrets are masked: set is `***`, not set is null.
+Settings, names, the command table, the log and the health of a controller. Nothing here changes
+anything. Secrets are masked: a secret is `***` if it is set, and null if not.
 """
 
 from typing import Annotated, Any, Literal, cast
@@ -30,7 +30,7 @@ from leverframe.server.routes.headers import compress_reply
 from leverframe.server.routes.state import State, state
 from leverframe.storage.audit import AuditEntry
 
-#: A status file in JSON: keys in the words that its clients know.
+#: A status file as JSON, with the key names that its clients know.
 JsonStatus = dict[str, str | list[Any]]
 
 
@@ -85,7 +85,7 @@ class Health(Struct, frozen=True):
 
 
 class NotRestored(Struct, frozen=True):
-    """A setting that the last restore left out."""
+    """A setting that the last restore could not apply."""
 
     path: str
     value: Annotated[Any, Meta(description="The value in the backup; null for a secret.")]
@@ -93,7 +93,7 @@ class NotRestored(Struct, frozen=True):
 
 
 class FirmwareReport(Struct, frozen=True):
-    """The installed version and the answer of the check for firmware."""
+    """The installed version and the result of the firmware check."""
 
     on: bool
     installed: str
@@ -109,7 +109,7 @@ def settings(context: Context) -> Settings:
 
 
 def mask_settings(settings: Settings) -> Settings:
-    """Replace the secrets of a settings tree by whether they are set."""
+    """Replace each secret in a settings tree by a mask that shows only whether it is set."""
     for path in secret_paths(settings):
         settings = with_value(settings, path, mask_secret(value_at(settings, path)))
     return settings
@@ -132,7 +132,7 @@ def account(context: Context) -> AccountReport:
 
 
 def start(context: Context) -> Reply:
-    """Join what a page needs before it can show anything: one request instead of six."""
+    """Return everything that a page needs at startup: one request instead of six."""
     status = msgspec.Raw(context.handlers.status_files.reply("/json/status.json").body)
     start = Start(
         context.controller.board.kind,
@@ -173,13 +173,13 @@ def log_entries(context: Context) -> list[EntryReport]:
 
 
 async def audit_entries(context: Context) -> list[AuditEntry]:
-    """Join both trails, oldest first; entries are stored as JSON and sent as they are stored."""
+    """Merge both audit trails, oldest first; entries are stored as JSON and sent unchanged."""
     entries = await context.controller.audit_entries()
     return cast("list[AuditEntry]", [entries[number] for number in sorted(entries)])
 
 
 async def restore_report(context: Context) -> list[NotRestored]:
-    """List what the last restore or change of version could not carry over."""
+    """List the settings that the last restore or change of version could not carry over."""
     stored = await context.controller.store.blob(RESTORE_REPORT)
     entries = [] if stored is None else msgspec.json.decode(stored)
     return [NotRestored(path, value, reason) for path, value, reason in entries]

@@ -1,8 +1,8 @@
 """Settings backups over HTTP: download and restore; the work is done in a thread.
 
-The passphrase comes in a header: unlike a query it is in no log and no history, and a foreign page
-cannot send it. A restore is decoded, checked and converted first, then the controller takes it as
-one change.
+The passphrase is in a header: unlike a query, a header appears in no log and no history, and a
+foreign page cannot send it. A restore is decoded, checked and converted first; then the controller
+applies it as one change.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ _Result = TypeVar("_Result")
 PASSPHRASE_HEADER = "backup-passphrase"
 MAX_PASSPHRASE_LETTERS = 128
 COUNT_HEADER = "Not-Carried-Over"
-#: Names the secrets that the backup did not bring along; a client that sends no passphrase gets a
-#: restore without them, as ever, and this answer.
+#: Lists the secrets that the backup did not contain in readable form. A client that sends no
+#: passphrase still gets its restore, without them, and this header.
 SECRETS_HEADER = "Secrets-Not-Restored"
 _MAX_NAMED = 40
-#: Deriving a key takes 64 MiB, so one at a time.
+#: Deriving a key needs 64 MiB, so only one at a time.
 AT_A_TIME = 1
-#: How often a restore is checked again if settings change during the check.
+#: How often a restore is converted again because the settings changed in the meantime.
 _MAX_TRIES = 5
 
 
@@ -51,7 +51,7 @@ class BackupEndpoint:
         commands: CommandEndpoint,
         turns: asyncio.Semaphore | None = None,
     ) -> None:
-        """Derive keys in turn; the controllers of a process share the turns."""
+        """Limit concurrent key derivation by `turns`; the controllers of a process share them."""
         self._controller = controller
         self._commands = commands
         self._turns = turns or asyncio.Semaphore(AT_A_TIME)
@@ -68,7 +68,7 @@ class BackupEndpoint:
         return Reply(200, BINARY, backup)
 
     async def restore(self, request: Request, call: Call, account: Account) -> Reply:
-        """Restore all of a backup or nothing; say how much could not be carried over."""
+        """Restore all of a backup or nothing; report how much could not be carried over."""
         try:
             content = await self._content(self._file_in(request, call), _passphrase(request))
             restored = await self._convert(content)
@@ -85,7 +85,7 @@ class BackupEndpoint:
             return reply_to_refusal(StoreFailed.because(error))
         if lost := len(restored.not_carried_over):
             log.warning("the restore skipped %d settings; /api/restore-report lists them", lost)
-            # Rules do something else by that, and there are few of them.
+            # Listed by name, because rules behave differently without them, and there are few.
             for one in restored.not_carried_over:
                 if one.path.startswith("rules."):
                     log.warning("%s: %s", one.path, one.reason)
@@ -96,7 +96,7 @@ class BackupEndpoint:
         return Reply(reply.status, reply.content_type, reply.body, tuple(headers))
 
     def _file_in(self, request: Request, call: Call) -> bytes:
-        """Return the backup that a request holds, as its body or in a form."""
+        """Return the backup in a request, which is its body or part of a form."""
         assert isinstance(call.row.body, Upload)
         content_type = request.headers.get("content-type", "")
         return call.row.body.read(request.body, content_type, self._controller.profile)
@@ -105,7 +105,7 @@ class BackupEndpoint:
         return await self._in_thread(decode_backup, file, passphrase)
 
     async def _convert(self, content: Content) -> Restored:
-        """Convert a backup for this controller as it is when that is done."""
+        """Convert a backup for the controller; repeat if the controller changes in the meantime."""
         controller = self._controller
         for _ in range(_MAX_TRIES):
             profile, present = controller.profile, controller.pending
@@ -123,7 +123,7 @@ class BackupEndpoint:
 
 
 def _name_secrets(secrets: Sequence[str]) -> str:
-    """List secrets in a header, without names that are not paths of secrets."""
+    """List secrets for a header; omit names that are not paths of secrets."""
     paths = [path for path in secrets if is_confidential(path) and path.isascii()][:_MAX_NAMED]
     more = len(secrets) - len(paths)
     if not paths:

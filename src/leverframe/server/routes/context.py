@@ -1,6 +1,4 @@
-"""What the functions of the endpoint table work with: a request, its account, and bounded long
-work.
-"""
+"""The context of the endpoint functions: a request, its account, and limits on long work."""
 
 import asyncio
 import logging
@@ -44,13 +42,15 @@ from leverframe.server.routes.sign_in import SignInEndpoint
 from leverframe.server.routes.sim import SimCommands
 from leverframe.server.routes.sim_time import SimSnapshots
 
-# Shares of `/api/stream`: every change is sent to every stream, so their number is limited.
+# Shares of `/api/stream`: every change is sent to every stream, so the number of streams is
+# limited.
 #
-# A stream costs the event loop 0.1 to 0.3 ms for each change. An account has a share of the
-# streams, and so has an address, a larger one: behind a reverse proxy all clients have the same.
+# A stream costs the event loop 0.1 to 0.3 ms for each change. Each account has a share of the
+# streams. Each address has a larger share, because all clients behind a reverse proxy have the same
+# address.
 
 MAX_STREAMS = 128
-#: One account alone gets a third of the streams, one address three fifths.
+#: A single account gets a third of the streams, a single address three fifths.
 PER_FREE_BY_ACCOUNT = 0.5
 PER_FREE_BY_ADDRESS = 1.5
 
@@ -67,7 +67,7 @@ class StreamShares:
         return self._addresses.used
 
     def share_of(self, account: Account, peer: str) -> "StreamShare":
-        """Return the share of one more stream; refuse it where there is no room for it."""
+        """Return a share for one more stream; refuse it if there is no room."""
         share = StreamShare(self._addresses, self._accounts, source_of(peer), account)
         if not share.has_room():
             self.refused += 1
@@ -78,13 +78,13 @@ class StreamShares:
 
 
 class StreamShare:
-    """The place of one stream, from its first message to its end."""
+    """The place of a stream, from its first message to its end."""
 
     def __init__(
         self, addresses: FairShares, accounts: FairShares, source: str, account: Account
     ) -> None:
         self._holders = [(addresses, source)]
-        # Without sign-in, all clients are the same account.
+        # Without sign-in, all clients have the same account.
         if account.path:
             self._holders.append((accounts, account.name))
 
@@ -92,7 +92,9 @@ class StreamShare:
         return all(shares.has_room(holder) for shares, holder in self._holders)
 
     def take(self) -> bool:
-        """Take the place, which may be gone: several are opened before the first one begins."""
+        """Take the place if it is still free: several streams may be opened before the first
+        begins.
+        """
         return self.has_room() and all(shares.take(holder) for shares, holder in self._holders)
 
     def give_back(self) -> None:
@@ -100,12 +102,12 @@ class StreamShare:
             shares.give_back(holder)
 
 
-# Requests whose work is long: bounded, and one of a controller at a time.
+# Requests with long work: it is limited, and a controller runs one at a time.
 #
-# Their rows in the table of endpoints say that they end with their client. Computing runs in a
-# process of its own, with a budget. Long answers are read in slices, at the pace of the client:
-# they hold no process, which a slow client would keep from others. What goes beyond the budget,
-# or finds no place, is refused with a sentence.
+# The endpoint table marks that they end when their client leaves. Computations run in a separate
+# process, with a budget. Long answers are read in slices, at the pace of the client. They occupy no
+# process, so that a slow client does not keep it from others. Work that exceeds the budget, or
+# finds no free place, is refused with a reason.
 
 USUAL_BUDGET = WorkBudget()
 
@@ -116,19 +118,19 @@ class TooMuchWork(Refusal):
 
 
 def no_tenant() -> None:
-    """Return the tenant of a controller that has none."""
+    """Return no tenant: the controller has none."""
 
 
 class ControllerWork(Struct, frozen=True):
-    """The bounded work of one controller."""
+    """The limits of long work for one controller."""
 
-    #: Of processes, and of long answers.
+    #: Places for processes, and for long answers.
     places: WorkPlaces
     streams: WorkPlaces
     owner: Hashable
-    #: Asked each time: a controller may get another tenant.
+    #: Called each time, because the controller may change its tenant.
     tenant: Callable[[], Hashable] = no_tenant
-    #: Of each piece of work.
+    #: The budget of each piece of work.
     budget: WorkBudget = USUAL_BUDGET
 
     async def run(
@@ -138,18 +140,18 @@ class ControllerWork(Struct, frozen=True):
         fed: AsyncIterator[Any] | None = None,
         instead: str,
     ) -> bytes:
-        """Return what a function makes of values in its process; `instead` says what to do else.
+        """Run a function in a separate process; `instead` says in a refusal what the client can do.
 
-        What is `fed` is read while the function runs.
+        `fed` is read while the function runs.
         """
         with refusing_long_work(instead):
             async with self.places.place(self.owner, self.tenant()):
                 return await run_bounded(function, *values, budget=self.budget, fed=fed)
 
     async def hold(self, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """Return the pieces of a long answer when the controller sends no other one.
+        """Wait until the controller sends no other long answer; return the pieces of this one.
 
-        The first one is there already: what goes wrong until then is a refusal.
+        The first piece is read here, so that an error until then becomes a refusal.
         """
         with refusing_long_work("fewer points"):
             await self.streams.take(self.owner, self.tenant())
@@ -160,8 +162,8 @@ class ControllerWork(Struct, frozen=True):
                 raise
         ends: list[Callable[[], Any]] = []
         held = _hold_place(first, pieces, ends)
-        # Also where no piece is ever asked for, because the client has left: such a generator ends
-        # without a word, maybe on another thread.
+        # Also if no piece is ever requested because the client has left: such a generator is
+        # finalized without running, possibly on another thread.
         loop = asyncio.get_running_loop()
         end = weakref.finalize(held, _call, loop, self.streams.give_back, self.owner)
         end.atexit = False
@@ -170,7 +172,7 @@ class ControllerWork(Struct, frozen=True):
 
 
 async def _next_of(pieces: AsyncGenerator[bytes, None]) -> bytes:
-    """Return the next piece that is not empty; an empty one at the end."""
+    """Return the next piece that is not empty; an empty piece at the end."""
     async for piece in pieces:
         if piece:
             return piece
@@ -194,24 +196,24 @@ async def _hold_place(
 
 
 def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: Any) -> None:
-    # A closed loop needs no place.
+    # After the loop is closed, the place no longer matters.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *values)
 
 
 def streams_of_all() -> WorkPlaces:
-    """Return the places of long answers: each controller has one, however many there are."""
+    """Return places for long answers: one per controller, for any number of controllers."""
     return WorkPlaces(sys.maxsize)
 
 
 def work_alone() -> ControllerWork:
-    """Return the work of a controller that shares its process with no other."""
+    """Return the work limits of a controller that is alone in its process."""
     return ControllerWork(WorkPlaces(), streams_of_all(), None)
 
 
 @contextmanager
 def refusing_long_work(instead: str) -> Iterator[None]:
-    """Turn what can happen to long work into refusals; `instead` says what is allowed."""
+    """Turn failures of long work into refusals; `instead` says what the client can do."""
     try:
         yield
     except NoPlace as error:
@@ -224,11 +226,11 @@ def refusing_long_work(instead: str) -> Iterator[None]:
         raise BadValue(str(error)) from None
 
 
-# The argument of every function of the endpoint table: a request, its account, its handlers.
+# The argument of every endpoint function: a request, its account and the handlers.
 
 
 class Handlers(Struct, frozen=True):
-    """The parts with a state of their own that answer requests to one controller."""
+    """The stateful parts that answer the requests to a controller."""
 
     admission: Admission
     commands: CommandEndpoint
@@ -237,9 +239,9 @@ class Handlers(Struct, frozen=True):
     uploads: Uploads
     status_files: StatusFiles
     streams: StreamShares
-    #: What runs in processes of its own.
+    #: What runs in separate processes.
     work: ControllerWork
-    #: None where the board is not simulated.
+    #: None if the board is not simulated.
     sim: SimCommands | None
     snapshots: SimSnapshots | None
 

@@ -1,8 +1,8 @@
-"""From a request to its answer, for every table of endpoints: access, refusals, awaiting.
+"""Dispatch requests for any endpoint table: check access, await the answer, handle refusals.
 
 A server defines its table and its permissions; a controller, a node and the watch of units are such
-servers. On the fast path, a command that switches an output on an open controller, nothing is
-awaited and no task is made.
+servers. The fast path is a command that switches an output on a controller without sign-in: it
+awaits nothing and creates no task.
 """
 
 import time
@@ -21,29 +21,29 @@ from leverframe.server.http.messages import CONTINUE, Answer, AnyReply, Headers,
 from leverframe.server.problems import CameTooLate, NotReadNow, WrongMethodForPath, reply_to_refusal
 from leverframe.storage.store import StoreUnavailable
 
-#: Until when a request may be carried out, by the clock in the heartbeats of `/api/stream`. What a
-#: frozen controller finds waiting when it wakes up is no longer wanted.
+#: The latest time at which a request may be run, by the clock in the heartbeats of `/api/stream`.
+#: Requests that a frozen controller finds when it wakes up are no longer wanted.
 VALID_UNTIL = "x-valid-until"
 
-#: An endpoint of the table, and the requester.
+#: An endpoint of the table, and the sender of the request.
 Row = TypeVar("Row", bound=EndpointDescription)
 Requester = TypeVar("Requester")
 
 
 class Dispatcher(ABC, Generic[Row, Requester]):
-    """The handler of all requests to one server."""
+    """The handler of all requests to a server."""
 
     #: The endpoints by path.
     table: Mapping[str, Row]
     #: What browsers show when they prompt for a password.
     realm = "Leverframe"
-    #: Of answers that are values.
+    #: Headers of answers that are encoded values.
     headers: Headers = ()
 
     def handle(
         self, request: Request, requester: Requester | None = None, only_head: bool = False
     ) -> Answer:
-        """Answer a request, of a known requester if one is passed."""
+        """Answer a request; check its credentials unless a requester is passed."""
         try:
             endpoint = self.table.get(request.path) or self.find_other(request)
             if requester is None:
@@ -61,7 +61,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
             return self.refuse(request, refusal)
 
     def admit_body(self, request: Request) -> Answer:
-        """Return by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
+        """Decide by the head of a request whether its body is read: `CONTINUE`, or the refusal."""
         return self.handle(request, only_head=True)
 
     async def _with_password(self, request: Request, *, only_head: bool) -> AnyReply:
@@ -75,7 +75,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
 
     @abstractmethod
     def find_other(self, request: Request) -> Row:
-        """Return the endpoint of a path that is not in the table, or refuse it."""
+        """Return the endpoint for a path that is not in the table, or refuse it."""
 
     @abstractmethod
     def recognise(self, request: Request, endpoint: Row) -> Requester | None:
@@ -90,17 +90,17 @@ class Dispatcher(ABC, Generic[Row, Requester]):
         """Refuse a requester that may not use the endpoint."""
 
     def admit(self, request: Request, endpoint: Row, requester: Requester) -> None:
-        """Refuse by the head of a request to read its body."""
+        """Refuse to read the body, by the head of the request."""
         self.check(request, endpoint, requester)
 
     @abstractmethod
     def call(self, request: Request, endpoint: Row, requester: Requester) -> Answer:
-        """Call the function of the endpoint with what it takes, and `answer` with its value."""
+        """Call the function of the endpoint with its arguments, and pass its value to `answer`."""
 
     def answer(self, request: Request, endpoint: Row, value: Any) -> Answer:
-        """Answer with a value, a whole reply, or a coroutine of either."""
+        """Answer with a value, a complete reply, or a coroutine of either."""
         if isinstance(value, Reply):
-            # As of the status files, which clients poll.
+            # Status files, which clients poll, return a reply.
             return value
         if isinstance(value, CoroutineType):
             return self._await(request, endpoint, value)
@@ -109,7 +109,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
     async def _await(
         self, request: Request, endpoint: Row, work: Coroutine[Any, Any, Any]
     ) -> AnyReply:
-        """Await an answer; where it only reads, no longer than the client does."""
+        """Await an answer; if it only reads, stop when the client leaves."""
         try:
             with ends_with_client() if endpoint.ends_with_client else nullcontext():
                 return self._reply_with(await work, endpoint)
@@ -124,11 +124,11 @@ class Dispatcher(ABC, Generic[Row, Requester]):
         return Reply(200, endpoint.content_type, msgspec.json.encode(value), self.headers)
 
     def refusal_of_store(self, endpoint: Row, error: StoreUnavailable) -> Refusal:
-        """Return the refusal of what cannot be read now; changes have their own refusals."""
+        """Return the refusal of a read that is impossible now; changes have their own refusals."""
         return NotReadNow.because(error)
 
     def refuse(self, request: Request, refusal: Refusal) -> Reply:
-        """Return the reason, and request HTTP Basic if credentials are missing."""
+        """Return the refusal as a reply; request HTTP Basic if credentials are missing."""
         reply = reply_to_refusal(refusal)
         if isinstance(refusal, SignInRequired):
             challenge = f'Basic realm="{self.realm}", charset="UTF-8"'
@@ -137,14 +137,14 @@ class Dispatcher(ABC, Generic[Row, Requester]):
 
 
 def check_time(valid_until: str) -> None:
-    """Refuse a request that came too late."""
+    """Refuse a request that arrived too late."""
     try:
         moment = float(valid_until)
     except ValueError:
         raise BadValue(
             f"X-Valid-Until: {valid_until[:40]!r} is not a time; write seconds since 1970."
         ) from None
-    # Also for nan.
+    # The negation also refuses nan.
     if not time.time() <= moment:
         raise CameTooLate
 

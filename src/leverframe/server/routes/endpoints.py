@@ -1,7 +1,7 @@
-"""The endpoint table: every path besides those of the commands, once.
+"""The endpoint table: every path except those of the commands.
 
-The router, the refusal of other methods, the check of the role, the OpenAPI document, the reference
-and the tests that walk all paths are made from it.
+The router, the refusal of other methods, the role check, the OpenAPI document, the reference and
+the tests that visit all paths are derived from it.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ from leverframe.storage.audit import AuditEntry
 
 HTML = "text/html"
 PNG = "image/png"
-#: `/?safe` leads to the built-in pages, whatever site has been uploaded.
+#: `/?safe` opens the built-in pages even if a site has been uploaded.
 SAFE = "safe"
 TRY_PATH = "/api/rules/try"
 STREAM_PATH = "/api/stream"
@@ -60,15 +60,16 @@ SIM_PATH = "/sim.cgi"
 
 
 class Endpoint(EndpointDescription, frozen=True, kw_only=True):
-    #: Returns a value of the type `reply`, sent as JSON, or a whole reply, or a coroutine of one.
+    #: Returns a value of the type `reply`, which is sent as JSON, a complete reply, or a coroutine
+    #: of either.
     function: Callable[[Context], Any]
-    #: The value is the same as long as the controller is the same version.
+    #: The value depends only on the version of the controller.
     fixed: bool = False
-    #: A query changes something, by GET too.
+    #: A query changes something, even with GET.
     changes: bool = False
-    #: Answers while the bootloader waits, too.
+    #: Also answers while the bootloader waits.
     in_bootloader: bool = False
-    #: Its coroutine gives a reply, also where it refuses.
+    #: Its coroutine returns a reply even for a refusal.
     refuses_itself: bool = False
 
 
@@ -77,7 +78,7 @@ def openapi_document(context: Context) -> dict[str, Any]:
 
 
 async def display_picture(context: Context) -> Reply:
-    # Beside the loop: with a display that is off, it may be the first picture.
+    # Off the event loop: if the display is off, this may be the first picture to be drawn.
     picture = await asyncio.to_thread(png_of, context.controller.engine.display.lines())
     return Reply(200, PNG, picture, (NOT_KEPT,))
 
@@ -88,7 +89,7 @@ def sign_in_page(context: Context) -> Reply:
 
 
 async def front_page(context: Context) -> Reply:
-    """Show the uploaded site, else the built-in page; redirect strangers to the sign-in page."""
+    """Show the uploaded site, else the built-in page; redirect unknown clients to sign in."""
     request = context.request
     if context.account is ANONYMOUS:
         if not wants_page(request):
@@ -104,7 +105,7 @@ async def front_page(context: Context) -> Reply:
 async def simulate(context: Context) -> Reply:
     if context.handlers.sim is None:
         raise NoSuchPath("This board is not simulated.")
-    # What is too long for a query is in the body.
+    # Items that are too long for a query are in the body.
     await context.handlers.sim.run(
         context.request.query or context.request.body.decode(errors="replace")
     )
@@ -133,7 +134,7 @@ def sim_requests(context: Context) -> list[JournalRequest]:
     return entries
 
 
-#: Typed JSON in real units, and what goes with it.
+#: Typed JSON in real units, and related documents.
 VALUES = (
     Endpoint(
         "/api/settings",
@@ -261,15 +262,15 @@ VALUES = (
         role=ADMIN,
         reply=dict[str, str],
         function=api.reading_codes,
-        doc="List the codes that can stand in texts of messages and on the display: the label by "
-        "its number, as this version writes it.",
+        doc="List the codes that message texts and the display can contain: each number with its"
+        " label, as this version writes it.",
     ),
     Endpoint(
         "/api/findings",
         role=ADMIN,
         reply=list[FindingReport],
         function=api.findings,
-        doc="List the findings, worst first, with the page that repairs each.",
+        doc="List the findings, worst first, with the page on which each can be fixed.",
     ),
     Endpoint(
         "/api/log",
@@ -380,7 +381,7 @@ VALUES = (
         role=ANYONE,
         reply=api.Health,
         function=api.health,
-        doc="Show supervisors whether the controller is running.",
+        doc="Report to supervisors whether the controller is running.",
     ),
     Endpoint(
         "/metrics",
@@ -435,7 +436,7 @@ STATUS_FILES = tuple(
     for _, file in sorted(status_files.FILES.items())
 )
 
-#: What is no typed value: the stream, pictures, pages, backups, the simulated board.
+#: Answers that are not typed values: the stream, pictures, pages, backups, the simulated board.
 OTHERS = (
     Endpoint(
         STREAM_PATH,

@@ -110,7 +110,7 @@ class Uploads:
             self._picture = None
 
     async def page(self, path: str) -> Reply | None:
-        """Fill a page of the site with the present values; None where the site has none there."""
+        """Fill a page of the site with the present values; None if the site has none there."""
         name = path[1:] if not path.endswith("/") else f"{path[1:]}{FRONT_PAGE}"
         page = (await self._pages()).get(name)
         if page is None:

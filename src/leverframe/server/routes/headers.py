@@ -20,11 +20,11 @@ from leverframe.server.http.messages import (
     StreamReply,
 )
 
-# Headers that are added to every reply of a handler, whatever it answers.
+# Headers that are added to every reply of a handler.
 
 
 def by_tls_only(handler: Handler) -> Handler:
-    """Add to each reply that the controller is there by TLS only, for browsers."""
+    """Add to each reply the header that makes browsers use only TLS for the controller."""
 
     def handle(request: Request) -> Answer:
         return with_headers(handler(request), BY_TLS_ONLY)
@@ -33,7 +33,7 @@ def by_tls_only(handler: Handler) -> Handler:
 
 
 def with_headers(answer: Answer, headers: Headers) -> Answer:
-    """Add headers to a reply, also to one that is still to come."""
+    """Add headers to a reply, or to one that is still awaited."""
     if isinstance(answer, Coroutine):
         return _add_later(answer, headers)
     return _add(answer, headers)
@@ -53,10 +53,9 @@ def _add(reply: AnyReply, headers: Headers) -> AnyReply:
 
 # CORS: lets pages of other sites that the configuration names read answers.
 #
-# The page reads answers and sends commands as any program does: it signs in with HTTP Basic of
-# its own. A visitor's open session is of no use to it: browsers may send the cookie along, since
-# sites at another port count as the same to them, but it is taken off before anything looks at
-# it.
+# The page reads answers and sends commands as any program does: it signs in with its own HTTP Basic
+# credentials. It cannot use a visitor's open session: browsers may send the cookie, because to them
+# a site at another port is the same site, but the cookie is removed before anything reads it.
 
 _PREFLIGHT: Headers = (
     ("Access-Control-Allow-Methods", "GET, HEAD, POST"),
@@ -66,12 +65,12 @@ _PREFLIGHT: Headers = (
 
 
 def open_to(origins: frozenset[str], handler: Handler) -> Handler:
-    """Open a handler to pages of these sites; return it unchanged where there are none."""
+    """Open a handler to pages of these sites; return it unchanged if there are none."""
     return OtherOrigins(handler, origins).handle if origins else handler
 
 
 class OtherOrigins:
-    """A handler that adds headers to replies to pages of these origins and passes on the rest."""
+    """A handler that adds headers to replies to pages of these origins, and to no others."""
 
     def __init__(self, handler: Handler, origins: frozenset[str]) -> None:
         self._handler = handler
@@ -89,11 +88,11 @@ class OtherOrigins:
         return with_headers(answer, opened)
 
 
-# Headers of every page: what the browser lets it do.
+# Headers of every page: they limit what the browser lets the page do.
 #
-# Pages carry no script of their own in the text, may be shown in no frame, and load nothing from
-# elsewhere. Those of an uploaded site have no origin besides: to the browser they are strangers
-# to the built-in pages, to their cookies and to everything that these may do.
+# Pages contain no inline scripts, may not be framed, and load nothing from elsewhere. Those of an
+# uploaded site also have no origin: the browser gives them no access to the built-in pages, their
+# cookies or their rights.
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -102,7 +101,7 @@ _POLICY = (
 )
 _ANY_PAGE: Headers = (("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"))
 
-#: Every built-in page goes out with these.
+#: Sent with every built-in page.
 PAGE_HEADERS: Headers = (
     ("Content-Security-Policy", _POLICY),
     *_ANY_PAGE,
@@ -112,15 +111,15 @@ PAGE_HEADERS: Headers = (
 
 
 def headers_with_style(digest: str) -> Headers:
-    """Return the headers of a page that carries its style in its text, named by its digest."""
+    """Return the headers of a page with an inline style, which the policy allows by its digest."""
     policy = _POLICY.replace("style-src 'self'", f"style-src 'sha256-{digest}'")
     return (("Content-Security-Policy", policy), *PAGE_HEADERS[1:])
 
 
-#: Scripts and styles go out with these: opened directly, a script is plain text to a browser and
-#: does not run. All that a browser shows as a document goes out as a page does.
+#: Sent with scripts and styles. A script that is opened directly is plain text to a browser and
+#: does not run. Everything that a browser shows as a document gets the headers of a page.
 PART_HEADERS: Headers = _ANY_PAGE
-#: Everything that was uploaded goes out with these.
+#: Sent with every uploaded file.
 UPLOADED_HEADERS: Headers = (
     (
         "Content-Security-Policy",
@@ -128,32 +127,32 @@ UPLOADED_HEADERS: Headers = (
         "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads",
     ),
     *_ANY_PAGE,
-    # Its address may hold the key to a session.
+    # The page's address may contain the key to a session.
     ("Referrer-Policy", "no-referrer"),
     ("Cache-Control", "no-cache"),
 )
 
 
-# Compressed replies. Those that stay the same for long are compressed once, and not sent to a
-# browser that has them.
+# Compressed replies. Replies that rarely change are compressed once, and are not sent to a browser
+# that already has them.
 
-#: Browsers ask every time whether what they keep is still right; mostly it is.
+#: Browsers ask each time whether their copy is still current; mostly it is.
 _ASKED_AGAIN = ("Cache-Control", "no-cache")
-#: No proxy keeps it: a page is shown only after sign-in.
+#: Proxies must not store it: a page is shown only after sign-in.
 _FOR_GOOD = ("Cache-Control", "private, max-age=31536000, immutable")
 _VARY = ("Vary", "Accept-Encoding")
 _GZIP = ("Content-Encoding", "gzip")
 GZIP_HEADERS: Headers = (_GZIP, _VARY)
-#: Less than this is sent as it is.
+#: Smaller replies are sent uncompressed.
 _SMALL = 1000
-#: Makes zlib write and read the frame of gzip; the module `gzip` would bring classes for files.
+#: Makes zlib read and write the gzip format; the module `gzip` would import classes for files.
 _AS_GZIP = 16 + zlib.MAX_WBITS
 
 
 class CompressedReply:
     """One reply in three forms: plain, compressed by gzip, and "not modified".
 
-    If few clients need the plain form, it need not be kept: it is created on request.
+    The plain form need not be kept if few clients need it; it is then created on request.
     """
 
     __slots__ = ("_compressed", "_content_type", "_headers", "_how", "_plain", "_tag")
@@ -169,17 +168,19 @@ class CompressedReply:
         self._plain = body if keeps_plain else None
 
     def with_lasting_address(self) -> "CompressedReply":
-        """Return the same under an address whose content never changes."""
+        """Return the same reply for an address whose content never changes."""
         reply = copy(self)
         reply._how = _FOR_GOOD
         return reply
 
     def plain(self) -> bytes:
-        """Return what is compressed."""
+        """Return the uncompressed content."""
         return self._plain or zlib.decompress(self._compressed, _AS_GZIP)
 
     def reply_to(self, request: Request) -> Reply:
-        """Choose the form that the client can read and does not have yet."""
+        """Choose the form that the client can read, or "not modified" if it already has the
+        content.
+        """
         kept: Headers = (*self._headers, self._how, ("ETag", self._tag), _VARY)
         if self._tag in request.headers.get("if-none-match", ""):
             return Reply(304, "", b"", kept)
@@ -189,7 +190,7 @@ class CompressedReply:
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Return whether the client decompresses gzip; `gzip;q=0` says that it does not."""
+    """Return whether the client accepts gzip; `gzip;q=0` means that it does not."""
     for item in request.headers.get("accept-encoding", "").split(","):
         coding, _, quality = item.partition(";")
         if coding.strip().lower() == "gzip":
@@ -198,7 +199,7 @@ def accepts_gzip(request: Request) -> bool:
 
 
 def gzip_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Compress a long answer piece by piece; some of them come out empty."""
+    """Compress a long answer piece by piece; some compressed pieces are empty."""
     compressor = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, _AS_GZIP)
     for piece in pieces:
         yield compressor.compress(piece)
@@ -208,7 +209,7 @@ def gzip_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
 def compress_reply(
     request: Request, content_type: str, body: bytes, headers: Headers = ()
 ) -> Reply:
-    """Compress a large reply that is different each time: 0.4 ms for 32 kB, which become 5 kB."""
+    """Compress a large reply that is different each time: 32 kB become 5 kB in 0.4 ms."""
     if len(body) < _SMALL or not accepts_gzip(request):
         return Reply(200, content_type, body, headers)
     headers = (*headers, *GZIP_HEADERS)
@@ -224,7 +225,7 @@ class VersionDocuments:
     def reply(
         self, profile: Profile, path: str, content_type: str, make: Callable[[], Any]
     ) -> CompressedReply:
-        """Return a document; making one takes 20 to 55 ms, sending it 0.04 ms."""
+        """Return a document; creating it takes 20 to 55 ms, sending it 0.04 ms."""
         if (profile, path) not in self._replies:
             body = msgspec.json.encode(make())
             self._replies[profile, path] = CompressedReply(content_type, body)

@@ -39,15 +39,15 @@ from leverframe.storage.history.queries import (
 from leverframe.storage.store import StoreUnavailable
 
 CSV = "text/csv; charset=utf-8"
-#: The most recorded values that are read for one request: 32 MB of them.
+#: The maximum number of recorded values read for one request; they need 32 MB.
 MAX_VALUES = 2_000_000
-#: A reply with more values is sent in pieces, between which other requests have their turns.
+#: Replies with more values are sent in pieces; other requests have their turn in between.
 MAX_SHORT = 150_000
-#: The most points of one label that can be asked for.
+#: The maximum number of points that can be requested for a label.
 MAX_POINTS = 100_000
 USUAL_POINTS = 600
 USUAL_SPAN_S = 3600.0
-#: The end of the year 9999, the last that a clock can be set to.
+#: The end of the year 9999, the latest time that a clock can be set to.
 LATEST_SECOND = 253_402_300_799
 
 Second = Annotated[float, Meta(ge=0, le=LATEST_SECOND)]
@@ -87,7 +87,7 @@ T = TypeVar("T")
 
 
 class Series(TypedDict):
-    """The values of one label: as they came, or reduced to intervals."""
+    """The values of a label: as recorded, or reduced to intervals."""
 
     times: NotRequired[list[float]]
     values: NotRequired[list[float | None]]
@@ -129,7 +129,7 @@ class HistoryUnreadable(Refusal):
 
 
 async def ask_history(controller: Controller, work: Callable[[Compactor], T]) -> T:
-    """Run work where the history is; refuse where that cannot be read."""
+    """Run work on the history's thread; refuse if the history cannot be read."""
     assert controller.history is not None
     try:
         return await controller.history.ask(work)
@@ -140,7 +140,7 @@ async def ask_history(controller: Controller, work: Callable[[Compactor], T]) ->
 async def in_slices(
     controller: Controller, begin: Callable[[Compactor], Iterator[T]]
 ) -> AsyncGenerator[T, None]:
-    """Read piece by piece where the history is; other requests have their turns in between."""
+    """Read piece by piece on the history's thread; other requests have their turn in between."""
     pieces = await ask_history(controller, begin)
     while (piece := await ask_history(controller, lambda _: next(pieces, None))) is not None:
         yield piece
@@ -149,7 +149,7 @@ async def in_slices(
 async def read_pieces(
     controller: Controller, span: TimeSpan
 ) -> AsyncGenerator[list[RecordedPiece], None]:
-    """Read recorded values for work in another process, up to what is read for one request."""
+    """Read recorded values for work in another process, up to the maximum for one request."""
 
     def begin(compactor: Compactor) -> Iterator[list[RecordedPiece]]:
         return raw_pieces(compactor, span, MAX_VALUES)
@@ -205,13 +205,13 @@ async def history_csv(context: Context) -> AnyReply:
 async def _long_answer(
     context: Context, begin: Callable[[Compactor], Iterator[bytes]]
 ) -> AsyncGenerator[bytes, None]:
-    """Return the pieces of an answer when the controller sends no other long one."""
+    """Wait until the controller sends no other long answer; return the pieces of this one."""
     pieces = in_slices(context.controller, begin)
     return await context.handlers.work.hold(pieces)
 
 
 def _names(fields: dict[str, str], labels: Sequence[str], settings: Settings) -> dict[str, str]:
-    """Name each label as configured, else as in the query, else by the label."""
+    """Name each label as configured, else as in the query, else use the label itself."""
     names = fields["names"].split(",") if "names" in fields else labels
     if len(names) != len(labels):
         raise BadHistoryQuery(
@@ -225,7 +225,7 @@ def _names(fields: dict[str, str], labels: Sequence[str], settings: Settings) ->
 
 
 def _for_people(names: dict[str, str], settings: Settings, zone: str) -> CsvStyle:
-    """Take names and units for titles; the zone is a file, so this is no work for the loop."""
+    """Use names and units as titles; runs off the event loop, as it reads the zone from a file."""
     found = zone_named(zone)
     if found is None:
         raise BadHistoryQuery(
@@ -243,7 +243,7 @@ def _title(name: str, unit: str) -> str:
 
 
 def _file_name(span: TimeSpan, style: CsvStyle, controller: str, names: dict[str, str]) -> str:
-    """Name the file after the controller, what is in it and from when to when, in plain letters."""
+    """Name the file after the controller, the values and the time span, in ASCII letters."""
     if style.zone is None:
         return f"history-{span.first:.0f}-{span.last:.0f}.csv"
     named = [names[label] for label in span.labels[:MAX_NAMED]]
@@ -257,7 +257,7 @@ def _file_name(span: TimeSpan, style: CsvStyle, controller: str, names: dict[str
 
 
 def _fill_labels(compactor: Compactor, span: TimeSpan) -> TimeSpan:
-    """Select all recorded labels where the query names none."""
+    """Select all recorded labels if the query names none."""
     return span if span.labels else replace(span, labels=list_recorded_labels(compactor))
 
 
@@ -300,7 +300,7 @@ def fields_of(query: str, parameters: Sequence[QueryParameter]) -> dict[str, str
     given = dict(pairs)
     unknown = [name for name in given if name not in names]
     if unknown or len(given) < len(pairs):
-        wrong = f"There is no field {unknown[0][:40]}." if unknown else "A field is there twice."
+        wrong = f"There is no field {unknown[0][:40]}." if unknown else "A field appears twice."
         raise BadHistoryQuery(wrong, allowed=allowed)
     return given
 
@@ -329,7 +329,7 @@ def second_of(fields: dict[str, str], name: str, usual: float) -> float:
         second = -1.0
     if not isfinite(second) or not 0 <= second <= LATEST_SECOND:
         raise BadHistoryQuery(
-            f"{fields[name][:40]!r} is no time.",
+            f"{fields[name][:40]!r} is not a time.",
             field=name,
             value=fields[name][:40],
             allowed=f"seconds since 1970, 0 to {LATEST_SECOND}",

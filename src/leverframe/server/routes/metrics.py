@@ -1,7 +1,7 @@
 """`/metrics`: every reading, state and counter, in the text format that Prometheus reads.
 
-Absent readings have no sample, as Prometheus wants it. Parts around the controller (the outbox, the
-HTTP server) add theirs by the functions in `controller.figures`.
+Absent readings have no sample, as Prometheus requires. Parts around the controller (the outbox, the
+HTTP server) add their samples through functions in `controller.figures`.
 """
 
 import sys
@@ -44,7 +44,7 @@ def families(controller: Controller) -> Iterable[Family]:
 
 
 def controller_families(controller: Controller) -> Iterable[Family]:
-    """Return what belongs to a controller, not to its process."""
+    """Return the samples of a controller without those of its process."""
     yield from _of_machine(controller)
     yield from _of_readings(controller)
     yield from _of_rules(controller)

@@ -1,8 +1,8 @@
-"""The built-in pages: static files of the package, with what browsers must obey.
+"""The built-in pages: static files of the package, and their headers.
 
-The files that a page is made of also stand below a path that names their version. A browser caches
-those permanently: a reload costs only the page and its data. The front page has such a path of its
-own, below which the modules of its first view are one file.
+The files of a page are also available below a path that contains their version. Browsers cache
+files below it permanently, so a reload fetches only the page and its data. The front page has its
+own such path, below which the modules of its first view are joined in one file.
 """
 
 import asyncio
@@ -20,38 +20,38 @@ from leverframe.server.routes.headers import PAGE_HEADERS, PART_HEADERS, Compres
 
 # The modules of the first view as one file: a slow phone requests one instead of forty.
 #
-# The pages are modules without a build step, and stay that: they are joined when they are served.
-# Of each a function is made, in the order in which they need each other; all other modules then
-# import from the one file. This understands what the pages write: imports of names or of a whole
-# module at the top, exports of declarations, and the list of names with which a vendored module
-# ends.
+# The pages are modules without a build step: they are joined when they are served. Each module
+# becomes a function, after the modules that it imports; all other modules then import from the
+# joined file. Only the forms that the pages use are supported: imports of names or of a whole
+# module at the top, exports of declarations, and a list of exported names at the end of a vendored
+# module.
 
-# Texts, which `re` compiles when they are first used: no start waits for them.
+# Kept as text, which `re` compiles at first use, so that startup does not wait for it.
 _IMPORT = r'(?m)^import (\{[^}]*\}|\* as \w+) from "(\.[^"]+)";$'
 _EXPORT = r"(?m)^export (?=(?:async )?(?:function\*?|class|const) (\w+))"
 _EXPORTED_LIST = r"export\{([^}]*)\};\s*(?://.*\s*)?\Z"
 _LATE_IMPORT = r"\bimport\(([\"`])(\.[^\"`]*)"
 _OWN_ADDRESS = "import.meta.url"
-#: A joined module is not fetched again by later imports.
+#: Later imports of a joined module do not fetch it again.
 _BEGIN = """export const firstView = {};
 const fetched = async (path) => firstView[path.slice(2)] ?? import(path);"""
 
 
 def join_modules(text_of: Callable[[str], str], start: str, first: Set[str]) -> str:
-    """Return the module that starts it all, with those of the first view in it."""
+    """Return the start module together with the modules of the first view."""
     parts = (_part(module, text_of(module)) for module in _in_order(text_of, start, first))
     return "\n".join([_BEGIN, *parts, ""])
 
 
 def beside_joined(path: str, text: str, start: str, first: Set[str]) -> str:
-    """Return any other module as it is where the first ones are joined."""
+    """Return a module that is requested separately, adapted to the joined modules."""
     if path in first:
         return _reexport(path, text, start)
     return _late(path, text, start, {start, *first})
 
 
 def _in_order(text_of: Callable[[str], str], start: str, first: Set[str]) -> list[str]:
-    """Order modules so that each comes after those that it imports; the start is the last."""
+    """Order the modules so that each comes after its imports; the start module is the last."""
     ordered: dict[str, None] = {}
 
     def add(path: str) -> None:
@@ -75,7 +75,7 @@ def _resolve(path: str, relative: str) -> str:
 
 
 def _part(path: str, text: str) -> str:
-    """Make a function of a module, which gives what the module exports."""
+    """Turn a module into a function that returns what the module exports."""
     names, body = _exports(text)
     body = re.sub(
         _IMPORT, lambda match: _import_from_joined(match[1], _resolve(path, match[2])), body
@@ -88,7 +88,7 @@ def _part(path: str, text: str) -> str:
 
 
 def _exports(text: str) -> tuple[str, str]:
-    """Return what a module exports, as an object names it, and its text without exports."""
+    """Return the exports of a module in object syntax, and its text without the exports."""
     if listed := re.search(_EXPORTED_LIST, text):
         pairs = (one.split(" as ") for one in listed[1].split(","))
         return ", ".join(f"{own[-1]}: {own[0]}" for own in pairs), text[: listed.start()]
@@ -96,13 +96,13 @@ def _exports(text: str) -> tuple[str, str]:
 
 
 def _import_from_joined(clause: str, path: str) -> str:
-    """Take from a joined module what an import names."""
+    """Read the imported names from a joined module."""
     names = clause.replace("* as ", "").replace(" as ", ": ")
     return f'const {names} = firstView["{path}"];'
 
 
 def _late(path: str, text: str, start: str, wanted: Set[str]) -> str:
-    """Make a module that comes later import from the joined ones."""
+    """Rewrite a later module to import from the joined ones."""
     if not any(needed in wanted for _, needed in _imports(path, text)):
         return text
     place = posixpath.relpath(start, posixpath.dirname(path))
@@ -141,14 +141,14 @@ _KINDS = {
     ".svg": "image/svg+xml",
     ".webmanifest": "application/manifest+json",
 }
-#: Everything but the front page stands under this path.
+#: Everything except the front page is below this path.
 PREFIX = "/web/"
 _VERSION_LETTERS = 12
-#: What all pages have in common: their head, and what they say while their script is missing. Each
-#: page has a placeholder for it, `<!-- NAME -->`.
+#: The parts that all pages share: their head, and what they show until their script is loaded. Each
+#: page has a placeholder for each part, `<!-- NAME -->`.
 _SHARED = ("head.html", "unstarted.html")
 _FRONT, _START = "index.html", "app.js"
-#: The front page names here what its first view needs besides its start.
+#: The front page lists here the modules that its first view needs besides its start module.
 _FIRST = rf'<link rel="modulepreload" href="{PREFIX}([^"]+)">\n'
 
 
@@ -158,7 +158,7 @@ class PageUnreadable(Refusal):
 
 
 class PageFiles:
-    """The files of the pages, each of which is read when it is asked for."""
+    """The files of the pages; each is read when it is requested."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -169,18 +169,18 @@ class PageFiles:
         for name in _SHARED:
             del self.kinds[name]
         self.version = _version(self._digests)
-        # Joining is part of what these hold.
+        # The code that joins modules counts as part of the content.
         own = {**self._digests, "": sha256(Path(__file__).read_bytes()).digest()}
         self.version_of_front = _version(own)
 
     def part(self, name: str) -> CompressedReply:
-        """Return a file as it is."""
+        """Return a file unchanged."""
         kind = self.kinds[name]
         headers = PART_HEADERS if kind in (_SCRIPT, _STYLE) else PAGE_HEADERS
         return _reply(kind, self._read(name), headers)
 
     def page(self, name: str) -> CompressedReply:
-        """Return a page with what all pages have in common, linked to its version."""
+        """Return a page with the shared parts, linked to its version."""
         text = self._text(name)
         for shared in _SHARED:
             text = text.replace(f"<!-- {shared} -->\n", self._text(shared))
@@ -196,7 +196,7 @@ class PageFiles:
         return _reply(_SCRIPT, whole.encode(), PART_HEADERS)
 
     def beside_start(self, name: str) -> CompressedReply:
-        """Return a module as the front page takes it, which may be as it is."""
+        """Return a module for the front page; it may be unchanged."""
         written = beside_joined(name, self._text(name), _START, self._first_view)
         return _reply(_SCRIPT, written.encode(), PART_HEADERS)
 
@@ -204,9 +204,9 @@ class PageFiles:
         return self._read(name).decode()
 
     def _read(self, name: str) -> bytes:
-        """Read a file; refuse one that is not what it was at the start.
+        """Read a file; refuse it if it has changed since startup.
 
-        A browser would keep it for good under the address of what it was.
+        Browsers would keep the new content permanently under the address of the old one.
         """
         try:
             found = self._bytes(name)
@@ -225,7 +225,7 @@ class PageFiles:
 class Pages(Mapping[str, CompressedReply]):
     """The replies by path, each created at its first request, and then kept.
 
-    An idle controller keeps none of them, which is 1.5 MB less.
+    An idle controller keeps none of them, which saves 1.5 MB.
     """
 
     def __init__(self, files: PageFiles) -> None:
@@ -259,7 +259,7 @@ class Pages(Mapping[str, CompressedReply]):
         return sum(1 for _ in self)
 
     def _place_of(self, path: str) -> tuple[str, str] | None:
-        """Return the folder and the file that a path names; None where there is none."""
+        """Return the folder and the file that a path names; None if there is no such file."""
         if path == "/":
             return PREFIX, _FRONT
         for place in (self._of_front, self._versioned, PREFIX):
@@ -284,12 +284,12 @@ class Pages(Mapping[str, CompressedReply]):
 
 @lru_cache(maxsize=1)
 def pages() -> Pages:
-    """Look through all files, once, for the version that their paths name."""
+    """Return the pages; reads all files once to compute the version in their paths."""
     return Pages(PageFiles(Path(leverframe.__file__).parent / "web"))
 
 
 async def page_reply(path: str, request: Request) -> Reply:
-    """Answer with a page or a part of one; one that is not made yet is made beside the loop."""
+    """Answer with a page or a part of one; build it off the event loop if necessary."""
     found = pages()
     if not found.is_made(path):
         await asyncio.to_thread(found.__getitem__, path)
@@ -297,12 +297,12 @@ async def page_reply(path: str, request: Request) -> Reply:
 
 
 def _reply(kind: str, body: bytes, headers: Headers) -> CompressedReply:
-    # Browsers take them compressed, and they are kept for as long as the process runs.
+    # Browsers accept them compressed, and they are kept while the process runs.
     return CompressedReply(kind, body, headers, keeps_plain=False)
 
 
 def _kinds(folder: Path, path: str) -> Iterator[tuple[str, str]]:
-    """List what browsers may have: its path below the folder, and its kind."""
+    """List the files that browsers may request: the path below the folder, and the content type."""
     for item in sorted(folder.iterdir()):
         kind = _KINDS.get(item.suffix)
         if item.is_dir() and not item.name.startswith("_"):
@@ -312,7 +312,7 @@ def _kinds(folder: Path, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _version(digests: dict[str, bytes]) -> str:
-    """Name the content of all files: a change of one changes the path of all."""
+    """Return a version for the content of all files: a change of one changes the path of all."""
     whole = sha256()
     for name, digest in digests.items():
         whole.update(name.encode() + b"\0" + digest)

@@ -1,6 +1,6 @@
-"""The handler of all requests to one controller: what its table of endpoints and its commands need.
+"""The handler of all requests to one controller: its endpoint table and its commands.
 
-The table is in `endpoints`, the way of a request through it in `dispatcher`.
+The table is in `endpoints`, the dispatching in `dispatcher`.
 """
 
 import asyncio
@@ -67,11 +67,11 @@ class Reach(Struct, frozen=True):
     """How a controller can be reached."""
 
     names: OwnNames
-    #: Sign-in is required regardless of the settings: strangers can reach the controller.
+    #: Sign-in is required regardless of the settings: unknown clients can reach the controller.
     must_sign_in: bool = False
-    #: Where programs need not sign in.
+    #: Networks in which programs need not sign in.
     trusted: TrustedNetworks = NO_TRUSTED_NETWORKS
-    #: Without required sign-in, controllers of this process need none either.
+    #: Without required sign-in, other controllers of this process need not sign in either.
     open_to_itself: bool = True
 
 
@@ -118,22 +118,22 @@ async def _send_uploaded(context: Context) -> Reply:
     request = context.request
     page = await context.handlers.uploads.page(request.path)
     if page is None or "service-worker" in request.headers:
-        # A service worker would stand between the browser and the built-in pages.
+        # A service worker could intercept the requests of the built-in pages.
         raise _nothing_there()
     return page
 
 
 def _nothing_there() -> NoSuchPath:
-    # Without the path: a query that was encoded by mistake is a part of it, with its passwords.
+    # Without the path: a query that was encoded by mistake is part of the path, with its passwords.
     return NoSuchPath("There is nothing at this path.")
 
 
-#: Functions of these check who may use them, and by which methods.
+#: The functions of these check the account and the method themselves.
 _checking = partial(Endpoint, "", role=ANYONE, methods=(), content_type="", doc="")
 _COMMANDS = _checking(function=run_commands, changes=True, refuses_itself=True)
 _FILE = _checking(function=send_file)
 _TABLE = dict.fromkeys(COMMAND_PATHS, _COMMANDS) | {x.path: x for x in ENDPOINTS}
-#: The paths that no file of an uploaded site can have.
+#: Paths that no file of an uploaded site can have.
 OWN_PATHS = frozenset(_TABLE)
 #: Paths that are answered without sign-in.
 _OPEN_PATHS = {*OPEN_FILES, *(x.path for x in ENDPOINTS if x.role == ANYONE)}
@@ -193,7 +193,7 @@ class Web(Dispatcher[Endpoint, Account]):
         #: Hashes of passwords that are easy to guess, as far as they were set or used here.
         self.weak_passwords = passwords.weak
         self._documents = documents or VersionDocuments()
-        #: What pages of an uploaded site request.
+        #: The endpoint for requests of an uploaded site's pages.
         self._site = _checking(function=self._answer_page_of_site, refuses_itself=True)
 
     def find_other(self, request: Request) -> Endpoint:
@@ -207,7 +207,7 @@ class Web(Dispatcher[Endpoint, Account]):
             raise InBootloader(ceil(bootloader_until - controller.clock.read().now))
         self._names.check_host(request)
         if endpoint is self._site:
-            # The key in the path says for whom it acts.
+            # The key in the path identifies the account.
             return ANONYMOUS
         return self._admission.account(request)
 
@@ -232,7 +232,7 @@ class Web(Dispatcher[Endpoint, Account]):
                 request, by_session and (endpoint.changes or request.method == "POST")
             )
         if account is ANONYMOUS and not _is_open(request):
-            # Before anything is examined: a more detailed refusal would reveal the version.
+            # Checked before anything is parsed: a more detailed refusal would reveal the version.
             require(account, CONTROL)
         if endpoint.role != ANYONE:
             require(account, endpoint.role)
@@ -251,7 +251,7 @@ class Web(Dispatcher[Endpoint, Account]):
         return self.answer(request, endpoint, endpoint.function(context))
 
     def _answer_page_of_site(self, outer: Context) -> Answer:
-        """Answer what a page of the uploaded site asks for."""
+        """Answer a request of a page of the uploaded site."""
         key, inner = admission.split_request(outer.request)
         account = self._admission.account_of_site(key)
         if account is None and is_browser(outer.request):
@@ -278,13 +278,14 @@ class Web(Dispatcher[Endpoint, Account]):
             return context.handlers.commands.handle(request, commands, context.account)
         if request.method not in ("GET", "HEAD"):
             raise _nothing_there()
-        # Of the table it may read what a control user may; the stream uses its cookie.
+        # It may read every endpoint that a control user may, except the stream, which uses the
+        # cookie.
         if endpoint.role == CONTROL and endpoint.path != STREAM_PATH:
             return self.answer(request, endpoint, endpoint.function(context))
         return self.answer(request, _FILE, _send_uploaded(context))
 
     def refuse(self, request: Request, refusal: Refusal) -> Reply:
-        """Return the reason; redirect browsers to the sign-in page, others get HTTP Basic."""
+        """Return the reason; redirect browsers to the sign-in page, offer programs HTTP Basic."""
         if isinstance(refusal, InBootloader):
             return bootloader_reply(request, refusal)
         is_file = isinstance(refusal, NoSuchPath) and request.path not in self.table
@@ -298,7 +299,7 @@ class Web(Dispatcher[Endpoint, Account]):
         return super().refuse(request, refusal)
 
     def _log_failed_sign_in(self, name: str, source: str) -> None:
-        # The name of an account that does not exist may be a password typed into the wrong field.
+        # An unknown account name is not logged: it may be a password typed into the wrong field.
         fact = (
             Fact("wrong_password", figures={"account": name})
             if name
@@ -310,7 +311,7 @@ class Web(Dispatcher[Endpoint, Account]):
 
 
 class LenientWeb(Web):
-    """The same where clients join an address that ends in a slash with a path that begins so."""
+    """The handler of a lenient controller: accepts doubled slashes, which some clients create."""
 
     def handle(
         self, request: Request, requester: Account | None = None, only_head: bool = False
@@ -326,7 +327,7 @@ def without_doubled_slashes(path: str) -> str:
 
 
 def _is_open(request: Request) -> bool:
-    """Return whether a request is answered to a client that has not signed in."""
+    """Return whether a request is answered without sign-in."""
     if request.path == "/post.cgi":
         return request.query in _OPEN_COMMANDS
     return request.path in _OPEN_PATHS

@@ -1,6 +1,4 @@
-"""`/api/rules` and `/api/what-if`: rules as they are, trials of rules, and what commands would
-change.
-"""
+"""`/api/rules` and `/api/what-if`: the rules, trials of rules, and forecasts of commands."""
 
 import asyncio
 from functools import lru_cache
@@ -31,11 +29,11 @@ from leverframe.server.routes.context import Context
 from leverframe.server.routes.history import read_pieces
 from leverframe.storage.history.queries import TimeSpan
 
-# `/api/what-if`: what commands would change in the coming hours; nothing is done.
+# `/api/what-if`: show what commands would change in the coming hours, without running them.
 #
-# The controller as it is at this moment is copied twice, and one copy gets the commands. Both
-# replay the recorded readings of the same number of hours, and simulate the plants of a simulated
-# board. That happens in a process of its own, with a budget.
+# The controller's present state is copied twice, and one copy runs the commands. Both replay the
+# recorded readings of the same number of past hours, and simulate the plants of a simulated board.
+# This runs in a separate process, with a budget.
 
 MAX_S = 7 * DAY_S
 PARAMETERS = (
@@ -47,7 +45,7 @@ PARAMETERS = (
 )
 
 
-#: What to do where it is too much.
+#: What the client can do if the work is too long.
 INSTEAD = "a shorter time in `for`, or rules that switch less often"
 
 
@@ -87,14 +85,14 @@ def duration_in(query: str) -> float:
     except BadDuration as error:
         raise BadValue(str(error), field="for", allowed="1s to 7d") from None
     if not 1.0 <= seconds <= MAX_S:
-        raise BadValue("This is not possible.", field="for", allowed="1s to 7d")
+        raise BadValue("The duration is out of range.", field="for", allowed="1s to 7d")
     return seconds
 
 
-# `/api/rules` and `/api/rules/try`: rules as they are, and one that is tried.
+# `/api/rules` and `/api/rules/try`: the rules as they are, and the trial of a rule.
 #
-# A rule is shown with its state, why it acts or not, when it did, and advice. One is tried on
-# recorded values of the last hours, in a process of its own.
+# A rule is shown with its state, why it acts or does not act, when it acted, and advice. A trial
+# runs a rule on recorded values of the last hours, in a separate process.
 
 TRIAL_PARAMETERS = (
     QueryParameter(
@@ -103,7 +101,7 @@ TRIAL_PARAMETERS = (
         "How far to look back: 1s to 7d; default: 24h.",
     ),
 )
-#: What may stand beside the rule: a time window that it would have.
+#: Commands that may accompany the rule: they set the time window that it uses.
 _BESIDE = schedule.ENTRY_ROWS
 
 
@@ -131,7 +129,7 @@ async def rule_reports(context: Context) -> list[RuleReport]:
 
 
 async def _advice_on(controller: Controller) -> list[Advice]:
-    """Work the advice out beside the loop, which other controllers of the process may need."""
+    """Compute the advice off the event loop, which other controllers of the process need."""
     while True:
         engine, profile = controller.engine, controller.profile
         values, settings = engine.values, engine.settings
@@ -143,7 +141,7 @@ async def _advice_on(controller: Controller) -> list[Advice]:
 
 @lru_cache(maxsize=16)
 def _advice(settings: Settings, profile: Profile, measured: frozenset[str]) -> list[Advice]:
-    """Return cached advice: loop trials can take a tenth of a second and a page asks often."""
+    """Return cached advice: trials of loops can take 0.1 s, and pages request it often."""
     return advise(settings, Offer(profile, sources_of(profile), actions_of(profile)), measured)
 
 
@@ -165,7 +163,7 @@ async def rule_trial(context: Context) -> Reply:
 
 
 def _settings_with(controller: Controller, body: str) -> tuple[Settings, int]:
-    """Return the settings as the commands would leave them, and the place of the rule they set."""
+    """Return the settings that the commands would produce, and the number of the rule they set."""
     items = items_of(body.strip())
     stage = Stage(controller.profile, controller.pending, None, NO_HASHES)
     places: list[int] = []

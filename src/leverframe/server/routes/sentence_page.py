@@ -1,6 +1,6 @@
 """A page with one sentence and a link, in the language of the browser.
 
-It includes its style, because no other file may be available where it is shown.
+Its style is inline, because no other file may be available where it is shown.
 """
 
 from base64 import b64encode
@@ -25,7 +25,7 @@ from leverframe.server.routes.sign_in import (
     words_beside,
 )
 
-#: The style of the page, and its digest as browsers know it.
+#: The style of the page, and its digest for the content security policy.
 _STYLE = "".join(
     (Path(leverframe.__file__).parent / path.lstrip("/")).read_text(encoding="utf-8")
     for path in (STYLE_PATH, OWN_STYLE_PATH)
@@ -36,7 +36,7 @@ _STYLE_DIGEST = b64encode(sha256(_STYLE.encode()).digest()).decode()
 class PageSentence(Struct, frozen=True):
     title: str
     advice: str
-    #: The words of the link.
+    #: The text of the link.
     way: str
 
 
@@ -48,9 +48,9 @@ def sentence_page(
     headers: Headers = (),
     cause: str = "",
 ) -> Reply:
-    """Show a sentence in the language of the browser; without `link` it has no link.
+    """Show a sentence in the language of the browser; `link` may be None.
 
-    What caused it is known in English only.
+    `cause` is available only in English.
     """
     language = language_of(request.headers.get("accept-language", ""))
     words = sentences[language]
@@ -87,11 +87,11 @@ MISSING_WORDS = words_beside(__file__, dict[str, PageSentence])
 
 
 def missing_page(request: Request) -> Reply:
-    """Answer without the path: a query that was encoded by mistake is a part of it."""
+    """Answer without naming the path: a query that was encoded by mistake is part of it."""
     return sentence_page(request, 404, MISSING_WORDS, "/")
 
 
-# The replies of a controller whose bootloader waits for firmware.
+# Replies of a controller whose bootloader waits for firmware.
 
 
 class InBootloader(Refusal):
@@ -104,7 +104,7 @@ class InBootloader(Refusal):
 
 
 def bootloader_reply(request: Request, refusal: InBootloader) -> Reply:
-    """Refuse until the bootloader has waited: browsers get a page, programs a problem document."""
+    """Refuse a request while the bootloader waits, with a page or a problem document."""
     if wants_page(request):
         return _page(refusal.seconds)
     reply = reply_to_refusal(refusal)
@@ -113,7 +113,7 @@ def bootloader_reply(request: Request, refusal: InBootloader) -> Reply:
 
 
 def _page(seconds: int) -> Reply:
-    """Show the countdown; the page reloads itself without a script."""
+    """Show a countdown; the page reloads itself without a script."""
     page = f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

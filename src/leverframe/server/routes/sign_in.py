@@ -1,6 +1,6 @@
-"""Signing in and out, and changing one's own password.
+"""Sign in and out, and change one's own password.
 
-Programs get the status reply, as from every command. A browser that sends the plain form of the
+Programs get the status reply, as for every command. A browser that submits the plain form of the
 sign-in page is redirected to the front page.
 """
 
@@ -28,21 +28,21 @@ from leverframe.server.routes.commands import CommandEndpoint, Commands
 from leverframe.server.routes.headers import PAGE_HEADERS
 from leverframe.server.sessions import Access, Proof
 
-# The words of pages that the program makes itself: a JSON file beside the module of a page.
+# The texts of pages that the program generates, in a JSON file beside the page's module.
 
 Kind = TypeVar("Kind")
 
 
 def words_beside(module: str, kind: type[Kind]) -> Kind:
-    """Return the words in the JSON file beside a module, by its `__file__`."""
+    """Load the texts from the JSON file beside a module, by its `__file__`."""
     return msgspec.json.decode(Path(module).with_suffix(".json").read_bytes(), type=kind)
 
 
 # The sign-in page: plain forms in the language of the browser, with the reason of a refusal.
 #
-# It shows nothing of the controller but its configured name, because its reader is not signed in.
+# It shows nothing of the controller but its configured name, because the visitor is not signed in.
 # It works without a script; `web/signin.js` reveals the typed password and keeps the requested
-# address. That is behind `#`, which no browser sends, and survives every redirect.
+# address. The address is after `#`: browsers do not send that part, and it survives every redirect.
 
 
 class Words(Struct, frozen=True):
@@ -62,14 +62,14 @@ class Words(Struct, frozen=True):
     how: str
 
 
-#: By language.
+#: The texts by language.
 WORDS = words_beside(__file__, dict[str, Words])
 #: The form to sign in, and the form to change a password.
 SIGN_IN_FORM, CHANGE = "signin", "passwd"
 
 
 class SignInMessage(Struct, frozen=True):
-    """The reason why a form was refused, and the name that was typed there."""
+    """Why a form was refused, and the user name that was typed there."""
 
     form: str
     sentence: str
@@ -77,7 +77,7 @@ class SignInMessage(Struct, frozen=True):
 
 
 NO_MESSAGE = SignInMessage("", "", "")
-#: The files that strangers may fetch: the style, and the names of the pages to continue to.
+#: Files that need no sign-in: the styles, and the texts of the pages to continue to.
 STYLE_PATH = "/web/style.css"
 OWN_STYLE_PATH = "/web/styles/signin.css"
 SCRIPT_PATH = "/web/signin.js"
@@ -86,7 +86,7 @@ OPEN_FILES = (STYLE_PATH, OWN_STYLE_PATH, SCRIPT_PATH, WORDS_PATH)
 
 
 def language_of(accepted: str) -> str:
-    """Find the first of our languages in an Accept-Language header: it has the best one first."""
+    """Return the first supported language in an Accept-Language header: the best comes first."""
     for part in accepted.split(","):
         tag = part.strip()[:2].lower()
         if tag in WORDS:
@@ -95,7 +95,7 @@ def language_of(accepted: str) -> str:
 
 
 def sign_in_page(accepted: str, device: str, *, signed_in: bool) -> Reply:
-    """Show the page; who is signed in can sign out there, and change a password."""
+    """Show the page; a user who is signed in can sign out there or change a password."""
     language = language_of(accepted)
     return Reply(
         200, "text/html", _page(language, device, signed_in=signed_in).encode(), PAGE_HEADERS
@@ -103,7 +103,7 @@ def sign_in_page(accepted: str, device: str, *, signed_in: bool) -> Reply:
 
 
 def page_with_reason(accepted: str, device: str, problem: Reply, form: str, username: str) -> Reply:
-    """Show the page again with the reason above the form, and with the name that was typed."""
+    """Show the page again, with the reason above the form and the user name that was typed."""
     language = language_of(accepted)
     message = SignInMessage(form, _sentence(WORDS[language], problem), username)
     page = _page(language, device, signed_in=form == CHANGE, message=message)
@@ -204,7 +204,7 @@ def _secret(
     reason: str = "",
     more: str = "",
 ) -> str:
-    """Draw a field for a password with a button that shows it, which comes with the script."""
+    """Render a password field with a button that reveals it; the button needs the script."""
     wrong = f' aria-invalid="true" aria-describedby="{SIGN_IN_FORM}-wrong"' if reason else ""
     return (
         f'<div class="field"><label for="{prefix}{name}">{label}</label><span class="secret">'
@@ -251,7 +251,7 @@ def _lever(index: int) -> str:
     )
 
 
-#: The frame of levers at the foot of the page, the only ornament of the product.
+#: The row of levers at the foot of the page, the only ornament of the product.
 RAIL = (
     f'<div class="rail"><svg viewBox="0 0 {_LEVERS * _LEVER_WIDTH} 96" height="96" '
     'preserveAspectRatio="xMidYMax slice" aria-hidden="true">'
@@ -264,25 +264,25 @@ SIGN_IN_PATH = "/signin"
 
 
 def wants_page(request: Request) -> bool:
-    """Return whether a browser asks on behalf of a person who will look at the answer."""
+    """Return whether a browser sends the request for a person who will look at the answer."""
     return "text/html" in request.headers.get("accept", "")
 
 
 def is_browser(request: Request) -> bool:
-    """Return whether a browser opens an address; programs that take pages do not ask for XHTML.
+    """Return whether a browser opens an address; programs that fetch pages do not accept XHTML.
 
     A browser is redirected to the sign-in page instead of being challenged for HTTP Basic. It would
-    send those credentials with any request that a foreign page causes, and at a plain HTTP address
-    nothing else may show where such a request comes from.
+    send Basic credentials even with requests that foreign pages cause, and at a plain HTTP address
+    nothing else may show which page caused a request.
     """
     return "application/xhtml+xml" in request.headers.get("accept", "")
 
 
 def is_script(request: Request) -> bool:
-    """Return whether a script asks: the browser would show its dialog on top of the page.
+    """Return whether a page's script sends the request: a challenge would open a browser dialog.
 
-    Browsers do not send the mode to plain HTTP addresses, but our own pages name their origin.
-    Programs may send either, too, but not under the name that all browsers have.
+    Browsers do not send the mode to plain HTTP addresses, but our own pages send their origin.
+    Programs may send either, too, but not with the name that all browsers send.
     """
     headers = request.headers
     if "Mozilla/" not in headers.get("user-agent", ""):
@@ -302,7 +302,7 @@ def redirect(target: str, headers: Headers = ()) -> Reply:
 
 
 def redirect_to_https(names: OwnNames, request: Request, *, port: int | None = None) -> Reply:
-    """Redirect a request that came without TLS to HTTPS, on the same port or on another one."""
+    """Redirect a request without TLS to HTTPS, on the same port or on another one."""
     try:
         names.check_host(request)
     except Refusal as refusal:
@@ -330,7 +330,7 @@ class SignInEndpoint:
         commands: CommandEndpoint,
         public_name: str = "",
     ) -> None:
-        """Show strangers only configured names: a generated one contains the MAC address."""
+        """Show strangers only configured names: a generated name contains the MAC address."""
         self._controller = controller
         self._names = names
         self._access = access
@@ -342,7 +342,7 @@ class SignInEndpoint:
         return controller.pending.name or controller.new_name or self._public_name
 
     def page(self, request: Request, *, signed_in: bool) -> Reply:
-        """Show the sign-in page, or sign in the administrator's machine where that is allowed."""
+        """Show the sign-in page, or sign in automatically if this machine's administrator may."""
         settings, profile = self._controller.pending, self._controller.profile
         auto = settings.ui.auto_sign_in and is_offered(AUTO_SIGN_IN, profile)
         admin = settings.access.admin
@@ -361,7 +361,7 @@ class SignInEndpoint:
             else:
                 reply, cookie = Reply(204, "", b""), ""
                 self._access.sessions.close(request.headers.get("cookie", ""))
-                # Streams of the session end immediately instead of with their next message.
+                # Streams of the session then end immediately instead of at their next message.
                 for watcher in self._controller.watchers:
                     watcher()
         except Refusal as refusal:
@@ -389,7 +389,7 @@ class SignInEndpoint:
         proof = await self._access.check(
             fields.get("username", ""), fields.get("password", ""), request.peer
         )
-        # A session that an attacker may have planted is never continued.
+        # The old session is never continued: an attacker may have planted it.
         self._access.sessions.close(request.headers.get("cookie", ""))
         return self._commands.status_reply(), self._open(proof)
 

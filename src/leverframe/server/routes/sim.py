@@ -1,15 +1,15 @@
-"""`/sim.cgi`: sets what the simulated board senses, in the same joined style as the commands.
+"""`/sim.cgi`: set what the simulated board senses, with items joined like commands.
 
 `DS1=21.5` sets a reading, `DS1=none` unplugs it; `onewire=28:FF:...` attaches a sensor to the bus,
 `onewire=none` clears it, and `28:FF:...=21.5` or `=none` concerns one sensor of it; `i2c` and
 `barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` simulates an SMS;
 `/api/sim` shows its reply. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between outputs
 and inputs (see `devices/simulated/plant_wiring.py`), `plant=none` removes all, and `DS1=plant`
-shows again what a plant gives there. `outbox=clear` forgets the messages that were captured, and
-`requests=clear` the requests that were noted. `fault=slow*delay:5s*path:/json/all.json*times:2`
-sets a fault (see `devices/simulated/fault_catalogue.py`), `fault=end:3` ends the one with that
-number, `fault=none` all of them; in values of faults `*` is `%2A`, encoded once more. On virtual
-time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say which hosts answer, `advance=SECONDS` or
+shows the plant's reading again. `outbox=clear` forgets the messages that were captured, and
+`requests=clear` the recorded requests. `fault=slow*delay:5s*path:/json/all.json*times:2` sets a
+fault (see `devices/simulated/fault_catalogue.py`), `fault=end:3` ends the one with that number,
+`fault=none` all of them; in values of faults `*` is `%2A`, encoded once more. In virtual time
+`ping=HOST:MILLISECONDS` and `ping=HOST:none` say which hosts answer, `advance=SECONDS` or
 `advance=next` moves the time, and `until=CONDITION*within:TIME` moves it until a condition holds
 (see `interface/names.py`). All items are checked first, then carried out in order; readings that
 are joined are sensed at one instant.
@@ -68,13 +68,13 @@ from leverframe.server.sms_commands import SmsCommands
 NONE = "none"
 CLEAR = "clear"
 PLANT = "plant"
-#: Before a value that the board delivers although no sensor could.
+#: Prefix of a value that the board delivers although no sensor could.
 RAW = "raw:"
 MAX_MILLISECONDS = 60_000.0
 BARCODE_LETTERS = 64
-#: How long the controller may be made unreachable by a request.
+#: How long a request may make the controller unreachable.
 MAX_UNREACHABLE_S = 3600.0
-#: Four parts of a long SMS.
+#: The length of a long SMS of four parts.
 SMS_LETTERS = 612
 _SENDER = r"\+?[0-9]{1,20}"
 _SENSOR_ID = r"[0-9A-F]{2}(:[0-9A-F]{2}){7}"
@@ -116,18 +116,18 @@ PARAMETERS = (
 
 
 class Arrival(Struct, frozen=True):
-    """An SMS that arrives; commands in it are carried out before the next step."""
+    """An SMS that arrives; its commands are run before the next step."""
 
     receive: Callable[[], Awaitable[None]]
 
 
 class FaultChange(Struct, frozen=True):
-    """Something that is no reading, done between the instants before and after it."""
+    """A change other than a reading, made between the readings before and after it."""
 
     do: Callable[[], object]
 
 
-#: An immediate change of the board, or one of the other steps.
+#: An immediate change of the board, or another kind of step.
 Step = Callable[[], None] | Arrival | Advance | FaultChange
 
 
@@ -136,11 +136,11 @@ class SimCommands:
         self._controller = controller
         self._board = board
         self._sms = SmsCommands(controller)
-        #: Tasks that advance the time while the controller is off.
+        #: Tasks that advance the time while the controller is unreachable.
         self._advances: set[asyncio.Task[None]] = set()
 
     def steps(self, query: str) -> list[Step]:
-        """Parse the items of a query; refuse the first bad one."""
+        """Parse the items of a query; refuse the first bad item."""
         try:
             steps = [self._step(item) for item in query.split("&") if item]
             check_distance(steps)
@@ -151,7 +151,7 @@ class SimCommands:
             raise refusal from None
 
     async def run(self, query: str) -> None:
-        """Carry out all items of a query, or refuse and carry out none."""
+        """Carry out all items of a query, or refuse the query and carry out none."""
         done = 0
         for are_sensed, steps in groupby(self.steps(query), callable):
             together = list(steps)
@@ -173,7 +173,7 @@ class SimCommands:
             ) from None
 
     async def _carry_out(self, steps: Sequence[Step]) -> None:
-        """Carry out readings of one instant, or one other step."""
+        """Carry out readings of one instant, or another single step."""
         step = steps[0]
         if isinstance(step, Arrival):
             await step.receive()
@@ -232,7 +232,7 @@ class SimCommands:
 
     def _clear(self, name: str, text: str) -> Callable[[], None]:
         if text != CLEAR:
-            raise BadValue(f"{text!r} is not possible.", value=text, allowed=CLEAR)
+            raise BadValue(f"{text!r} is not valid.", value=text, allowed=CLEAR)
         controller = self._controller
         if name == "outbox":
             return lambda: controller.forget_captured()
@@ -241,7 +241,7 @@ class SimCommands:
         return lambda: None if journal is None else journal.clear()
 
     def _unplug(self, label: str) -> None:
-        """Unplug a 1-Wire reading: the value set by hand, and the sensor that is bound there."""
+        """Unplug a 1-Wire reading: the value set by hand, and the sensor that is assigned to it."""
         self._board.detach_onewire(
             self._controller.engine.settings.onewire[ONEWIRE.index(label)].id
         )
@@ -299,7 +299,7 @@ class SimCommands:
         off_s = time_unreachable_s(fault)
         if off_s is not None and off_s > MAX_UNREACHABLE_S:
             raise Conflict(
-                "This fault could not be ended over HTTP.",
+                "This fault would also block the request that ends it.",
                 allowed=f"for:TIME, or takes:TIME, up to {MAX_UNREACHABLE_S:.0f} s",
             )
         faults.add(fault)
@@ -345,7 +345,7 @@ class SimCommands:
         milliseconds = None if answer == NONE else _number(answer)
         if milliseconds is not None and not 0 <= milliseconds <= MAX_MILLISECONDS:
             raise BadValue(
-                f"{answer} ms is not possible.",
+                f"{answer} ms is not a ping time.",
                 value=answer,
                 allowed=f"0 to {MAX_MILLISECONDS:g}, or none",
             )
@@ -357,19 +357,19 @@ class SimCommands:
 
 
 def _may_hold_secret(item: str) -> bool:
-    """Return whether an item is an SMS (it begins with a code) or a command on the wrong path."""
+    """Return whether an item may hold a secret: an SMS with its code, or a misdirected command."""
     name = item.partition("=")[0].lower()
     return name.startswith("sms") or may_hold_secret(name)
 
 
 def _one_of(text: str, allowed: tuple[str, ...]) -> str | None:
     if text not in allowed:
-        raise BadValue(f"{text!r} is not possible.", value=text, allowed=", ".join(allowed))
+        raise BadValue(f"{text!r} is not valid.", value=text, allowed=", ".join(allowed))
     return None if text == NONE else text
 
 
 def _read_value(text: str, limits: tuple[float, float]) -> float:
-    """Read a value that can be sensed, or any number behind `raw:`."""
+    """Read a value that a sensor could deliver, or any number after `raw:`."""
     if text.startswith(RAW):
         return _number(text.removeprefix(RAW))
     number = _number(text)
@@ -390,5 +390,5 @@ def _number(text: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise BadValue(f"{text!r} is not a number.", value=text, allowed="a number, or none")
-    # Adding 0.0 makes minus zero zero.
+    # Adding 0.0 turns minus zero into zero.
     return number + 0.0

@@ -1,4 +1,4 @@
-"""`/api/sim`: the simulated board as data, with everything that a page needs to play with it."""
+"""`/api/sim`: the simulated board as data, with everything that the simulation page needs."""
 
 from functools import cache
 from typing import Annotated
@@ -39,7 +39,7 @@ from leverframe.server.routes.context import Context
 from leverframe.server.routes.sim import BARCODE_LETTERS, SMS_LETTERS
 
 _ROOM = (-20.0, 50.0)
-#: Where readings mostly are, for those who turn a knob; any number within the limits is possible.
+#: Typical ranges of readings for the page's controls; any number within the limits is possible.
 _USUAL = {
     "VCC": (0.0, 60.0),
     "TEMP": _ROOM,
@@ -55,7 +55,7 @@ _USUAL = {
 
 
 Limits = Annotated[
-    tuple[float, float], Meta(description="Values outside these limits are not readings.")
+    tuple[float, float], Meta(description="Values outside these limits are not valid readings.")
 ]
 UsualRange = Annotated[tuple[float, float], Meta(description="The usual range.")]
 
@@ -181,7 +181,7 @@ def _pins(board: SimulatedBoard) -> dict[str, float]:
 
 
 def _reading(label: str, value: float | None, controller: Controller) -> SimulatedReading:
-    # Analog inputs are set in volts at the pin, whatever their sensor makes of it.
+    # Analog inputs are set as the voltage at the pin, regardless of their sensor.
     volts = label in ANALOG_INPUTS
     limits = LIMITS.get(label, LIGHTING_LIMITS)
     return SimulatedReading(
@@ -222,7 +222,7 @@ def _format_default(default: float | str) -> str:
 
 
 def _with_range(field: PlantField, kind: FieldType) -> PlantField:
-    """Add the labels to choose from, the least and the most that can be typed, or both."""
+    """Add the labels to choose from, or the minimum and maximum that can be entered."""
     match kind:
         case OneOf(labels):
             return structs.replace(field, labels=labels)

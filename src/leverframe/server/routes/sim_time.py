@@ -41,9 +41,9 @@ from leverframe.server.http.limits import ends_with_client
 from leverframe.server.problems import StoreFailed
 from leverframe.storage.store import StoreUnavailable
 
-# How `/sim.cgi` moves virtual time: by seconds, to the next due moment, or to a condition.
+# Advance virtual time through `/sim.cgi`: by seconds, to the next deadline, or to a condition.
 
-#: Between a condition and how long it is waited for.
+#: Between a condition and the longest time to wait for it.
 WITHIN = "*within:"
 DISTANCE = f"0 to {MAX_ADVANCE_S:.0f} in one request, or next"
 
@@ -54,13 +54,13 @@ class AwaitedCondition(Struct, frozen=True):
 
 
 class Advance(Struct, frozen=True):
-    #: None: to the next deadline.
+    #: None: advance to the next deadline.
     seconds: float | None
-    #: Ends the advance early; that it does not come to hold is refused afterwards.
+    #: Ends the advance when it is met; the request is refused if it is never met.
     until: AwaitedCondition | None = None
 
     async def carry_out(self, controller: Controller) -> None:
-        """Move the time; it stands where it got to when the client leaves."""
+        """Advance the time; if the client leaves, stop at the time reached."""
         with ends_with_client():
             if self.until is None or self.seconds is None:
                 await controller.advance(self.seconds)
@@ -72,7 +72,7 @@ class Advance(Struct, frozen=True):
 
 
 def advance_from_text(text: str, controller: Controller) -> Advance:
-    """Read what stands behind `advance=`."""
+    """Parse the text after `advance=`."""
     _require_virtual_time(controller)
     if text == "next":
         return Advance(None)
@@ -84,12 +84,12 @@ def advance_from_text(text: str, controller: Controller) -> Advance:
         raise BadValue(f"{text!r} is not a number.", value=text, allowed=DISTANCE)
     if seconds < 0:
         raise _no_distance(text)
-    # Adding 0.0 makes minus zero zero.
+    # Adding 0.0 turns minus zero into zero.
     return Advance(seconds + 0.0)
 
 
 def wait_from_text(text: str, controller: Controller) -> Advance:
-    """Read what stands behind `until=`: `CONDITION`, or `CONDITION*within:TIME`."""
+    """Parse the text after `until=`: `CONDITION`, or `CONDITION*within:TIME`."""
     _require_virtual_time(controller)
     condition, mark, within = text.rpartition(WITHIN)
     if not mark:
@@ -103,7 +103,7 @@ def wait_from_text(text: str, controller: Controller) -> Advance:
         raise BadValue(str(error), value=within, allowed=f"CONDITION{WITHIN}TIME") from None
 
     def present(label: str) -> Value:
-        # A restart in the course of the wait makes another engine.
+        # A restart during the wait creates a new engine.
         engine = controller.engine
         return engine.inputs.lighting[label] if label in LIGHTING else engine.values[label]
 
@@ -111,7 +111,7 @@ def wait_from_text(text: str, controller: Controller) -> Advance:
 
 
 def check_distance(steps: Iterable[object]) -> None:
-    """Refuse to move time further than one request may, with all of its items."""
+    """Refuse a request whose items together advance the time too far."""
     seconds = sum(step.seconds or 0 for step in steps if isinstance(step, Advance))
     if seconds > MAX_ADVANCE_S:
         raise _no_distance(f"{seconds:.0f}")
@@ -132,13 +132,13 @@ def _require_virtual_time(controller: Controller) -> None:
         )
 
 
-# `/api/sim/snapshots`: named states of a simulated controller.
+# `/api/sim/snapshots`: named snapshots of a simulated controller.
 #
-# `?take=NAME` takes one and replaces an older one of that name, `?restore=NAME` restores it,
-# `?delete=NAME` deletes it; several are joined and carried out in order. They exist as long as
-# the process, in a limited number: each holds a whole controller. `/api/sim/snapshot?name=NAME`
-# is one as a file, without a name the present moment; `?load=NAME` takes such a file as the body
-# of the request, also in another process.
+# `?take=NAME` takes a snapshot and replaces an older one of that name, `?restore=NAME` restores it,
+# `?delete=NAME` deletes it; several items can be joined and are carried out in order. Snapshots are
+# lost when the process ends. Their number is limited, because each holds a whole controller.
+# `/api/sim/snapshot?name=NAME` downloads a snapshot as a file, and without a name the present
+# state; `?load=NAME` with such a file as the body loads it, also in another process.
 
 MAX_SNAPSHOTS = 20
 NAME = "1 to 40 letters, digits, spaces and the characters . _ -"
@@ -175,7 +175,7 @@ class SimSnapshots:
         return [SnapshotReport(name, one.moment.wall) for name, one in self._snapshots.items()]
 
     async def encode(self, query: str) -> bytes:
-        """Return the file of a snapshot, without a name of one that is taken now."""
+        """Return a snapshot as a file; without a name, take one now."""
         field, _, raw = query.partition("=")
         name = decode_text(raw)
         if query and (field != "name" or name not in self._snapshots):
@@ -188,7 +188,7 @@ class SimSnapshots:
             raise Conflict(str(error)) from None
 
     async def run(self, query: str, body: bytes = b"") -> None:
-        """Carry out the items in order, after all of them have been checked."""
+        """Check all items, then carry them out in order."""
         steps = self._steps(query)
         self._controller.check_that_it_is_here()
         loaded: LiveSnapshot | None = None

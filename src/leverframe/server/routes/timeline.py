@@ -1,4 +1,4 @@
-"""`/api/journal` and `/api/timeline`: what happened, what was switched, and what is to come."""
+"""`/api/journal` and `/api/timeline`: what happened, what was switched, and what is planned."""
 
 import asyncio
 from bisect import bisect_right
@@ -62,10 +62,10 @@ from leverframe.storage.history.queries import raw_pieces
 from leverframe.storage.history.rows import MAX_ENTRIES, RAW, EntryQuestion, reason_from
 from leverframe.storage.store import StoreUnavailable
 
-# `/api/journal`: what happened, also before the last start, read off the event loop.
+# `/api/journal`: past events, including those before the last start, read off the event loop.
 
 USUAL_ENTRIES = 500
-#: More entries are a long answer: one of a controller at a time, in pieces.
+#: More entries are a long answer: in pieces, and one at a time per controller.
 MAX_SHORT_JOURNAL = 2000
 PER_PIECE = 500
 
@@ -120,7 +120,7 @@ async def _pieces(
 
 
 def _encode(entries: Sequence[bytes]) -> Iterator[bytes]:
-    """Join entries, which are JSON already, to a list, some of them in each piece."""
+    """Join entries, which are already JSON, into a list; yield several entries per piece."""
     yield b"["
     for begin in range(0, len(entries), PER_PIECE):
         yield (b"," if begin else b"") + b",".join(entries[begin : begin + PER_PIECE])
@@ -154,12 +154,12 @@ def _whole(fields: dict[str, str], name: str, usual: int, lowest: int, highest: 
     return number
 
 
-# The lanes of `/api/timeline`, built from recorded values: on the history's thread or elsewhere.
+# The lanes of `/api/timeline`, built from recorded values, possibly in another process.
 #
-# Imports are few: they delay every answer of a process.
+# This module has few imports, because they delay every answer from such a process.
 
 _NOTHING = PackedCourse()
-#: More is never read, and a rule that chatters would fill the reply.
+#: At most this number is read: a rule that chatters would fill the reply.
 MAX_MESSAGES = 500
 KINDS = {
     **dict.fromkeys(OUTPUTS, "output"),
@@ -181,7 +181,7 @@ class LaneCause(Struct, frozen=True, omit_defaults=True):
 
 
 class LaneBar(Struct, frozen=True, omit_defaults=True):
-    """What held for a while: 1 on, met or closed, 0 the opposite, null unknown."""
+    """A state over a period: 1 on, met or closed, 0 the opposite, null unknown."""
 
     begin: WallTime
     end: WallTime
@@ -198,7 +198,7 @@ class LaneBar(Struct, frozen=True, omit_defaults=True):
 
 
 class TimelineLane(Struct, frozen=True):
-    label: Annotated[str, Meta(description="As in `/api/state`, or `rule.1` and so on.")]
+    label: Annotated[str, Meta(description="The label as in `/api/state`, or `rule.1` and so on.")]
     kind: Annotated[str, Meta(description="output, pwm, variable, input or rule")]
     bars: Annotated[list[LaneBar], Meta(description="The bars in order, without a gap, up to now.")]
 
@@ -225,24 +225,24 @@ class LeverTimeline(Struct, frozen=True, rename={"first": "from", "last": "to"})
 
 
 class TimelineQuestion(Struct, frozen=True):
-    """What is shown: from when to when, and all besides recorded values."""
+    """What is shown: the period, and everything needed except recorded values."""
 
     first: float
     last: float
-    #: The present, and what the values and rules are then.
+    #: The present time, and the values and rules at that time.
     at: Moment
     values: dict[str, Value]
     rules: RulePlaces
-    #: The engine, where some of the time is yet to come.
+    #: The engine, if part of the period is in the future.
     state: LiveState[Engine] | None
     is_admin: bool
-    #: Since when every change is kept, and the texts of reasons.
+    #: The time since when every change is recorded, and the texts of reasons.
     since: float | None = None
     reasons: dict[int, str] = {}
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return everything whose recorded values are needed."""
+        """Return all labels whose recorded values are needed."""
         rules = [lane_rule(number, rule) for number, rule in number_rules(self.rules)]
         return (
             *KINDS,
@@ -260,11 +260,11 @@ def encode_timeline(
 
 
 class _Lanes:
-    """The lanes of one question."""
+    """Builds the lanes for one question."""
 
     def __init__(self, question: TimelineQuestion, courses: Mapping[str, PackedCourse]) -> None:
         self._question = question
-        #: Nothing is known of the time after now.
+        #: The end of what is known: nothing after now.
         self._known = min(question.last, question.at.wall)
         self._courses = courses
         self._reasons = {number: reason_from(text) for number, text in question.reasons.items()}
@@ -300,7 +300,7 @@ class _Lanes:
         return LaneBar(bar.begin, bar.end, bar.value, cause, bar.count, is_planned)
 
     def _cause(self, cause: Cause) -> LaneCause:
-        # Addresses are the administrator's business.
+        # Only administrators may see addresses.
         detail = cause.detail if self._question.is_admin or not cause.source else ""
         number, name, seconds = cause.number, cause.name, cause.seconds
         return LaneCause(cause.kind, detail, cause.account, number, name, seconds)
@@ -309,7 +309,7 @@ class _Lanes:
         return self._courses.get(label, _NOTHING)
 
     def _course(self, label: str) -> list[tuple[float, Value]]:
-        """Return the bars; before the first recorded change the state is unknown."""
+        """Return the changes of a label; before the first recorded change its state is unknown."""
         since = self._question.since
         begins = self._question.at.wall if since is None else since
         return [(max(time, begins), value) for time, value in self._course_of(label)]
@@ -369,13 +369,13 @@ class _Lanes:
         return messages[-MAX_MESSAGES:]
 
 
-# `/api/timeline`: what was on, met or open, with its causes, and what is planned.
+# `/api/timeline`: what was on, met or open, and why, and what is planned.
 
 TIMELINE_PARAMETERS = tuple(one for one in HISTORY_PARAMETERS if one.name in ("from", "to"))
 
 
 async def timeline(context: Context) -> Reply:
-    """Show all lanes; where much was recorded, they are built in a process of its own."""
+    """Show all lanes; if much was recorded, build them in a separate process."""
     controller = context.controller
     at = controller.clock.read()
     span = span_of(context.request.query or "", at.wall, 1, TIMELINE_PARAMETERS)

@@ -1,9 +1,9 @@
-"""The table of chunks: packed rows of one label, in a file of its own or in memory.
+"""The table of chunks: packed rows of one label, in a separate file or in memory.
 
-The file is apart from the store of the settings, which therefore never waits for it. It is written
-without waiting for the disk: a power cut may take the last seconds, never the soundness of the
-file. Chunks are written once and never changed; `merge` makes one of many. Chunks of one label may
-overlap in time where the clock was set back. One thread at a time uses a store.
+The file is separate from the store of the settings, so the store never waits for it. It is written
+without waiting for the disk: a power cut may lose the last seconds, but never damages the file.
+Chunks are written once and never changed; `merge` combines several into one. Chunks of one label
+may overlap in time if the clock was set back. Only one thread at a time uses a store.
 """
 
 import os
@@ -38,7 +38,7 @@ from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect, r
 
 _FORMAT = 2
 IN_MEMORY = Path(":memory:")
-#: The file of one controller, and that of many: a column more, and as many marks as controllers.
+#: Tables for one controller, and for many: with one more column, and one mark per controller.
 OF_ONE = {"column": "", "of": "", "marks": "CHECK (id = 1)"}
 OF_MANY = {"column": "controller INTEGER NOT NULL,", "of": "controller, ", "marks": ""}
 _TABLES = """
@@ -57,18 +57,18 @@ CREATE INDEX chunk_by_label ON chunk ({of}tier, label, start);
 CREATE INDEX chunk_by_age ON chunk ({of}tier, end, cost, points);
 CREATE TABLE mark (id INTEGER PRIMARY KEY {marks}, at REAL NOT NULL);
 """
-#: What explains values, by the numbers in their series (`rows.py`); since format 2. The
+#: Texts of the reasons of values, by the numbers in their series (`rows.py`); since format 2. The
 #: table keeps its name `told`, because files on disk have it.
 _TEXTS = """
 CREATE TABLE told ({column} number INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE ({of}number));
 """
-#: What leads from each format to the next.
+#: Scripts that upgrade the file from each format to the next.
 _STEPS = (_TABLES, _TEXTS)
-#: SQLite checkpoints its log at this many pages (1 MB) and cuts it back to that.
+#: At this number of pages (1 MB) SQLite checkpoints its log and cuts it back to that size.
 _CHECKPOINT_PAGES = 256
 _LOG_BYTES = 1024 * 1024
 _PAGE_BYTES = 4096
-#: What a chunk costs besides its data, about.
+#: The approximate cost of a chunk in addition to its data.
 _CHUNK_BYTES = 80
 CHUNK_COLUMNS = 'tier, label, start, "end", points, cost, data'
 OF_SIZE = "tier = ? AND label = ? AND points >= ? AND points < ?"
@@ -85,20 +85,21 @@ class ChunkStore:
     """
 
     _connection: HistoryConnection
-    #: Which rows are ours, with the value for that; how one is added, and the number of our mark.
+    #: The condition that selects our rows, its value, and (below) our mark.
     _own = "true"
     _which: tuple[int, ...] = ()
     _insert = f"INSERT INTO chunk ({CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
     _insert_reason = "INSERT INTO told (number, text) VALUES (?, ?)"
     _mark = (1,)
-    #: What explains values, as far as it was looked for.
+    #: The texts of reasons that were read so far; None before the first read.
     _texts: dict[int, str] | None = None
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
         with sentences(path or IN_MEMORY):
             self._connection = open_file(path, max_bytes, OF_ONE)
             if path is None:
-                # A history in memory ends with its controller, which need not be closed.
+                # A history in memory ends with its controller, even if the controller is not
+                # closed.
                 weakref.finalize(self, self._connection.close)
             try:
                 self.entries = EntryTable(self._connection, max_bytes)
@@ -108,7 +109,7 @@ class ChunkStore:
                 raise
 
     def _find(self, query: str, *values: float | str) -> Found:
-        """Run a statement that asks for our rows first, and then for these values."""
+        """Run a query whose first parameters select our rows, followed by these values."""
         return self._connection.execute(query, (*self._which, *values))
 
     def _count_tiers(self) -> None:
@@ -118,17 +119,19 @@ class ChunkStore:
         for number, cost, points in self._find(query):
             self._cost[number], self._points[number] = cost, points
 
-    # --- questions --------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     def reading_ahead(self, since: float) -> AbstractContextManager[None]:
-        """Prepare for questions about each label from a time on, and about what held then.
+        """Prepare for queries about each label from a time on, and about its value at that time.
 
-        Nothing is written in the meantime. A file needs no preparation.
+        Nothing is written in the meantime. Files need no preparation.
         """
         return nullcontext()
 
     def small_chunks(self) -> dict[tuple[Tier, str], int] | None:
-        """Return the number of the smallest chunks of each label, if all were counted together."""
+        """Return the number of the smallest chunks by tier and label, or None if they were not
+        counted.
+        """
         return None
 
     def labels(self) -> list[str]:
@@ -149,11 +152,11 @@ class ChunkStore:
         return None if found is None else float(found[0])
 
     def stop_time(self) -> float | None:
-        """Return when recording was ended properly, if the gap after it is not recorded yet."""
+        """Return when recording ended properly, if the gap after that has not been recorded yet."""
         return None
 
     def cost(self, tier: Tier) -> int:
-        """Return the bytes that the chunks of a tier take."""
+        """Return the number of bytes that the chunks of a tier occupy."""
         return self._cost[tier.number]
 
     def points(self, tier: Tier) -> int:
@@ -161,7 +164,7 @@ class ChunkStore:
         return self._points[tier.number]
 
     def bytes_in_use(self) -> int:
-        """Return the bytes in use, with the room that is lost between chunks."""
+        """Return the bytes in use, including the space lost between chunks."""
         (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
         (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
         return int(pages - free) * _PAGE_BYTES
@@ -192,7 +195,7 @@ class ChunkStore:
     def chunk_ends(
         self, tier: Tier, label: str, first: float, last: float
     ) -> list[tuple[float, int]]:
-        """List where the chunks that overlap a span of time end, and their numbers of rows."""
+        """List the ends of the chunks that overlap a time span, and their numbers of rows."""
         query = (
             f'SELECT "end", points FROM chunk WHERE {self._own} AND {_OVERLAPPING} '  # noqa: S608
             'ORDER BY "end", id'
@@ -210,20 +213,20 @@ class ChunkStore:
         return self._read(tier, last, (tier.number, label, at))
 
     def reason_texts(self) -> dict[int, str]:
-        """Return the texts that explain values, by their numbers."""
+        """Return the texts of the reasons of values, by their numbers."""
         if self._texts is None:
             query = f"SELECT number, text FROM told WHERE {self._own}"  # noqa: S608
             self._texts = dict(self._find(query).fetchall())
         return self._texts
 
     def _read(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> Columns:
-        # Conditions of our own; what comes from outside is in the values.
+        # The conditions are our own; only the values come from outside.
         query = f"SELECT data FROM chunk WHERE {self._own} AND {where}"  # noqa: S608
         found = (data for (data,) in self._find(query, *values))
         return join(readable(found, tier), tier.columns)
 
     def reason_number(self, reason: Reason) -> int:
-        """Return the number of a reason; store its text where that is new."""
+        """Return the number of a reason; store its text if it is new."""
         texts, text = self.reason_texts(), text_of(reason)
         number = number_of(text)
         if number not in texts and len(texts) >= MAX_TEXTS:
@@ -252,7 +255,7 @@ class ChunkStore:
         self._connection.execute(self._insert, (*self._which, *row))
 
     def merge(self, tier: Tier, label: str, min_rows: int, below: int) -> None:
-        """Make one chunk of all that have at least `min_rows` and fewer than `below` rows."""
+        """Combine all chunks that have at least `min_rows` and fewer than `below` rows into one."""
         which = (tier.number, label, min_rows, below)
         rows = self._read(tier, f"{OF_SIZE} ORDER BY start, id", which)
         self._delete(tier, OF_SIZE, which)
@@ -260,9 +263,10 @@ class ChunkStore:
             self.append(tier, label, rows)
 
     def drop_oldest(self, tier: Tier, *, older: float, most: int, keep_newest: bool) -> int:
-        """Remove at most `most` chunks that end before `older`, and return how many.
+        """Remove at most `most` chunks that end before `older`; return the number removed.
 
-        With `keep_newest` the newest chunk of every label stays, so that what holds is known.
+        With `keep_newest` the newest chunk of every label stays, so that its current value is
+        known.
         """
         newest = f"SELECT max(id) FROM chunk WHERE {self._own} AND tier = ? GROUP BY label"  # noqa: S608
         stays = f"AND id NOT IN ({newest})" if keep_newest else ""
@@ -285,7 +289,7 @@ class ChunkStore:
         return len(deleted)
 
     def _count(self, tier: int, label: str, cost: int, points: int) -> None:
-        """Count a chunk that has come; with less than nothing, one that is gone."""
+        """Add a chunk to the counts; negative numbers remove one."""
         self._cost[tier] += cost
         self._points[tier] += points
 
@@ -295,7 +299,7 @@ class ChunkStore:
         self.entries.add(rows)
 
     def set_recorded_until(self, at: float) -> None:
-        """Note that everything up to a time is recorded."""
+        """Record that everything up to a time is recorded."""
         self._begin()
         self._connection.execute(
             "INSERT INTO mark (id, at) VALUES (?, ?) "
@@ -308,7 +312,7 @@ class ChunkStore:
             self._connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
-        """Keep everything since the last commit, together."""
+        """Commit everything since the last commit as one transaction."""
         if self._connection.in_transaction:
             self._connection.execute("COMMIT")
 
@@ -323,7 +327,7 @@ class ChunkStore:
 
 
 def open_file(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sqlite3.Connection:
-    """Open a file, or one in memory, and make its tables if it is new."""
+    """Open a file or an in-memory database, and create its tables if it is new."""
     if path is not None:
         os.close(open_private(path))
     connection = connect(path or IN_MEMORY)
@@ -344,7 +348,7 @@ def open_file(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> s
         if version < _FORMAT:
             steps = "".join(step.format(**tables) for step in _STEPS[version:])
             connection.executescript(f"BEGIN;{steps}PRAGMA user_version = {_FORMAT};COMMIT;")
-        # Files of earlier programs lack it; they know nothing of it and leave it alone.
+        # Files of earlier programs lack this table; those programs ignore it.
         connection.executescript(ENTRY_TABLE.format(**tables))
         connection.execute(f"PRAGMA max_page_count = {max_bytes // _PAGE_BYTES}").fetchall()
     except BaseException:
@@ -354,7 +358,7 @@ def open_file(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> s
 
 
 def readable(chunks: Iterable[bytes], tier: Tier) -> Iterator[Columns]:
-    """Unpack chunks; leave out one whose bytes went bad, so that what held before it shows."""
+    """Unpack chunks; omit unreadable ones, so that the earlier values remain visible."""
     for data in chunks:
         try:
             yield unpack(data, tier.columns)
@@ -363,7 +367,7 @@ def readable(chunks: Iterable[bytes], tier: Tier) -> Iterator[Columns]:
 
 
 def check_file(path: Path) -> int:
-    """Read every chunk and return their number. Raises StoreDamaged where one is not sound."""
+    """Read every chunk and return the number of chunks. Raises StoreDamaged if one is damaged."""
     with sentences(path), closing(connect(path)) as connection:
         found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
         if found != ["ok"]:

@@ -1,9 +1,9 @@
-"""Reduction and bounds: keep values raw, reduce them, merge small chunks, remove the oldest.
+"""Reduction and limits: keep raw values, reduce them, merge small chunks, remove the oldest ones.
 
-Raw values are thinned: of more than three values of a reading in one second the lowest, the
-highest and the last stay. States are kept as they come, and so is what explains them. All reduced
-tiers see every value. Each tier has its share of the bytes, so that a flood of raw values cannot
-push out years.
+Raw values are thinned: if a reading has more than three values in one second, only the lowest, the
+highest and the last are kept. States are kept as recorded, and so are their reasons. Every value
+enters all reduced tiers. Each tier has its share of the bytes, so that a flood of raw values cannot
+displace years of reduced values.
 """
 
 from bisect import bisect_left
@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.core.engine.journal import Entry, EntryReport, report_of
+from leverframe.core.engine.journal import Entry, EntryReport, UnreadEntry, report_of
 from leverframe.core.engine.machine import REASONS, TRACES, Traced
 from leverframe.core.labels import DIGITAL
 from leverframe.storage.history.chunks import ChunkStore
@@ -43,31 +43,32 @@ from leverframe.storage.history.rows import (
 )
 
 DAY_S = 86400.0
-#: Chunks of about the same size are merged, so that a row is written three times at most: spans of
-#: rows, and how many chunks within one span it takes.
+#: Chunks of similar size are merged, so that a row is written at most three times: ranges of rows,
+#: and below, the number of chunks in a range that are merged.
 SIZES = ((0, 32), (32, 512))
 MERGED = 16
-#: When bytes run short, this number is merged before anything is removed: a chunk of one value
-#: takes ten times its room.
+#: When space runs short, this number of chunks is merged before anything is removed: a chunk of one
+#: value needs ten times the space of its value.
 MERGED_EARLY = 4
-#: How many chunks go at a time because of their age, and because of their bytes.
+#: The number of chunks removed at a time because of their age, and because of the space.
 AGED_AT_A_TIME = 100
 DROPPED_AT_A_TIME = 8
-#: A clock that leaps further may be wrong, and set back soon: nothing is deleted for its age then.
+#: If the clock leaps further than this, it may be wrong and be set back soon, so nothing is deleted
+#: for its age.
 LEAP_S = 7 * DAY_S
 MAX_PER_SECOND = 3
 #: Series that are never thinned.
 _AS_THEY_COME = DIGITAL | TRACES
 #: The resolution of times.
 INSTANT_S = 0.001
-#: Before the first reason of a batch, which may be None.
+#: Stands before the first reason of a batch, because a reason may be None.
 _NOTHING = object()
-#: The time and the value of a sample; in a series of reasons, the reason.
+#: The time of a sample with its value, or in a series of reasons, its reason.
 _Came = tuple[float, Any]
 
 
 class Bounds(Struct, frozen=True):
-    """The limits of what is kept, in days and bytes."""
+    """The limits of the history, in days and bytes."""
 
     raw_days: float = 7.0
     minute_days: float = 90.0
@@ -78,24 +79,23 @@ class Bounds(Struct, frozen=True):
         return {RAW: self.raw_days, MINUTES: self.minute_days, QUARTERS: self.quarter_days}[tier]
 
     def share(self, tier: Tier) -> int:
-        """Return the bytes for a tier: half of all for raw values."""
+        """Return the bytes for a tier; raw values get half of all."""
         return self.max_bytes // 2 if tier is RAW else self.max_bytes // 4
 
     @property
     def full(self) -> int:
-        """Return the bytes in use from which something goes: merging chunks needs room."""
+        """Return the bytes in use at which chunks are removed; the rest is room for merging."""
         return self.max_bytes * 17 // 20
 
 
 class Reduction:
-    """One label reduced to intervals: the interval that is open, and the value that holds.
+    """One label reduced to intervals: the open interval and the current value.
 
-    A value counts in the mean with the time it held, also in an interval that it began before.
-    Intervals in which nothing came make no row: the last value of the row before says what they
-    were.
+    A value is weighted in the mean by the time that it held, also across the start of an interval.
+    Intervals without a new value get no row: they have the last value of the row before.
     """
 
-    # Many controllers of a node have many labels.
+    # A node has many controllers with many labels.
     __slots__ = (
         *("width", "held", "_at", "_start", "_end"),
         *("_low", "_high", "_area", "_present_s", "_count"),
@@ -108,18 +108,18 @@ class Reduction:
         self._open_at(None)
 
     def _open_at(self, start: float | None) -> None:
-        """Begin an interval; None leaves none open, so that every time is past its end."""
+        """Begin an interval; None leaves no interval open, so that every time is past its end."""
         self._start, self._end = _span(start, self.width)
         self._low, self._high = inf, -inf
         self._area = self._present_s = 0.0
         self._count = 0
 
     def resume(self, held: float, at: float) -> None:
-        """Continue from a value that has been holding."""
+        """Resume with a value that has been held since a time."""
         self.held, self._at = held, at
 
     def put(self, points: Iterable[Point]) -> list[Row]:
-        """Add new values and return the rows of the intervals that they end."""
+        """Add new values; return the rows of the intervals that they end."""
         rows: list[Row] = []
         for at, value in points:
             if not self._at <= at < self._end:
@@ -135,10 +135,10 @@ class Reduction:
         return rows
 
     def _turn_to(self, at: float) -> list[Row]:
-        """Open the interval of a time and return the row of the one that was open, if any."""
+        """Open the interval of a time; return the row of the interval before, if one was open."""
         row = None
         if at < self._at:
-            # The clock was set back: what holds is known from here on, not from before.
+            # The clock was set back: the current value is known from this time on, not before it.
             row = self._close() if self._start is not None else None
             self._at = at
         elif self._start is not None:
@@ -150,14 +150,14 @@ class Reduction:
         return [] if row is None else [row]
 
     def close(self, now: float) -> Row | None:
-        """Return the row of the open interval if it is over by now."""
+        """Return the row of the open interval if it has ended."""
         if self._start is None or now < self._end:
             return None
         self._hold_until(self._end)
         return self._close()
 
     def peek(self, now: float) -> Row | None:
-        """Return the row of the open interval as if it ended now."""
+        """Return the row that the open interval would have if it ended now."""
         if self._start is None:
             return None
         so_far = copy(self)
@@ -185,7 +185,7 @@ class Reduction:
             low = mean = high = ABSENT
         else:
             mean = self._area / self._present_s if self._present_s else (low + high) / 2
-            # Adding up must not carry it out of what was measured.
+            # Rounding must not move the mean out of the measured range.
             mean = min(max(mean, low), high)
         row = (self._start, low, mean, high, self.held, self._present_s, float(self._count))
         self._open_at(None)
@@ -207,30 +207,30 @@ def _series(tier: Tier, label: str) -> tuple[Tier, str]:
 
 
 class Compactor:
-    """The writer of samples to a chunk store; it reads rows there and from open intervals."""
+    """Writes samples to a chunk store; reads rows from there and from open intervals."""
 
     def __init__(self, chunk_store: ChunkStore, bounds: Bounds) -> None:
         self.chunk_store = chunk_store
         self._bounds = bounds
         self._reductions: dict[str, tuple[Reduction, ...]] = {}
-        #: Chunks of the smallest size, and appended since they were counted.
+        #: The number of the smallest chunks, plus those appended since they were counted.
         counted = chunk_store.small_chunks()
         self._appended: dict[tuple[Tier, str], int] = {
             _series(*series): count for series, count in (counted or {}).items()
         }
-        #: The number assumed for a label that was not counted, so that it is counted soon.
+        #: Assumed for labels that were not counted, so that they are counted soon.
         self._assumed = MERGED if counted is None else 0
         self._rows: dict[tuple[Tier, str], list[Row]] = defaultdict(list)
-        #: Up to when everything has come.
+        #: The time up to which all samples have been added.
         self._newest = -inf
         recorded_until = chunk_store.end_of_record()
         if recorded_until is not None:
-            # What held is asked for at the end of the quarter before the one that is open.
+            # Values are needed from the end of the quarter before the open one.
             with chunk_store.reading_ahead(recorded_until - 2 * QUARTERS.interval_s):
                 self._resume(recorded_until)
 
     def _resume(self, recorded_until: float) -> None:
-        """Build the open intervals, which are not in the store, from the raw values."""
+        """Restore the open intervals, which are not stored, from the raw values."""
         self._newest = recorded_until
         for label in self.chunk_store.labels():
             for tier, reduction in zip(REDUCED, self._reductions_of(label), strict=True):
@@ -243,7 +243,7 @@ class Compactor:
     # --- samples ----------------------------------------------------------------------------------
 
     def add(self, samples: Iterable[Traced]) -> None:
-        """Record samples in the order they came: all of them, or none if this raises."""
+        """Record samples in order: all of them, or none if this raises."""
         try:
             self._add(samples)
             self._limit_bytes()
@@ -255,7 +255,7 @@ class Compactor:
             self._rows.clear()
 
     def silence(self, at: float | None = None) -> None:
-        """Record that nothing is known from a time on, and not before the last sample."""
+        """Record that nothing is known from a time on, at the earliest after the last sample."""
         if self._newest > -inf:
             wall = self._newest if at is None else max(at, self._newest)
             self.add([(wall, label, None) for label in list(self._reductions)])
@@ -264,7 +264,7 @@ class Compactor:
         came: dict[str, list[_Came]] = defaultdict(list)
         newest, before = self._newest, inf
         for wall, label, value in samples:
-            # A switch and its reason come with the same time.
+            # A switch and its reason have the same time.
             if wall != before:
                 newest, before = round(wall, 3), wall
             came[label].append((newest, value))
@@ -286,7 +286,7 @@ class Compactor:
             self.chunk_store.set_recorded_until(newest)
 
     def _reasons(self, came: Iterable[_Came]) -> Iterator[Point]:
-        """Record each reason unless it repeats the one before, as most do."""
+        """Record each reason, unless it repeats the one before, as most do."""
         before: object = _NOTHING
         for at, reason in came:
             if reason is not before and reason != before:
@@ -302,7 +302,7 @@ class Compactor:
         return self._reductions[label]
 
     def _advance(self, now: float) -> None:
-        """Write intervals that are over even if no more values of their label follow."""
+        """Write intervals that have ended, even if their label has no more values."""
         before, self._newest = self._newest, now
         for index, tier in enumerate(REDUCED):
             if now // tier.interval_s == before // tier.interval_s:
@@ -340,7 +340,7 @@ class Compactor:
                 break
 
     def _is_full(self) -> bool:
-        # Room that is lost between chunks counts, too.
+        # Space that is lost between chunks counts, too.
         return self.chunk_store.bytes_in_use() > self._bounds.full
 
     def _merge_early(self) -> None:
@@ -354,16 +354,17 @@ class Compactor:
             tier, older=older, most=most, keep_newest=tier is QUARTERS
         )
 
-    # --- questions --------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     def labels(self) -> list[str]:
-        """List the labels that anything is known of."""
+        """List the labels for which there are values."""
         return list(self._reductions)
 
     def value_before(self, label: str, at: float) -> float:
-        """Return the value that held just before a time, from the finest tier that knows it."""
+        """Return the value just before a time, from the finest tier that has it."""
         for tier in TIERS:
-            # A row of a reduced tier is about its interval, so it must have ended by then.
+            # A row of a reduced tier describes its interval, so the interval must have ended by
+            # then.
             until = at - tier.interval_s + INSTANT_S if tier.interval_s else at
             rows = self.chunk_store.before(tier, label, until)
             index = bisect_left(rows[TIME], until) - 1
@@ -372,7 +373,7 @@ class Compactor:
         return ABSENT
 
     def rows(self, tier: Tier, label: str, first: float, last: float, now: float) -> Columns:
-        """Read the rows that touch a span of time, with the interval that is still open."""
+        """Read the rows that touch a time span, including the open interval."""
         columns = self.chunk_store.rows(tier, label, first - tier.interval_s, last)
         if tier is not RAW and label in self._reductions:
             row = self._reductions[label][REDUCED.index(tier)].peek(now)
@@ -387,7 +388,7 @@ def _numbers(came: Iterable[_Came]) -> Iterator[Point]:
 
 
 def changes(points: Iterable[Point], held: float) -> list[Point]:
-    """Select the points whose value differs from the one that held until then."""
+    """Select the points whose value differs from the value before."""
     new: list[Point] = []
     for at, number in points:
         # NaN is not equal to itself.
@@ -398,7 +399,7 @@ def changes(points: Iterable[Point], held: float) -> list[Point]:
 
 
 def thin(points: Sequence[Point], label: str) -> list[Point]:
-    """Select at most three values of a reading for every second."""
+    """Select at most three values of a reading per second."""
     if label in _AS_THEY_COME or len(points) <= MAX_PER_SECOND:
         return list(points)
     kept: list[Point] = []
@@ -409,7 +410,7 @@ def thin(points: Sequence[Point], label: str) -> list[Point]:
 
 
 def _extremes(points: Sequence[Point]) -> list[Point]:
-    """Select the lowest, the highest and the last, in the order they came."""
+    """Select the lowest, the highest and the last value, in their original order."""
     numbers = [index for index, (_, value) in enumerate(points) if not isnan(value)]
     kept = {len(points) - 1}
     if numbers:
@@ -418,24 +419,18 @@ def _extremes(points: Sequence[Point]) -> list[Point]:
     return [points[index] for index in sorted(kept)]
 
 
-# Entries of a journal on their way to the history, with what their numbers there follow from.
+# Journal entries to be added to the history, and how to number them there.
 
 
 class NewEntries(Struct, frozen=True):
     entries: list[Entry]
-    #: What is added to numbers; None until the history was asked for its newest.
+    #: The offset of their numbers; None until the newest stored number has been read.
     base: int | None
-    #: The number of entries of a journal that continues from another node.
+    #: The number of entries of a journal that resumed here after another node.
     numbered_elsewhere: int | None
 
-    def add_to(self, compactor: Compactor) -> int:
-        """Store them, and return what is added to numbers."""
-        base = self.stage_in(compactor)
-        compactor.chunk_store.commit()
-        return base
-
     def stage_in(self, compactor: Compactor) -> int:
-        """Do the same for a caller that commits."""
+        """Store the entries, without a commit; return the offset of their numbers."""
         chunk_store = compactor.chunk_store
         base = self._base_after(chunk_store.entries.newest())
         reports = [_renumber(report_of(entry), base) for entry in self.entries]
@@ -450,7 +445,8 @@ class NewEntries(Struct, frozen=True):
     def _base_after(self, newest: int) -> int:
         if self.base is not None:
             return self.base
-        # Of entries that are stored already the newest is the last one that was recorded elsewhere.
+        # Entries recorded elsewhere may be stored already; the newest stored entry is then the last
+        # of them.
         return (
             newest + 1
             if self.numbered_elsewhere is None
@@ -458,8 +454,26 @@ class NewEntries(Struct, frozen=True):
         )
 
 
+class UnreadEntries(Struct, frozen=True):
+    """The same with entries that the thread of the history reads."""
+
+    entries: list[UnreadEntry]
+    base: int | None
+    numbered_elsewhere: int | None
+
+    def read(self) -> NewEntries:
+        entries = [entry.read() for entry in self.entries]
+        return NewEntries(entries, self.base, self.numbered_elsewhere)
+
+    def add_to(self, compactor: Compactor) -> int:
+        """Store them, and return what is added to numbers."""
+        base = self.read().stage_in(compactor)
+        compactor.chunk_store.commit()
+        return base
+
+
 def _renumber(report: EntryReport, base: int) -> EntryReport:
-    """Count numbers of entries on from those of earlier runs."""
+    """Shift numbers of entries in a report, so that they follow those of earlier runs."""
     cause = report.by
     if cause.after or cause.conditions:
         conditions = tuple(

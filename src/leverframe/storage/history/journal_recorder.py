@@ -1,8 +1,8 @@
-"""Records the journal in the file of the history, so that it outlasts the process.
+"""Records the journal in the history's file, so that it outlasts the process.
 
-Entries are numbered on from those that are stored, so that numbers link causes and effects there as
-well. The journal in memory holds the newest few hundred; under a flood of switching some of them
-are gone before they could be kept, and an entry records their number.
+Numbers continue from the stored entries, so that they link causes and effects there as well. The
+journal in memory has only the newest few hundred entries. Under a flood of switching, some are
+dropped before they can be stored, and an entry records how many.
 """
 
 import asyncio
@@ -10,14 +10,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from leverframe.core.engine.journal import KEPT_ENTRIES, Cause, Entry, Fact, Journal
+from leverframe.core.engine.journal import KEPT_ENTRIES, Cause, Fact, Journal, UnreadEntry
 from leverframe.core.runtime.clock import Clock
-from leverframe.storage.history.compactor import Compactor, NewEntries
+from leverframe.storage.history.compactor import Compactor, UnreadEntries
 from leverframe.storage.history.rows import EntryQuestion
 from leverframe.storage.history.worker import GATHER_S, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
-#: The number recorded together in virtual time, where no timer runs.
+#: The number of entries that are recorded together in virtual time, which has no timer.
 BATCH = KEPT_ENTRIES // 2
 _BY_START = Cause("start")
 
@@ -57,21 +57,21 @@ class JournalRecorder:
         self._version = version
         self._gather_s = history.gather_s if gather_s is None else gather_s
         self._timer: asyncio.TimerHandle | None = None
-        #: New entries are recorded: where they outlast the process, until `close`.
+        #: New entries are recorded until `close`, if the history outlasts the process.
         self._is_recording = history.is_durable
         self._writing: asyncio.Task[None] | None = None
-        #: The newest entry that was collected, and what is not written yet.
+        #: The number of the newest collected entry, and the entries that are not written yet.
         self._number = 0
-        self._waiting: list[Entry] = []
-        #: What is added to numbers; None until the file was asked for its newest.
+        self._waiting: list[UnreadEntry] = []
+        #: The offset of entry numbers; None until the file's newest number has been read.
         self._base: int | None = None
-        #: The number of entries of a journal that is continued here.
+        #: The number of entries of a journal that resumed here.
         self._recorded_elsewhere: int | None = None
-        #: One after the other: the first finds the number that the others count from.
+        #: Writes one batch at a time: the first finds the offset that the others use.
         self._order = asyncio.Lock()
 
     def record_if_due(self) -> None:
-        """Record new entries: many immediately, a few after a while."""
+        """Record new entries: immediately if there are many, otherwise after a while."""
         if self._timer is not None or not self._is_recording:
             return
         new = self._journal().count - self._number
@@ -84,7 +84,7 @@ class JournalRecorder:
             self._collect_after(self._gather_s)
 
     async def ask(self, question: EntryQuestion) -> list[bytes]:
-        """Return stored entries as JSON, with all that happened until now."""
+        """Return stored entries as JSON, including everything that has happened until now."""
         await self._write()
         return await self._history.ask(
             lambda compactor: compactor.chunk_store.entries.ask(question)
@@ -94,7 +94,7 @@ class JournalRecorder:
         return self._journal().count
 
     def resume_from(self, state: int) -> None:
-        """Record again from the number that a snapshot was taken at."""
+        """Record again from the entry number at which a snapshot was taken."""
         self._number = min(self._number, state)
         self._waiting = [entry for entry in self._waiting if entry.number <= state]
 
@@ -113,12 +113,13 @@ class JournalRecorder:
             self._timer.cancel()
         if self._history.is_durable:
             self._history.begin_close()
-            # What cannot be written now is lost with the process; the history reports its problem.
+            # Entries that cannot be written now are lost with the process; the history reports the
+            # problem.
             with suppress(StoreUnavailable):
                 await self._write()
 
     def _collect_after(self, seconds: float) -> None:
-        """Collect new entries before the journal drops them, and then write."""
+        """Collect new entries before the journal drops them, and write them later."""
         now = min(seconds, GATHER_S)
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(now, self._collect_for, seconds - now)
@@ -137,13 +138,13 @@ class JournalRecorder:
             self._writing = asyncio.get_running_loop().create_task(self._try_to_write())
 
     async def _try_to_write(self) -> None:
-        # They wait and are written with the next ones.
+        # The entries wait, and are written with the next ones.
         with suppress(StoreUnavailable):
             await self._write(is_awaited=False)
 
     def _collect(self) -> None:
         journal = self._journal()
-        new = journal.since(self._number)
+        new = journal.unread_since(self._number)
         lost = journal.count - self._number - len(new)
         if lost and self._number:
             self._waiting.append(_gap(lost, new[0].number - 1, new[0].wall))
@@ -151,7 +152,7 @@ class JournalRecorder:
         self._number = journal.count
 
     def _limit_waiting(self) -> None:
-        """Drop the oldest entries if too many wait, and record their number."""
+        """Drop the oldest entries if too many are waiting, and record their number."""
         over = len(self._waiting) - self._history.max_entries
         if over > 0:
             gone = self._waiting[: over + 1]
@@ -160,7 +161,7 @@ class JournalRecorder:
 
     async def _write(self, *, is_awaited: bool = True) -> None:
         if is_awaited and self._order.locked():
-            # Its turn may be far off; a question takes along what came before it.
+            # The job may wait long for its turn; a query moves all earlier jobs forward.
             with suppress(StoreUnavailable):
                 await self._history.ask(_nothing)
         async with self._order:
@@ -171,14 +172,14 @@ class JournalRecorder:
         if self._base is None and self._recorded_elsewhere is None:
             started = Fact("started", figures={"version": self._version()})
             wall = self._waiting[0].wall if self._waiting else self._clock.read().wall
-            self._waiting.insert(0, Entry(0, wall, _BY_START, str(started), started))
+            self._waiting.insert(0, UnreadEntry(0, wall, _BY_START, started))
         entries, self._waiting = self._waiting, []
         if not entries:
             return
         base, before = self._base, self._recorded_elsewhere
         try:
             self._base = await self._history.add_entries(
-                NewEntries(entries, base, before), is_awaited=is_awaited
+                UnreadEntries(entries, base, before), is_awaited=is_awaited
             )
         except StoreUnavailable:
             has_start = base is None and before is None
@@ -189,14 +190,17 @@ class JournalRecorder:
 
 
 def _nothing(_: Compactor) -> None:
-    """Ask nothing."""
+    """Do nothing: only the turn on the thread is needed."""
 
 
-def _gap(count: int, number: int, wall: float) -> Entry:
+def _gap(count: int, number: int, wall: float) -> UnreadEntry:
     gap = Fact("journal_gap", figures={"count": count})
-    return Entry(number, wall, _BY_START, str(gap), gap)
+    return UnreadEntry(number, wall, _BY_START, gap)
 
 
-def _entries_in(entry: Entry) -> int:
-    """Return for how many entries one stands."""
-    return int(entry.fact.figures["count"]) if entry.fact.what == "journal_gap" else 1
+def _entries_in(entry: UnreadEntry) -> int:
+    """Return the number of entries that an entry stands for."""
+    content = entry.content
+    if isinstance(content, Fact) and content.what == "journal_gap":
+        return int(content.figures["count"])
+    return 1

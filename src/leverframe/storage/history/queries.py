@@ -1,7 +1,7 @@
-"""Questions about the history: the resolution that fits, and values as JSON or CSV.
+"""Queries of the history: choose a resolution, and write values as JSON or CSV.
 
-Nothing is interpolated. A value holds until the next one; where nothing is known there is NaN,
-which JSON writes as null and CSV as nothing. Reduced answers share one regular axis of times.
+Nothing is interpolated. A value holds until the next one; unknown values are NaN, which is null in
+JSON and empty in CSV. All labels of a reduced answer have the same regular times.
 """
 
 from array import array
@@ -46,31 +46,31 @@ STEPS = (
     *(hours * _HOUR for hours in (1, 2, 3, 6, 12)),
     *(days * _DAY for days in (1, 2, 7, 14, 28, 84, 364)),
 )
-#: How many values too many are looked at before a span counts as too full to be shown raw.
+#: How many values beyond the limit are examined before a span counts as too full for raw values.
 _GENEROUS = 8192
 
-#: Digits of a mean; more than any sensor has.
+#: Digits of a mean; no sensor has more.
 _DIGITS = 6
 
 #: The approximate number of values that are read for one piece.
 _PIECE = 20_000
-#: What a label costs besides its values, as a number of values.
+#: The cost of a label in addition to its values, as a number of values.
 _PER_LABEL = 100
 _LAST_YEAR_ENDS = 253_402_300_800
 #: The columns of an answer.
 _REDUCED = ("min", "mean", "max")
 _RAW = ("times", "values")
 
-#: Everything that is recorded, in the order in which it is shown.
+#: All recorded labels, in the order in which they are shown.
 RECORDED = (*LABELS, *DUTIES)
 
 
 class TooManyValues(ErrorForPeople):
-    """More values are asked for than are read for one question: a sentence."""
+    """A query needs more values than one query may read; the message is one sentence."""
 
 
 class TimeSpan(Struct, frozen=True):
-    """A question: labels from one time to another, with a limit of points for each."""
+    """A query: labels, a time span, and the maximum number of points for each label."""
 
     labels: tuple[str, ...]
     first: float
@@ -80,20 +80,20 @@ class TimeSpan(Struct, frozen=True):
 
     @property
     def known(self) -> float:
-        """Return the end of what can be known: nothing is known of the time after now."""
+        """Return the end of the known time: nothing is known after now."""
         return min(self.last, self.now)
 
 
 class Resolution(Struct, frozen=True):
     tier: Tier
-    #: Seconds between two points; 0 for values as they came.
+    #: Seconds between two points; 0 for values as recorded.
     step: int
 
 
 def answer_pieces(compactor: Compactor, span: TimeSpan, prefix: str = "") -> Iterator[bytes]:
-    """Answer `/api/history` as JSON, in pieces: one for each label at least, some of them empty.
+    """Answer `/api/history` as JSON in pieces: at least one for each label; some pieces are empty.
 
-    Labels that are recorded with a prefix are shown without it.
+    Labels recorded with a prefix are shown without it.
     """
     resolution = yield from _choose_resolution(compactor, span)
     step = resolution.step
@@ -120,7 +120,7 @@ def answer_pieces(compactor: Compactor, span: TimeSpan, prefix: str = "") -> Ite
 
 
 def values_to_read(compactor: Compactor, span: TimeSpan) -> int:
-    """Estimate how many values an answer looks at and shows."""
+    """Estimate the number of values that an answer reads and shows."""
     wanted = (span.last - span.first) / span.points
     tier = _tier_for(compactor, span, 0 if wanted < MINUTES.interval_s else MINUTES.interval_s)
     counts = compactor.chunk_store.counts(tier, span.first, span.known)
@@ -129,13 +129,13 @@ def values_to_read(compactor: Compactor, span: TimeSpan) -> int:
 
 
 def list_recorded_labels(compactor: Compactor) -> tuple[str, ...]:
-    """List the labels that anything is known of, in the order in which they are shown."""
+    """List the labels that have values, in the order in which they are shown."""
     known = set(compactor.labels())
     return tuple(label for label in RECORDED if label in known)
 
 
 def since(compactor: Compactor) -> float | None:
-    """Return when the recording began, as far back as it is still known."""
+    """Return the earliest time for which there are records."""
     known = [at for tier in TIERS if (at := compactor.chunk_store.since(tier)) is not None]
     # An interval begins before the first value in it.
     raw_since = compactor.chunk_store.since(RAW)
@@ -146,12 +146,12 @@ def since(compactor: Compactor) -> float | None:
 
 
 def resolution_of(compactor: Compactor, span: TimeSpan) -> Resolution:
-    """Choose raw values where they fit and are still there, else the finest step that fits."""
+    """Choose raw values if they fit and still exist, else the finest step that fits."""
     return _finish(_choose_resolution(compactor, span))
 
 
 def _finish(steps: Generator[bytes, None, T]) -> T:
-    """Do all steps together; return their result."""
+    """Run all steps without pauses; return their result."""
     while True:
         try:
             next(steps)
@@ -161,7 +161,7 @@ def _finish(steps: Generator[bytes, None, T]) -> T:
 
 
 def _choose_resolution(compactor: Compactor, span: TimeSpan) -> Generator[bytes, None, Resolution]:
-    """Choose the resolution in steps, each of them an empty piece."""
+    """Choose the resolution in steps, each of which yields an empty piece."""
     if _tier_for(compactor, span, 0) is RAW and (yield from _fits_raw(compactor, span)):
         return Resolution(RAW, 0)
     wanted = (span.last - span.first) / span.points
@@ -171,7 +171,7 @@ def _choose_resolution(compactor: Compactor, span: TimeSpan) -> Generator[bytes,
 
 
 def _tier_for(compactor: Compactor, span: TimeSpan, step: int) -> Tier:
-    """Choose the coarsest tier that a step can be made of, or one that reaches further back."""
+    """Choose the coarsest tier that divides a step, or one that reaches further back."""
     chosen = max(
         tier for tier in TIERS if not tier.interval_s or (step and step % tier.interval_s == 0)
     )
@@ -198,7 +198,7 @@ def _fits_raw(compactor: Compactor, span: TimeSpan) -> Generator[bytes, None, bo
 
 
 def raw(compactor: Compactor, span: TimeSpan, label: str) -> tuple[list[float], list[float]]:
-    """Read times and values as they came; first what held at the beginning."""
+    """Read times and values as recorded, beginning with the value at the start."""
     times, values = _came(compactor, label, span.first, span.known, span.now, with_held=True)
     return times.tolist(), values.tolist()
 
@@ -206,7 +206,7 @@ def raw(compactor: Compactor, span: TimeSpan, label: str) -> tuple[list[float], 
 def _came(
     compactor: Compactor, label: str, first: float, last: float, now: float, *, with_held: bool
 ) -> tuple["array[float]", "array[float]"]:
-    """Read what came from one time to another, both included."""
+    """Read the recorded values from one time to another, both included."""
     rows = compactor.rows(RAW, label, first, last, now)
     begin, end = bisect_left(rows[TIME], first), bisect_right(rows[TIME], last)
     times, values = rows[TIME][begin:end], rows[VALUE][begin:end]
@@ -221,9 +221,9 @@ def _came(
 def raw_pieces(
     compactor: Compactor, span: TimeSpan, most: int | None = None
 ) -> Iterator[list[RecordedPiece]]:
-    """Read values as they came, and first what held at the beginning, in pieces of some thousands.
+    """Read recorded values in pieces of some thousands, beginning with the values at the start.
 
-    Where there are more than `most` values in all, TooManyValues is raised.
+    Raise TooManyValues if there are more than `most` values.
     """
     gathered: list[RecordedPiece] = []
     waiting = count = 0
@@ -250,7 +250,7 @@ def raw_pieces(
 
 
 def _windows(compactor: Compactor, span: TimeSpan, label: str) -> Iterator[tuple[float, float]]:
-    """Split the span so that some thousand values lie in each window, and no time in two."""
+    """Split the span into windows of some thousand values each that do not overlap."""
     first, waiting = span.first, 0
     for end, points in compactor.chunk_store.chunk_ends(RAW, label, span.first, span.known):
         waiting += points
@@ -261,7 +261,7 @@ def _windows(compactor: Compactor, span: TimeSpan, label: str) -> Iterator[tuple
 
 
 def axis(span: TimeSpan, step: int) -> list[float]:
-    """List the beginnings of all intervals that touch the span, up to now."""
+    """List the starts of all intervals that touch the span, up to now."""
     start = span.first // step * step
     count = max(0, int(-((start - span.known) // step)))
     return [start + step * index for index in range(count)]
@@ -270,7 +270,7 @@ def axis(span: TimeSpan, step: int) -> list[float]:
 def on_axis(
     compactor: Compactor, span: TimeSpan, label: str, resolution: Resolution
 ) -> tuple[list[float], list[float], list[float]]:
-    """Find lowest, mean and highest value for every interval of the axis."""
+    """Find the lowest, mean and highest value for every interval of the axis."""
     return _finish(_axis_pieces(compactor, span, label, resolution))
 
 
@@ -280,14 +280,14 @@ _AxisColumns = tuple[list[float], list[float], list[float]]
 def _axis_pieces(
     compactor: Compactor, span: TimeSpan, label: str, resolution: Resolution
 ) -> Generator[bytes, None, _AxisColumns]:
-    """Do the same in steps, each of them an empty piece."""
+    """Do the same in steps, each of which yields an empty piece."""
     tier, step = resolution.tier, resolution.step
     start = span.first // step * step
     grid = _Grid(start, step, len(axis(span, step)))
     held_from, held = start, compactor.value_before(label, start)
     numbers = (VALUE, VALUE, VALUE, VALUE) if tier is RAW else (LOW, MEAN, HIGH, LAST)
     for rows in _row_windows(compactor, replace(span, first=start), label, tier):
-        # A raw value has no duration of its own; the time it held is added with the next one.
+        # A raw value has no duration by itself; it is added when the next value ends it.
         weights = repeat(0.0) if tier is RAW else rows[PRESENT_S]
         columns = (rows[number] for number in numbers)
         for begin, weight, low, mean, high, last in zip(
@@ -306,7 +306,7 @@ def _axis_pieces(
 
 
 def _row_windows(compactor: Compactor, span: TimeSpan, label: str, tier: Tier) -> Iterator[Columns]:
-    """Read the rows of a span; raw ones some thousand at a time, since there may be millions."""
+    """Read the rows of a span; raw rows in windows of some thousand, as there may be millions."""
     if tier is not RAW:
         yield compactor.rows(tier, label, span.first, span.known, span.now)
         return
@@ -315,7 +315,7 @@ def _row_windows(compactor: Compactor, span: TimeSpan, label: str, tier: Tier) -
 
 
 class _Grid:
-    """Intervals of one width, filled with what is known about them."""
+    """Intervals of equal width with the known values in them."""
 
     def __init__(self, start: float, step: int, count: int) -> None:
         self._start = start
@@ -337,7 +337,7 @@ class _Grid:
         self._weights[index] += weight
 
     def hold(self, begin: float, end: float, value: float) -> None:
-        """Count a value that held from one time to another."""
+        """Add a value that held from one time to another."""
         if isnan(value) or end <= begin:
             return
         at = begin
@@ -358,7 +358,7 @@ class _Grid:
 
 def _mean(area: float, weight: float, low: float, high: float) -> float:
     mean = area / weight if weight else (low + high) / 2
-    # Rounding must not carry it out of what was measured.
+    # Rounding must not move the mean out of the measured range.
     return min(max(round(mean, _DIGITS), low), high)
 
 
@@ -366,11 +366,11 @@ def _mean(area: float, weight: float, low: float, high: float) -> float:
 
 
 class CsvStyle(Struct, frozen=True):
-    """How a table is written: for programs, or with names and local times."""
+    """The style of a table: for programs, or with names and local times."""
 
-    #: What stands above a column instead of its label.
+    #: Titles of columns that replace the labels.
     titles: Mapping[str, str] = {}
-    #: The zone of the times; UTC with a Z without one.
+    #: The zone of the times; None writes UTC with a Z.
     zone: tzinfo | None = None
 
 
@@ -382,13 +382,14 @@ def csv_pieces(
 ) -> Iterator[bytes]:
     """Write CSV in pieces, so that only a few thousand lines are in memory.
 
-    Raw values: a line whenever one of the labels changed, with what all of them held then. Reduced:
-    a line for every interval, with lowest, mean and highest value of each label.
+    With raw values there is a line whenever a label changed, with the values of all labels at that
+    time. With reduced values there is a line for every interval, with the lowest, mean and highest
+    value of each label.
     """
     titles = [style.titles.get(label, label) for label in span.labels]
     time = "time" if style.zone is None else f"time ({style.zone})"
     begun = since(compactor)
-    # Decades before the first value would be millions of empty pieces.
+    # Otherwise decades before the first value would become millions of empty pieces.
     span = replace(span, first=max(span.first, span.now if begun is None else begun))
     resolution = yield from _choose_resolution(compactor, span)
     if resolution.step:
@@ -430,7 +431,7 @@ def _raw_pieces(compactor: Compactor, span: TimeSpan, style: CsvStyle) -> Iterat
 
 
 def _parts(span: TimeSpan, start: float, width: int) -> Iterator[TimeSpan]:
-    """Split a span into spans of one width, so that no time belongs to two."""
+    """Split a span into parts of equal width that do not overlap."""
     while start < span.known:
         end = start + width
         last = span.known if end >= span.known else end - INSTANT_S
@@ -441,7 +442,7 @@ def _parts(span: TimeSpan, start: float, width: int) -> Iterator[TimeSpan]:
 def _changes(
     came: Sequence[tuple[float, int, float]], held: list[float], zone: tzinfo | None
 ) -> Iterator[Sequence[str]]:
-    """Make a line for every time; a label that changes twice at a time makes two."""
+    """Write a line for every time; if a label changes twice at the same time, write two."""
     waiting: set[int] = set()
     moment = 0.0
     for at, index, value in came:
@@ -457,7 +458,7 @@ def _changes(
 
 
 def _text(title: str) -> str:
-    """Write a name so that no spreadsheet takes it for a formula or for two columns."""
+    """Write a name so that no spreadsheet interprets it as a formula or as two columns."""
     safe = f"'{title}" if title.startswith(("=", "+", "-", "@", "\t", "\r")) else title
     return '"' + safe.replace('"', '""') + '"' if set(safe) & set(',"\r\n') else safe
 
@@ -468,9 +469,9 @@ def _lines(rows: Iterable[Sequence[str]]) -> bytes:
 
 def _time(at: float, zone: tzinfo | None, precision: str = "milliseconds") -> str:
     if at >= _LAST_YEAR_ENDS:
-        # A clock that was set to the last possible year, and keeps running.
+        # The clock was set to the last possible year and kept running.
         return repr(at)
-    # Rounded first: the number may lie just below the millisecond that it means.
+    # Rounded first: the float may be slightly less than the millisecond that it represents.
     if zone is not None:
         local = datetime.fromtimestamp(round(at, 3), zone).replace(tzinfo=None)
         return local.isoformat(" ", precision)

@@ -16,9 +16,9 @@ from leverframe.core.engine.calls import Notify
 from leverframe.core.engine.journal import Cause
 from leverframe.core.engine.machine import Reason
 
-# What the tables of the history ask of a connection, whichever database it leads to.
+# What the tables of the history need from a connection, for either database.
 #
-# Statements are those that SQLite and PostgreSQL both understand, with `?` for values.
+# The statements are valid in both SQLite and PostgreSQL, with `?` for values.
 
 
 class Found(Protocol):
@@ -42,25 +42,25 @@ class HistoryConnection(Protocol):
 
 # Tiers of the history, their columns, and columns packed into bytes.
 #
-# A value holds until the next one, so only changes are kept. The raw tier has times and values; a
-# reduced tier has one row for every interval in which something changed, and between two rows the
-# last value of the earlier one holds. NaN stands for an absent value.
+# A value holds until the next one, so only changes are stored. The raw tier has times and values. A
+# reduced tier has one row for every interval in which the value changed; until the next row, the
+# last value of the row holds. NaN stands for an absent value.
 
 #: One array of float64 for each column of a tier, all of the same length.
 Columns = list["array[float]"]
 Row = tuple[float, ...]
-#: A time and the value that came then.
+#: A time and the value recorded at it.
 Point = tuple[float, float]
 
 ABSENT = nan
 _FLOAT_BYTES = 8
-#: Bytes of the same significance lie side by side, so the fastest level compresses nearly as well.
+#: Bytes of the same significance are adjacent, so the fastest level compresses nearly as well.
 _LEVEL = 1
 
 
 class Tier(Struct, frozen=True, order=True):
     number: int
-    #: 0 for values as they came.
+    #: 0 for values as recorded.
     interval_s: int
     columns: int
 
@@ -73,7 +73,7 @@ REDUCED = (MINUTES, QUARTERS)
 
 #: The columns of a reduced tier.
 TIME, LOW, MEAN, HIGH, LAST, PRESENT_S, COUNT = range(7)
-#: The column of the raw tier besides TIME.
+#: The column of the raw tier after TIME.
 VALUE = 1
 
 
@@ -88,7 +88,7 @@ def columns_from_rows(rows: Sequence[Row]) -> Columns:
 
 
 def join(parts: Iterable[Columns], count: int) -> Columns:
-    """Join rows in the order of time; rows of the same time keep their order."""
+    """Join rows in order of time; rows with the same time keep their order."""
     columns: Columns = [array("d") for _ in range(count)]
     is_ordered = True
     for part in parts:
@@ -128,14 +128,14 @@ def unpack(data: bytes, count: int) -> Columns:
     return [array("d", bytes(plain[at * width : (at + 1) * width])) for at in range(count)]
 
 
-# The table of the journal's entries: the newest of them, as JSON, beside the chunks of values.
+# The table of journal entries: the newest ones as JSON, in the file of the chunks.
 
-#: Entries of one controller that are kept: some weeks of a busy one, and less than 10 MB.
+#: Maximum number of entries per controller: some weeks of a busy one, in less than 10 MB.
 MAX_ENTRIES = 20_000
-#: Bytes of the whole file for each entry: a small file keeps few.
+#: Bytes of the file's limit per entry: a small file keeps fewer entries.
 _BYTES_FOR_EACH = 2048
 
-#: With the same words in braces as the other tables of the file.
+#: With the same placeholders in braces as the other tables of the file.
 ENTRY_TABLE = """
 CREATE TABLE IF NOT EXISTS entry (
     {column}
@@ -148,7 +148,7 @@ CREATE TABLE IF NOT EXISTS entry (
 );
 """
 ENTRY_COLUMNS = "number, time, cause, which, data"
-#: An entry that is written twice replaces the first.
+#: An entry that is written again replaces the first.
 REPLACED = (
     "time = excluded.time, cause = excluded.cause, which = excluded.which, data = excluded.data"
 )
@@ -165,7 +165,7 @@ class EntryRow(NamedTuple):
 class EntryQuestion(NamedTuple):
     first: float
     last: float
-    #: Only entries after this number.
+    #: Only entries with a greater number.
     after: int = 0
     which: str | None = None
     cause: str | None = None
@@ -173,7 +173,7 @@ class EntryQuestion(NamedTuple):
 
 
 class EntryTable:
-    """The entries of one controller; the caller that adds entries commits them."""
+    """The entries of one controller; the caller commits added entries."""
 
     def __init__(
         self, connection: HistoryConnection, max_bytes: int, controller: int | None = None
@@ -181,7 +181,7 @@ class EntryTable:
         self._connection = connection
         self._most = min(MAX_ENTRIES, max_bytes // _BYTES_FOR_EACH)
         self._own = "true" if controller is None else "controller = ?"
-        #: The value of what is our own.
+        #: The value that selects our rows.
         self._which: tuple[int, ...] = () if controller is None else (controller,)
         column, value = ("", "") if controller is None else ("controller, ", "?, ")
         self._insert = (
@@ -190,19 +190,19 @@ class EntryTable:
         )
 
     def newest(self) -> int:
-        """Return the number of the newest entry; 0 where there is none."""
+        """Return the number of the newest entry; 0 if there is none."""
         query = f"SELECT coalesce(max(number), 0) FROM entry WHERE {self._own}"  # noqa: S608
         (number,) = self._connection.execute(query, self._which).fetchone()
         return int(number)
 
     def add(self, rows: Iterable[EntryRow]) -> None:
-        """Add entries; the oldest go where there are too many."""
+        """Add entries; remove the oldest if there are too many."""
         self._connection.executemany(self._insert, [(*self._which, *row) for row in rows])
         query = f"DELETE FROM entry WHERE {self._own} AND number <= ?"  # noqa: S608
         self._connection.execute(query, (*self._which, self.newest() - self._most))
 
     def ask(self, question: EntryQuestion) -> list[bytes]:
-        """Return the newest entries that are asked for, oldest first."""
+        """Return the newest entries that match a query, oldest first."""
         first, last, after, which, cause, most = question
         wanted: list[tuple[str, float | str]] = [
             ("time >= ?", first),
@@ -218,12 +218,13 @@ class EntryTable:
         return [data for (data,) in found][::-1]
 
 
-# The reasons of values, as short texts with a number each: a series holds nothing but numbers.
+# The reasons of values as short texts, each with a number: a series contains only numbers.
 #
-# A number follows from its text, so a history that moves to another file keeps its meaning. Texts
-# of messages are not kept: they may be confidential.
+# A number is computed from its text, so it keeps its meaning in another file. Texts of messages are
+# not stored, because they may be confidential.
 
-#: More different ones are stored by their kind alone: callers from all addresses are no history.
+#: Beyond this number of different texts, only the kind of a reason is stored: a list of all
+#: callers' addresses has no use in the history.
 MAX_TEXTS = 1000
 #: A float64 holds such a number exactly.
 _NUMBER_BYTES = 6
@@ -233,7 +234,7 @@ _decoder = msgspec.json.Decoder(Cause | tuple[str, int, bool, str, str | None])
 
 def text_of(reason: Reason) -> str:
     if isinstance(reason, Cause):
-        # The numbers that decided are in the history anyway, and differ each time.
+        # The values that decided are in the history anyway, and differ each time.
         text: object = replace(reason, conditions=(), after=0, seconds=round(reason.seconds))
     else:
         text = [reason.channel, reason.slot, reason.active, reason.reason, reason.label]
@@ -241,7 +242,7 @@ def text_of(reason: Reason) -> str:
 
 
 def bare_text_of(reason: Reason) -> str:
-    """Return the text of the kind alone, of which there are few."""
+    """Return a text that contains only the kind of the reason: there are few kinds."""
     if isinstance(reason, Cause):
         return text_of(Cause(reason.kind))
     return text_of(Notify(reason.channel, 0, reason.active, ""))

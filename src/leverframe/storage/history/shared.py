@@ -1,8 +1,8 @@
 """The history of many controllers: one thread and one file, or one database, for all of them.
 
-Each has a worker as a single controller has. What the thread keeps in memory to reduce the values
-of a controller is kept for those that recorded something last, and built again from the file for
-others: a node may have ten thousand that are quiet.
+Each controller has a worker, as a single controller does. The thread keeps open intervals in memory
+only for the controllers that recorded last, and restores them from the file for others: a node may
+have ten thousand idle controllers.
 """
 
 import asyncio
@@ -33,20 +33,20 @@ from leverframe.storage.history.worker import (
 )
 from leverframe.storage.store import StoreUnavailable
 
-# One thread that the histories of many controllers take turns at.
+# One thread that the histories of many controllers share in turns.
 #
-# The jobs of a controller are done in the order in which they came. Between controllers, awaited
-# jobs come first: after a takeover thousands of histories are opened and written, which takes a
-# while, and a chart that is opened then does not wait for all of them. Awaited jobs alternate
-# between tenants, and within a tenant between controllers, so that many questions of some delay
-# others by one job. Now and then a job that is not awaited has a turn, so that a flood of
-# questions holds up no recording.
+# The jobs of a controller run in order. Between controllers, awaited jobs come first: after a
+# takeover thousands of histories are opened and written, which takes a while, and a chart that is
+# opened then need not wait for all of them. Awaited jobs alternate between tenants, and within a
+# tenant between controllers, so that many queries of one tenant delay the others by only one job.
+# After several awaited jobs another job has a turn, so that a flood of queries does not stop the
+# recording.
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 Tenant = Callable[[], Hashable]
 
-#: After this many awaited jobs in a row another one has a turn.
+#: After this number of consecutive awaited jobs another job has a turn.
 MAX_IN_A_ROW = 16
 
 
@@ -62,19 +62,19 @@ class QueuedJob(NamedTuple):
 
 
 class Turns:
-    """The thread, and what waits for it."""
+    """The thread and the jobs that wait for it."""
 
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(1, name)
         self._lock = Lock()
-        #: The jobs of each controller, in the order of turns.
+        #: The jobs of each controller, in the order of the controllers' turns.
         self._waiting: OrderedDict[Hashable, deque[QueuedJob]] = OrderedDict()
-        #: The number of awaited jobs of each controller, by tenant, in the order of turns.
+        #: The number of awaited jobs by tenant and controller, in the order of turns.
         self._awaited: OrderedDict[Hashable, OrderedDict[Hashable, int]] = OrderedDict()
         self._in_a_row = 0
 
     def line(self, controller: Hashable, tenant: Tenant = no_tenant) -> "ControllerLine":
-        """Return what takes the jobs of a controller, awaited or not."""
+        """Return the executors for the jobs of a controller, awaited and others."""
         return ControllerLine(
             ControllerExecutor(self, controller, tenant, is_awaited=True),
             ControllerExecutor(self, controller, tenant, is_awaited=False),
@@ -86,11 +86,11 @@ class Turns:
             if job.is_awaited:
                 controllers = self._awaited.setdefault(job.tenant, OrderedDict())
                 controllers[controller] = controllers.get(controller, 0) + 1
-            # As many rounds as there are jobs, whichever they do.
+            # One round for each job; the rounds decide which job they run.
             self._thread.submit(self._do_next)
 
     def end(self) -> None:
-        """End the thread after what waits."""
+        """End the thread after all waiting jobs."""
         self._thread.shutdown(wait=False)
 
     def _do_next(self) -> None:
@@ -104,7 +104,7 @@ class Turns:
             job.future.set_exception(error)
 
     def _take(self) -> QueuedJob:
-        """Take a job off: of the next controller with an awaited one, in the order they came."""
+        """Remove and return the next job: the first of the controller whose turn it is."""
         controller = self._next_controller()
         jobs = self._waiting[controller]
         job = jobs.popleft()
@@ -122,13 +122,13 @@ class Turns:
             return controller
         controller = next(iter(self._waiting))
         if self._awaited:
-            # The next such turn is another controller's.
+            # The next such turn goes to another controller.
             self._waiting.move_to_end(controller)
         self._in_a_row = 0
         return controller
 
     def _note_done(self, controller: Hashable, tenant: Hashable) -> None:
-        """Let the other tenants, and the other controllers of this one, have their turns first."""
+        """Give the other tenants, and this tenant's other controllers, their turns first."""
         controllers = self._awaited[tenant]
         controllers[controller] -= 1
         if controllers[controller]:
@@ -142,7 +142,7 @@ class Turns:
 
 
 class ControllerExecutor(Executor):
-    """Takes jobs of one controller."""
+    """Accepts the jobs of one controller."""
 
     __slots__ = ("_controller", "_is_awaited", "_tenant", "_turns")
 
@@ -169,7 +169,7 @@ class ControllerExecutor(Executor):
 
 
 class ControllerLine(NamedTuple):
-    """Where the jobs of one controller wait, in one order."""
+    """The executors of one controller's jobs, which keep one common order."""
 
     awaited: ControllerExecutor
     unawaited: ControllerExecutor
@@ -177,33 +177,34 @@ class ControllerLine(NamedTuple):
 
 log = logging.getLogger(__name__)
 
-#: Controllers whose open intervals are in memory, some twenty kilobytes each.
+#: Maximum number of controllers with open intervals in memory, some twenty kilobytes each.
 MAX_OPEN = 1024
-#: Those of a controller leave memory when nothing was recorded or asked for this many seconds. To
-#: build them again takes 6 ms.
+#: Seconds without a value or a question after which a controller's intervals leave memory. To build
+#: them again takes 6 ms.
 QUIET_S = 900.0
-#: What a controller may keep, however many there are.
+#: Minimum number of bytes for a controller's history, however many controllers there are.
 MIN_BYTES = 64 * 1024
-#: What may wait in memory of all controllers together, some 100 MB of each, and what of one.
+#: What may wait in memory: for all controllers together, some 100 MB of each kind, and at least for
+#: each controller.
 OF_ALL = BacklogLimits(1_000_000, 1_000_000, 100_000)
 OF_ONE = BacklogLimits(500, 100, 50)
 
 
 class SharedHistory:
-    """The thread and the file; without a path, in memory."""
+    """The thread and the file of all histories; without a path, in memory."""
 
-    #: Real seconds that a value of a controller may wait before it is handed over.
+    #: Real seconds that a controller's value may wait before it is handed over.
     gather_s = GATHER_S
-    #: A question is refused after this number of seconds without an answer; None waits for it.
+    #: A query is refused if it has no answer after this number of seconds; None waits for ever.
     answer_within_s: float | None = None
 
     def __init__(self, path: Path | None, bounds: Bounds, *, retry_s: float = RETRY_S) -> None:
-        """Keep to the bounds with all controllers together; days are those of each."""
+        """Apply the bytes of the bounds to all controllers together, and the days to each."""
         self._path = path
         self._bounds = bounds
         self._retry_s = retry_s
         self._turns = Turns("history")
-        #: For what concerns all of them.
+        #: Runs jobs that concern all controllers.
         self._executor = self._turns.line(None).awaited
         self._controllers = 0
         self._look: asyncio.TimerHandle | None = None
@@ -215,12 +216,12 @@ class SharedHistory:
         self._logged: set[str] = set()
 
     def worker(self, controller: int, tenant: Tenant = no_tenant) -> "WorkerOfOne":
-        """Return the worker of a controller, which is closed with it."""
+        """Return the worker of a controller; it is closed with the controller."""
         self._controllers += 1
         return WorkerOfOne(self, controller, self._turns.line(controller, tenant), self._retry_s)
 
     def leave(self) -> None:
-        """Note that a worker is closed; the others have more room."""
+        """Record that a worker is closed, which leaves more room for the others."""
         self._controllers -= 1
 
     async def forget(self, controllers: Iterable[int]) -> None:
@@ -238,7 +239,7 @@ class SharedHistory:
         self._turns.end()
 
     def room(self) -> BacklogLimits:
-        """Return how much of one controller may wait in memory: its share."""
+        """Return how much of one controller's data may wait in memory: its share."""
         count = max(1, self._controllers)
         return BacklogLimits(
             *(
@@ -259,31 +260,31 @@ class SharedHistory:
         self._executor.submit(self.lay_down_quiet, asyncio.get_running_loop())
 
     def give_up_waiting(self) -> None:
-        """Wake the thread that waits for what does not answer; a file always does."""
+        """Wake the thread if it waits for an unresponsive database; a file always responds."""
 
     # --- on the thread ----------------------------------------------------------------------------
 
     def bounds(self) -> Bounds:
-        """Return the bounds of one controller: its share of the bytes."""
+        """Return the bounds of one controller, with its share of the bytes."""
         share = self._bounds.max_bytes // max(1, self._sharing())
         return replace(self._bounds, max_bytes=max(share, MIN_BYTES))
 
     def _sharing(self) -> int:
-        """Return how many controllers share the bytes."""
+        """Return the number of controllers that share the bytes."""
         return self._controllers
 
     def require(self) -> None:
-        """Raise StoreUnavailable immediately if nothing can be reached at present."""
+        """Raise StoreUnavailable immediately if the history is unreachable at present."""
 
     def chunks_of(self, controller: int) -> ChunksOfOne:
         return self._chunks().of(controller, self.bounds().max_bytes)
 
     def note_stop(self, controller: int, at: float) -> None:
-        """Note when a controller was stopped in order."""
+        """Record when a controller was stopped in order."""
         self._chunks().note_stop(controller, at)
 
     def note_use(self, worker: "WorkerOfOne") -> None:
-        """Keep a worker's intervals in memory, and no longer those of who was quiet longest."""
+        """Keep a worker's intervals in memory; free those of the worker that was idle longest."""
         self._open[worker] = time.monotonic()
         self._open.move_to_end(worker)
         if len(self._open) > MAX_OPEN:
@@ -315,11 +316,11 @@ class SharedHistory:
             set_aside_if_damaged(self._path, error)
 
     def give_up_on(self, worker: "WorkerOfOne", error: Exception) -> None:
-        """Reopen the file after an operation of a worker failed."""
+        """Reopen the file after a failed operation of a worker."""
         self.give_up(error)
 
     def log(self, sentence: str | None) -> None:
-        """Log a fault once for all controllers, until something could be recorded again."""
+        """Log a fault once for all controllers, until recording works again."""
         if sentence is None:
             self._logged.clear()
         elif sentence not in self._logged:
@@ -335,13 +336,13 @@ class SharedHistory:
         try:
             self._chunks().forget(controllers)
         except Exception as error:
-            # It is never read again; the file stays larger than it needs to be.
+            # Those rows are never read again; the file only stays larger than necessary.
             log.warning("the history of removed controllers could not be deleted: %s", error)
             self.give_up(error)
 
 
 class WorkerOfOne(ThreadHistoryWorker):
-    """The worker of one controller of several."""
+    """The worker of one of several controllers."""
 
     __slots__ = ("_controller", "_shared", "_was_opened", "gather_s")
 
@@ -360,7 +361,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         self._shared.look_for_quiet()
 
     def lay_down(self) -> None:
-        """Free the memory; the file has all that is needed to resume."""
+        """Free the memory; the file contains everything needed to resume."""
         self._compactor = None
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
@@ -395,7 +396,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         return compactor
 
     def _record_gap(self, compactor: Compactor, chunks: ChunksOfOne) -> None:
-        """Record that the controller was off, or killed, since something was recorded last."""
+        """Record that the controller was off, or was killed, since the last record."""
         compactor.silence(chunks.stop_time())
 
     def _end(self, at: float) -> None:
@@ -406,7 +407,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         if self._unwritten:
             self._current_compactor().add(self._unwritten)
         if self._was_opened:
-            # The next worker records the gap: opening thousands would delay the stop.
+            # The next worker records the gap: opening thousands of histories would delay the stop.
             self._shared.note_stop(self._controller, at)
 
     def _note_success(self, loop: asyncio.AbstractEventLoop) -> None:

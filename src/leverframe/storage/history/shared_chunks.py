@@ -1,4 +1,4 @@
-"""The file of the histories of many controllers: each row of its tables says whose it is."""
+"""The file of the histories of many controllers: each row names its controller."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,18 +21,18 @@ from leverframe.storage.history.rows import (
 )
 from leverframe.storage.sqlite_file import roll_back, sentences
 
-#: The tables of a file of many, and the column that says whose a row is.
+#: The tables of such a file, and the column that names the controller.
 _TABLES_OF_ONE = (
     *(("chunk", "controller"), ("entry", "controller")),
     *(("mark", "id"), ("told", "controller"), ("stopped", "controller")),
 )
-#: When controllers were stopped in order, until they record again. Files of earlier programs lack
-#: it; those know nothing of it and leave it alone.
+#: When controllers were stopped in order; the next recording removes the row. Files of earlier
+#: programs lack this table, and those programs ignore it.
 _STOPPED = "CREATE TABLE IF NOT EXISTS stopped (controller INTEGER PRIMARY KEY, at REAL NOT NULL)"
 
 
 class SharedChunks:
-    """The file of the histories of many controllers, one of which is lent at a time."""
+    """The file of the histories of many controllers; one of them is used at a time."""
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
         self._path = path or IN_MEMORY
@@ -42,12 +42,12 @@ class SharedChunks:
             self._connection.execute(_STOPPED)
 
     def of(self, controller: int, max_bytes: int = 0) -> "ChunksOfOne":
-        """Lend the chunks of a controller; without its share of the bytes, with all of them."""
+        """Return the chunks of a controller; by default, they may use all bytes of the file."""
         with sentences(self._path):
             return ChunksOfOne(self._connection, controller, max_bytes or self._max_bytes)
 
     def note_stop(self, controller: int, at: float) -> None:
-        """Note when a controller was stopped in order; who opens it next writes the gap."""
+        """Record when a controller was stopped in order; its next opening records the gap."""
         self._connection.execute("REPLACE INTO stopped VALUES (?, ?)", (controller, at))
 
     def forget(self, controllers: Iterable[int]) -> None:
@@ -59,9 +59,9 @@ class SharedChunks:
         )
 
     def take_in(self, controller: int, path: Path) -> None:
-        """Make the history in a file of its own that of a controller here."""
+        """Import the history in a separate file as that of a controller here."""
         with self._beside(path):
-            # A file of format 1 has no texts, and is only read.
+            # A file of format 1 has no texts, and is not upgraded, because it is only read.
             (has_texts,) = self._connection.execute(
                 "SELECT count(*) FROM own.sqlite_master WHERE name = 'told'"
             ).fetchone()
@@ -92,7 +92,7 @@ class SharedChunks:
             )
 
     def give_out(self, controller: int, path: Path) -> None:
-        """Write the history of a controller to an empty file of its own."""
+        """Write the history of a controller to an empty separate file."""
         chunks = self.of(controller)
         Compactor(chunks, Bounds()).silence(chunks.stop_time())
         with self._beside(path):
@@ -122,7 +122,7 @@ class SharedChunks:
 
     @contextmanager
     def _beside(self, path: Path) -> Iterator[None]:
-        """Attach the file of one controller to this one."""
+        """Attach the separate file of one controller to this connection."""
         with sentences(path):
             self._connection.execute("ATTACH ? AS own", (str(path),))
             try:
@@ -146,7 +146,7 @@ class SharedChunks:
 
 
 class ChunksOfOne(ChunkStore):
-    """The chunks of one controller in a file of many, which it leaves open."""
+    """The chunks of one controller in a file of many; closing them leaves the file open."""
 
     _own = "controller = ?"
     _insert = f"INSERT INTO chunk (controller, {CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
@@ -167,4 +167,4 @@ class ChunksOfOne(ChunkStore):
         return sum(self._cost.values())
 
     def close(self) -> None:
-        """Leave the file open, which others use, too."""
+        """Leave the file open: other controllers use it, too."""

@@ -1,10 +1,10 @@
 """The thread that records the history, and the recorder that feeds it from a controller.
 
-The engine appends to a list; that is all that a changing value costs on the event loop. The
-recorder hands the list over now and then. The thread opens the file, writes and reads, one job
-after the other, so a question sees all that came before. Nothing that goes wrong there reaches the
-controller: values that cannot be written are tried again, the oldest are lost and counted, a
-damaged file is set aside, and `/health` shows the problem.
+A changing value costs the event loop only an append to a list. The recorder hands the list over
+from time to time. The thread opens the file, writes and reads, one job after the other, so a query
+sees all earlier writes. Errors there do not affect the controller: values that cannot be written
+are retried, the oldest are dropped and counted, a damaged file is set aside, and `/health` shows
+the problem.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from msgspec import Struct
 from leverframe.core.engine.machine import Samples, Traced
 from leverframe.core.runtime.clock import Clock
 from leverframe.storage.history.chunks import ChunkStore
-from leverframe.storage.history.compactor import Bounds, Compactor, NewEntries
+from leverframe.storage.history.compactor import Bounds, Compactor, UnreadEntries
 from leverframe.storage.history.rows import TIERS
 from leverframe.storage.private_files import keep_report
 from leverframe.storage.snapshots import set_aside
@@ -32,31 +32,32 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-#: Real seconds that a value may wait before it is written: what a killed process loses.
+#: Real seconds that a value may wait before it is written; a killed process loses this time.
 GATHER_S = 5.0
-#: This number of values is handed over together, whatever the time.
+#: This number of values is handed over immediately.
 BATCH = 4096
-#: Values that wait for the thread at most; more of them are lost, or waited for in virtual time.
+#: Maximum number of values that wait for the thread; further values are dropped. In virtual time
+#: the controller waits instead.
 MAX_WAITING = 200_000
-#: Values that are tried again when they could not be written; older ones are lost.
+#: Maximum number of values that are retried after a failed write; older ones are dropped.
 MAX_UNWRITTEN = 20_000
-#: Real seconds until then, and the number of failures in a row that is reported.
+#: Real seconds until the retry, and the number of consecutive failures after which one is reported.
 RETRY_S = 10.0
 WORTH_A_WORD = 2
-#: The bounds of a controller without a data folder.
+#: The limits of a controller without a data folder.
 IN_MEMORY = Bounds(max_bytes=1024 * 1024)
 
-#: What can be wrong with a file.
+#: The errors that a file can cause.
 _TROUBLES = (sqlite3.Error, OSError, StoreDamaged, StoreTooNew, StoreUnavailable)
 
-#: Called on the loop with a sentence, or with None when all is well again.
+#: Called on the event loop with a sentence, or with None after a recovery.
 OnTrouble = Callable[[str | None], None]
 
 
 class BacklogLimits(Struct, frozen=True):
-    """How much may wait in memory until it is written."""
+    """Limits of what waits in memory to be written."""
 
-    #: Values that the thread has not got to yet, and those that could not be written.
+    #: Values that the thread has not processed yet, and values that could not be written.
     handed_over: int = MAX_WAITING
     unwritten: int = MAX_UNWRITTEN
     #: Entries of the journal.
@@ -69,7 +70,7 @@ ALONE = BacklogLimits()
 class Figures(Struct):
     points: int = 0
     bytes: int = 0
-    #: Values that came faster than they could be written, and that could not be written.
+    #: Values dropped because they came too fast, and because they could not be written.
     overrun: int = 0
     lost: int = 0
 
@@ -83,7 +84,7 @@ class Figures(Struct):
 
 
 class HistoryWorker(Protocol):
-    #: What is added can be read after the end.
+    #: Whether the history can still be read after the controller has ended.
     is_durable: bool
     #: Real seconds that a value may wait before it is added.
     gather_s: float
@@ -92,32 +93,32 @@ class HistoryWorker(Protocol):
 
     @property
     def max_entries(self) -> int:
-        """Return how many entries of the journal may wait until they can be written."""
+        """Return how many journal entries may wait until they can be written."""
 
     def add(self, samples: Sequence[Traced]) -> None:
-        """Record samples, soon."""
+        """Record samples after a short delay."""
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
-        """Run a question after all that was added; raises StoreUnavailable if it cannot.
+        """Run a query on everything added so far; raise StoreUnavailable if that fails.
 
-        Work that no caller waits for lets questions go first.
+        Work that is not awaited runs after queries.
         """
 
-    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
-        """Store entries of the journal, and return what is added to their numbers."""
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
+        """Store journal entries; return the offset of their numbers."""
 
     def forget(self) -> None:
-        """Forget everything where it is not durable; what is durable stays."""
+        """Discard everything, unless the history is durable."""
 
     def begin_close(self) -> None:
-        """Let nothing more be recorded before the end that can be recorded after it."""
+        """Stop recording everything that can still be recorded after the end."""
 
     async def close(self, at: float) -> None:
-        """Record that nothing is known from this time on, and let go of everything."""
+        """Record that nothing is known from this time on, and release all resources."""
 
 
 class MemoryHistory:
-    """A history on the event loop that lasts as long as the process."""
+    """A history on the event loop that exists as long as the process."""
 
     is_durable = False
     gather_s = GATHER_S
@@ -137,21 +138,21 @@ class MemoryHistory:
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
         return work(self._compactor)
 
-    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
         return await self.ask(new.add_to)
 
     def forget(self) -> None:
         self._opened = None
 
     def begin_close(self) -> None:
-        """Do nothing: nothing waits here."""
+        """Do nothing: no values wait here."""
 
     async def close(self, at: float) -> None:
-        """Do nothing: what is in memory ends with its controller."""
+        """Do nothing: the memory is freed with the controller."""
 
     @property
     def _compactor(self) -> Compactor:
-        # Opened when something has come: tests build many controllers that are never asked.
+        # Opened at the first sample: tests create many controllers whose history is never read.
         if self._opened is None:
             self._opened = Compactor(ChunkStore(None, IN_MEMORY.max_bytes), IN_MEMORY)
         return self._opened
@@ -165,7 +166,7 @@ class NullHistory(MemoryHistory):
 
 
 class ThreadHistoryWorker:
-    """A history on a thread of its own; without a path, in memory."""
+    """A history on its own thread; without a path, in memory."""
 
     is_durable = True
     gather_s = GATHER_S
@@ -208,12 +209,12 @@ class ThreadHistoryWorker:
         self._retry: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._executor = executor or ThreadPoolExecutor(1, "history")
-        #: Runs the jobs that a caller waits for.
+        #: Runs the jobs that are awaited.
         self._asked = self._executor
         self._handed_over = 0
         self._done = 0
         self._newest_job: Future[None] | None = None
-        # Only the thread touches these, and what is done.
+        # Only the thread uses these attributes.
         self._compactor: Compactor | None = None
         self._unwritten: list[Traced] = []
         self._failures = 0
@@ -224,7 +225,7 @@ class ThreadHistoryWorker:
         return self._room().entries
 
     def _room(self) -> BacklogLimits:
-        """Return how much may wait in memory."""
+        """Return the limits of what may wait in memory."""
         return ALONE
 
     def add(self, samples: Sequence[Traced]) -> None:
@@ -241,14 +242,14 @@ class ThreadHistoryWorker:
         executor = self._asked if is_awaited else self._executor
         return await asyncio.get_running_loop().run_in_executor(executor, self._ask, work)
 
-    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
         return await self.ask(new.add_to, is_awaited=is_awaited)
 
     def forget(self) -> None:
-        """Do nothing: the file is for years."""
+        """Do nothing: the file is kept for years."""
 
     def begin_close(self) -> None:
-        """Do nothing: what waits is recorded before the end."""
+        """Do nothing: waiting values are recorded before the end."""
 
     async def close(self, at: float) -> None:
         self._is_closed = True
@@ -280,7 +281,7 @@ class ThreadHistoryWorker:
             self._unwritten = waiting[-most:]
             self._note_failure(error, loop, lost)
         except Exception:
-            # A fault of ours: it would be the same with the same values, so they are given up.
+            # An error of the program would recur with the same values, so they are dropped.
             lost = len(self._unwritten) + len(samples)
             log.exception("%d values of the history were lost because of an error", lost)
             self.figures.lost += lost
@@ -302,7 +303,7 @@ class ThreadHistoryWorker:
             self._log(_sentence(error))
 
     def _record_end(self, at: float) -> None:
-        """Record that nothing is known from now on, if anything was recorded or asked for."""
+        """Record that nothing is known from now on, if the history was opened at all."""
         if self._compactor is not None:
             self._compactor.silence(at)
             self._compactor.chunk_store.close()
@@ -322,7 +323,7 @@ class ThreadHistoryWorker:
         chunk_store = ChunkStore(self._path, self._bounds.max_bytes)
         try:
             compactor = Compactor(chunk_store, self._bounds)
-            # The controller was off, or killed, since something was recorded last.
+            # The controller was off, or was killed, since the last record.
             compactor.silence()
         except BaseException:
             chunk_store.close()
@@ -337,10 +338,10 @@ class ThreadHistoryWorker:
         set_aside_if_damaged(self._path, error)
 
     def _note_failure(self, error: Exception, loop: asyncio.AbstractEventLoop, lost: int) -> None:
-        """Plan another attempt; report a failure that has repeated, and that values are lost."""
+        """Schedule a retry; report repeated failures and the loss of values."""
         self._failures += 1
         is_first_loss = bool(lost) and not self._has_reported_loss
-        # What a damaged file held is lost, though the next attempt finds a new one.
+        # The content of a damaged file is lost, even though the retry creates a new one.
         if self._failures == WORTH_A_WORD or is_first_loss or _is_damaged(error):
             sentence = _sentence(error)
             if lost:
@@ -371,16 +372,16 @@ class ThreadHistoryWorker:
 
 
 class HistoryRecorder:
-    """The recorder of one controller: gathers samples of its engine and hands them to a worker.
+    """Gathers the samples of a controller's engine and hands them to a worker.
 
-    A timer runs only while something waits, so an idle controller costs nothing. On virtual time
-    there is no timer: samples are handed over in batches, and before each question.
+    A timer runs only while samples wait, so an idle controller costs nothing. In virtual time there
+    is no timer: samples are handed over in batches, and before each query.
     """
 
     __slots__ = ("__weakref__", "_clock", "_has_timer", "_timer", "_worker", "gather_s", "samples")
 
     def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float | None = None) -> None:
-        #: What the engine appends to.
+        #: The list to which the engine appends.
         self.samples = Samples()
         self._worker = worker
         self._clock = clock
@@ -401,7 +402,7 @@ class HistoryRecorder:
         return self._worker.max_entries
 
     def flush_if_due(self) -> None:
-        """Hand over the samples: many immediately, a few after a while."""
+        """Hand over the samples: immediately if there are many, otherwise after a while."""
         if len(self.samples) >= BATCH:
             self.flush()
         elif self._has_timer and self._timer is None and (self.samples or self.samples.waiting):
@@ -416,25 +417,25 @@ class HistoryRecorder:
             self._worker.add(self.samples.take())
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
-        """Run a question on everything that came until now."""
+        """Run a query on everything recorded until now."""
         self.flush()
         return await self._worker.ask(work, is_awaited=is_awaited)
 
-    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
-        """Store entries of the journal, and return what is added to their numbers."""
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
+        """Store journal entries; return the offset of their numbers."""
         return await self._worker.add_entries(new, is_awaited=is_awaited)
 
     def forget(self) -> None:
-        """Forget all samples of a history that ends with its controller."""
+        """Discard all samples of a history that ends with its controller."""
         self.samples.clear()
         self._worker.forget()
 
     def begin_close(self) -> None:
-        """Let nothing more be recorded before the end that can be recorded after it."""
+        """Stop recording everything that can still be recorded after the end."""
         self._worker.begin_close()
 
     async def close(self) -> None:
-        # What the controller does after that is not recorded, and must not wake anything.
+        # Later events of the controller are not recorded, and must not start a timer.
         self._has_timer = False
         self.begin_close()
         if self._worker.is_durable:
@@ -444,17 +445,17 @@ class HistoryRecorder:
 
 def call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: Any) -> None:
     """Call a function on a loop from another thread."""
-    # A closed loop needs no result.
+    # After the loop is closed, no one needs the result.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *values)
 
 
 def _ignore_trouble(_: str | None) -> None:
-    """Drop a sentence: no one listens for problems yet."""
+    """Ignore a problem: no one listens for problems yet."""
 
 
 def set_aside_if_damaged(path: Path | None, error: Exception) -> None:
-    """Set a damaged file aside, so that the next one who opens it starts a new one."""
+    """Move a damaged file aside, so that the next opening creates a new one."""
     if path is None or not _is_damaged(error):
         return
     try:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from leverframe.storage.encryption import KeyFile, Sealer
+from leverframe.storage.encryption import KeyFile, Sealer, needs_sealing
 from leverframe.storage.sqlite import not_saved
 from leverframe.storage.store import MemoryStore, Rows, Store, Stored, StoreUnavailable
 from leverframe.storage.writer import Faults, GroupCommit
@@ -133,7 +133,7 @@ class GroupCommitLane(Lane):
 
     @abstractmethod
     def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
-        """Read the rows of the audit trail whose names begin like this."""
+        """Read the rows of the audit trail whose names begin with the prefix."""
 
     @abstractmethod
     def read_messages(self, controller: int) -> dict[int, Any]:
@@ -141,7 +141,7 @@ class GroupCommitLane(Lane):
 
     @abstractmethod
     def read_blob(self, controller: int, name: str) -> bytes | None:
-        """Read one upload; None when there is none of that name."""
+        """Read one upload; None if there is none of that name."""
 
     @abstractmethod
     def release(self) -> None:
@@ -158,7 +158,12 @@ class GroupCommitLane(Lane):
     def write(self, parts: Mapping[int, Rows]) -> Faults:
         """Write parts in one transaction, or else each in its own; return the faults."""
         try:
-            self.write_parts({one: self.sealer(one).seal(rows) for one, rows in parts.items()})
+            self.write_parts(
+                {
+                    one: self.sealer(one).seal(rows) if needs_sealing(rows) else rows
+                    for one, rows in parts.items()
+                }
+            )
         except BaseException as error:
             if len(parts) == 1 or isinstance(error, LaneUnavailable):
                 return dict.fromkeys(parts, _refusal(error))

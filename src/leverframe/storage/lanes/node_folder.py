@@ -51,7 +51,7 @@ class OpenedLane(Struct, frozen=True):
 def open_lane(folder: FleetFolder) -> OpenedLane:
     """Open the lane of a folder; replace a damaged file by a snapshot.
 
-    Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
+    Raises StoreDamaged, StoreTooNew or StoreUnavailable if nothing helps.
     """
     trouble = prepare(
         folder.store_path,
@@ -81,7 +81,7 @@ class FolderContent:
 
     def __init__(self, folder: DataFolder) -> None:
         self.folder = folder
-        #: What is lost of it, in sentences.
+        #: Its losses, in sentences.
         self.damage: list[str] = []
         rows = rows_in(folder.store_path, self.damage)
         if rows is None:

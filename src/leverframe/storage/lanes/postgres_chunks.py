@@ -36,7 +36,7 @@ _OPENED = (
 
 
 class ChunkAhead(NamedTuple):
-    """A chunk that was read before it was asked for."""
+    """A chunk that was read in advance."""
 
     start: float
     id: int

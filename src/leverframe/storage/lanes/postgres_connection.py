@@ -92,11 +92,11 @@ class SharedConnection:
         self._is_closed = False
 
     def use(self, work: Callable[[Connection], Result]) -> Result:
-        """Do work that may be done twice; raise StoreUnavailable where that cannot be now.
+        """Do work that may be done twice; raise StoreUnavailable if that is not possible now.
 
         What the database refuses of this work alone is raised as it is.
         """
-        # Who is frozen with the database in the middle of a statement holds up one thread only.
+        # If the database hangs in the middle of a statement, only one thread waits.
         if not self._lock.acquire(timeout=PATIENCE_S):
             raise DatabaseAway
         try:
@@ -142,7 +142,7 @@ class SharedConnection:
         return connection
 
     def close(self) -> None:
-        """Close it for good; who is at it in another thread makes no new one."""
+        """Close it for good; another thread that uses it does not open a new one."""
         self._is_closed = True
         self._drop()
 

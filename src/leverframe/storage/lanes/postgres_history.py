@@ -6,8 +6,8 @@ minute; that is what a killed node loses.
 
 Only the node that has the controller writes. Each transaction holds the row that says who has it,
 and finds that this is the present life of this node; a node that takes over the controller changes
-that row, so it waits for the transaction or comes before it. What a node sends that has lost a
-controller is refused whole, however late it comes.
+that row, so it waits for the transaction or comes before it. Everything that a node sends after it
+has lost a controller is refused, however late it arrives.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from leverframe.core.engine.machine import Traced
-from leverframe.storage.history.compactor import Bounds, Compactor, NewEntries
+from leverframe.storage.history.compactor import Bounds, Compactor, NewEntries, UnreadEntries
 from leverframe.storage.history.rows import reason_from, text_of
 from leverframe.storage.history.shared import (
     ControllerLine,
@@ -114,7 +114,7 @@ class DatabaseHistory(SharedHistory):
         except NotReached:
             raise
         except StoreUnavailable:
-            # A connection that broke is made again; there is no other attempt after the end.
+            # A broken connection is opened again; after the end there is no further attempt.
             self.require()
             self._session.leave(ends)
 
@@ -152,13 +152,13 @@ class WorkerInDatabase(WorkerOfOne):
         self, shared: DatabaseHistory, controller: int, line: ControllerLine, retry_s: float
     ) -> None:
         super().__init__(shared, controller, line, retry_s)
-        self._last_entries: list[NewEntries] = []
+        self._last_entries: list[UnreadEntries] = []
         self._has_noted_end = False
 
     def begin_close(self) -> None:
         self._is_closed = True
 
-    async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
         if not self._is_closed:
             return await super().add_entries(new, is_awaited=is_awaited)
         self._last_entries.append(new)
@@ -195,7 +195,8 @@ class WorkerInDatabase(WorkerOfOne):
     def _record_end(self, at: float) -> None:
         unrecorded = None
         if self._unwritten or self._last_entries:
-            left = last_moments(at, self._unwritten, self._last_entries, continues=self._was_opened)
+            entries = [one.read() for one in self._last_entries]
+            left = last_moments(at, self._unwritten, entries, continues=self._was_opened)
             unrecorded = left.pack()
         elif not self._was_opened:
             return
@@ -205,7 +206,7 @@ class WorkerInDatabase(WorkerOfOne):
     def _open(self) -> Compactor:
         compactor = super()._open()
         until = compactor.chunk_store.end_of_record()
-        # What was being written when the connection broke may be stored.
+        # Data that was being written when the connection broke may be stored.
         stored = [n for n, one in enumerate(self._unwritten) if round(one[0], 3) == until]
         if stored:
             del self._unwritten[: stored[-1] + 1]

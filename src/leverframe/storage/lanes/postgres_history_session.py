@@ -177,7 +177,7 @@ class HistorySession:
         return connection.info.transaction_status is not TransactionStatus.IDLE
 
     def require(self) -> None:
-        """Connect where that is due; raise NotReached where the database is away."""
+        """Connect where that is due; raise NotReached if the database is away."""
         # An unfinished transaction was rolled back.
         self.roll_back()
         if self._connection is None:

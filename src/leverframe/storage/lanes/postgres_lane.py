@@ -4,7 +4,7 @@ Each node writes by a lane of its own, one batch at a time, and each batch has a
 has three outcomes: it is durable; it was refused, by the database or because another node has taken
 over; or it is not known, because the connection broke or the database does not answer. Then the
 number of the last batch in the database decides, as soon as it can be queried again. Until then
-nothing is written for the controllers concerned: what they would write rests on what is not known.
+nothing is written for the controllers concerned, because it would depend on an unknown result.
 
 Every exception of the driver counts as "not known", unless the connection still stands: then the
 database itself has refused the batch. Secrets are sealed with a key that never enters the database.
@@ -153,7 +153,7 @@ class PostgresLane(GroupCommitLane):
 
     async def renew(self, claim: Claim) -> None:
         """Begin to write by another claim, when nothing of the former one is left."""
-        # What is still being written ends; by the new claim it would pass the fence.
+        # Unfinished writes end first; with the new claim they would pass the fence.
         self._ended = Fenced(FENCED)
         if self._writing is not None:
             hang_up(self._writing)
@@ -171,7 +171,7 @@ class PostgresLane(GroupCommitLane):
         self._unclear.difference_update(controllers)
 
     async def look_again(self) -> None:
-        """Find out what became of a batch in doubt, if the database can be asked."""
+        """Find out the outcome of a batch in doubt, if the database can be queried."""
         if self._late is None:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._settle_quietly)
 
@@ -194,7 +194,7 @@ class PostgresLane(GroupCommitLane):
         return faults
 
     def _why_refused(self, controller: int) -> StoreUnavailable | None:
-        """Return why nothing of a controller is written now, where that is so."""
+        """Return why nothing of a controller can be written now; None if it can."""
         if self._ended is not None:
             return self._ended
         if controller in self._unclear:
@@ -324,10 +324,10 @@ class PostgresLane(GroupCommitLane):
             raise LaneUnavailable(AWAY) from error
 
     def _read_lane(self, connection: Connection) -> int:
-        """Read the number of the last batch; end where this life is over, or is not there yet.
+        """Read the number of the last batch; end if this life is over or does not exist yet.
 
-        Lives and batches only count up, also through the deaths of a node: what is smaller than
-        what this process knows is a database that was rolled back.
+        Lives and batches only count up, also through the deaths of a node: a smaller number than
+        this process knows means that the database was rolled back.
         """
         row = connection.execute(LAST_BATCH, (self._claim.node,)).fetchone()
         epoch, batch = row or (0, 0)
@@ -393,7 +393,7 @@ class PostgresLane(GroupCommitLane):
         def look(connection: Connection) -> dict[int, Stored]:
             found = {one: Stored({}, {}, []) for one in chosen}
             with connection.transaction():
-                # One picture, so that no commit comes between the parts.
+                # One consistent view, so that no commit comes between the parts.
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 query = "SELECT controller, path, value FROM setting WHERE controller = ANY(%s)"
                 for one, path, text in connection.execute(query, (chosen,)):

@@ -83,7 +83,7 @@ def open_database(address: str) -> Connection:
     """Connect, or raise CannotUseDatabase with the reason."""
     try:
         connection = connect(address)
-    # A name that can be none of a host is no error of the driver's.
+    # ValueError is for a name that cannot be a host name; the driver has no error for it.
     except (psycopg.Error, ValueError) as error:
         is_unreachable = isinstance(error, psycopg.OperationalError)
         raise CannotUseDatabase(
@@ -101,7 +101,7 @@ def open_database(address: str) -> Connection:
 
 
 def check_tables(connection: Connection) -> None:
-    """Raise CannotUseDatabase where the tables are missing, older, or not for this user."""
+    """Raise CannotUseDatabase if the tables are missing, older, or not for this user."""
     _check_rights(connection)
     try:
         present = {number for (number,) in connection.execute(_PRESENT)}
@@ -152,7 +152,7 @@ def _not_granted(connection: Connection) -> Iterator[tuple[str, _Needed]]:
 
 
 def _check_rights(connection: Connection) -> None:
-    """Raise CannotUseDatabase with what is to be granted, where something is."""
+    """Raise CannotUseDatabase with the rights that must be granted, if any."""
     role, lacking, grants = "", [], []
     try:
         for role, (kind, ways, things) in _not_granted(connection):
@@ -169,7 +169,7 @@ def _check_rights(connection: Connection) -> None:
 
 
 def check_key(connection: Connection, key_file: KeyFile) -> None:
-    """Raise CannotUseDatabase where other nodes seal secrets with another key."""
+    """Raise CannotUseDatabase if other nodes seal secrets with another key."""
     find = "SELECT value FROM agreed WHERE name = %s"
     try:
         row = connection.execute(find, (_KEY_CHECK,)).fetchone()

@@ -1,14 +1,13 @@
 """The durable lane in a file: one SQLite database for all controllers of a node.
 
-A batch is written as it came (`statements.py`) and goes into the tables with others, after the
-waiting callers got their result. Erasures and uploads go there immediately, after all earlier
-batches.
+A batch is written as it came (`statements.py`) and goes into the tables with others, between later
+batches. Erasures and uploads go there immediately, after all earlier batches.
 """
 
 import contextlib
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -20,6 +19,7 @@ from leverframe.storage.sqlite_file import roll_back
 from leverframe.storage.statements import (
     ENOUGH,
     FORGETTING,
+    MoveStep,
     RecentBatches,
     Statement,
     all_recent_rows,
@@ -27,6 +27,7 @@ from leverframe.storage.statements import (
     forgetting,
     recent_rows,
     removes,
+    tables_touched,
 )
 from leverframe.storage.store import (
     AUDIT_PREFIXES,
@@ -48,7 +49,10 @@ class SqliteLane(GroupCommitLane):
     """The lane in a file. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
 
     def __init__(self, path: Path, key_path: Path) -> None:
-        self._file = WatchedFile(path, MIGRATIONS)
+        # Behind the batch in the same thread, and so after its outcome was reported.
+        self._file = WatchedFile(path, MIGRATIONS, do_later=self._do_later)
+        #: What is left of a move into the tables; None while there is none.
+        self._move: Iterator[MoveStep] | None = None
         try:
             with self._file.reading() as connection:
                 self._recent = RecentBatches(connection)
@@ -67,40 +71,72 @@ class SqliteLane(GroupCommitLane):
     def write_parts(self, parts: Mapping[int, Rows]) -> None:
         erases = any(map(removes, parts.values()))
         if erases or any(rows.blobs for rows in parts.values()):
-            scattered = sum(map(_tables_touched, parts.values()))
+            scattered = sum(map(tables_touched, parts.values()))
             self._write_to_tables(fleet_statements(parts), erases=erases, scattered=scattered)
-        elif any(map(_tables_touched, parts.values())):
+        elif any(map(tables_touched, parts.values())):
             statement = self._recent.adding(parts)
             self._file.write([statement], erases=False)
             self._recent.add(parts, statement)
-            if self._recent.size >= ENOUGH:
-                # After this batch: no caller waits for it.
-                self._thread.submit(self.fill_tables)
+            if self._recent.size >= ENOUGH and self._move is None:
+                self._do_later(self._begin_move)
+
+    def _do_later(self, work: Callable[[], None]) -> None:
+        """Do what no caller waits for, in turn with batches; a lane that closes does it itself."""
+        with contextlib.suppress(RuntimeError):
+            self._thread.submit(work)
+
+    def _begin_move(self) -> None:
+        """Begin to move the batches into the tables, unless a move is under way."""
+        if self._move is None:
+            with self._moving(), self._file.reading() as connection:
+                self._move = self._recent.steps_into_tables(connection)
+                self._do_later(self._move_on)
+
+    def _move_on(self) -> None:
+        """Move the next part of the batches; the one after it waits behind what was queued."""
+        with self._moving():
+            step = None if self._move is None else next(self._move, None)
+            if step is None:
+                self._move = None
+                return
+            self._file.write(step.statements, erases=False, moves=True, scattered=step.scattered)
+            if step.removed_up_to:
+                self._recent.forget(step.removed_up_to)
+            self._do_later(self._move_on)
+
+    @contextlib.contextmanager
+    def _moving(self) -> Iterator[None]:
+        """Give up a move that fails: the batches stay."""
+        try:
+            yield
+        except Exception as error:
+            self._move = None
+            log.warning("the latest batches could not be moved into the tables: %s", error)
 
     def erase(self, controllers: Sequence[int]) -> None:
         self._write_to_tables(forgetting(controllers), erases=True)
 
     def fill_tables(self) -> None:
-        """Put all batches into the tables, in the lane's thread; where that fails, they stay."""
-        try:
+        """Put all batches into the tables, in the lane's thread; if that fails, they stay."""
+        with self._moving():
             self._write_to_tables([])
-        except Exception as error:
-            log.warning("the latest batches could not be moved into the tables: %s", error)
 
     def _write_to_tables(
         self, statements: Sequence[Statement], *, erases: bool = False, scattered: int = 0
     ) -> None:
         """Execute statements behind what was written last, in the same transaction."""
+        # What is left of a move would write older values over these.
+        self._move = None
         if self._recent.size:
             with self._file.reading() as connection:
                 recent = all_recent_rows(connection)
             statements = [*fleet_statements(recent), FORGETTING, *statements]
-            scattered += sum(map(_tables_touched, recent.values()))
+            scattered += sum(map(tables_touched, recent.values()))
         if statements:
             # No value may outlive its row in the pages of batches, which are free now.
             moves = self._recent.size > 0
             self._file.write(statements, erases=erases, moves=moves, scattered=scattered)
-            self._recent.forgotten()
+            self._recent.forget()
 
     def settle(self) -> None:
         """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
@@ -179,11 +215,6 @@ class SqliteLane(GroupCommitLane):
         with self._file.reading() as connection:
             rows: list[tuple[bytes]] = connection.execute(query, (controller, name)).fetchall()
         return rows[0][0] if rows else None
-
-
-def _tables_touched(rows: Rows) -> int:
-    """Count the tables of small rows: those of each controller lie together."""
-    return sum(map(bool, (rows.settings, rows.kept, rows.messages)))
 
 
 def _rows_of(settings: _Texts, values: _Texts, audit: Iterable[str], recent: Rows) -> Stored:

@@ -190,7 +190,7 @@ const MOST_BYTES = 4 << 20;
 
 /** @typedef {{ isSealed: boolean, paths: string[] }} Secrets */
 
-// Null where the file is no backup: the controller says then what is wrong with it.
+// Null where the file is not a backup: the controller says then what is wrong with it.
 /** @param {Blob} file @returns {Promise<Secrets | null>} */
 export async function secretsIn(file) {
   if (file.size > MOST_BYTES) return null;
