@@ -11,6 +11,7 @@ are different: commands change them, and its store keeps them.
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -455,6 +456,7 @@ class Config(NodeConfig, frozen=True, forbid_unknown_fields=True):
         return networks
 
 
+@lru_cache
 def _networks(key: str, texts: tuple[str, ...]) -> Networks:
     try:
         return tuple(ip_network(text) for text in texts)
