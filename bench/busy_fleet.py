@@ -67,6 +67,8 @@ def one_core() -> Iterator[None]:
 class MeasuredScheduler(Scheduler):
     """A scheduler that records in milliseconds how late it wakes."""
 
+    __slots__ = ()
+
     late_ms: list[float]
 
     def _on_wake(self) -> None:

@@ -262,7 +262,7 @@ async def measure_memory(few: int, many: int) -> Figure:
     tracemalloc.stop()
     each_kb = (sizes[many] - sizes[few]) / (many - few) / 1024
     what = f"memory of one more idle controller ({few} to {many})"
-    return Figure(what, each_kb, "KB", goal="<= 60 KB", met=each_kb <= 60)
+    return Figure(what, each_kb, "KB", goal="<= 30 KB", met=each_kb <= 30)
 
 
 # --- all ------------------------------------------------------------------------------------------

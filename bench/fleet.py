@@ -26,7 +26,7 @@ from leverframe.storage.lanes.lane import Lane, MemoryLane
 from leverframe.storage.lanes.sqlite_lane import SqliteLane
 from leverframe.storage.sqlite import SqliteStore
 
-GOAL_IDLE_KB, GOAL_USED_KB, GOAL_BUILD_S = 60.0, 200.0, 30.0
+GOAL_IDLE_KB, GOAL_USED_KB, GOAL_BUILD_S = 30.0, 200.0, 30.0
 GOAL_IDLE_PERCENT, GOAL_PAUSE_MS = 2.0, 50.0
 #: The share of a single store's changes in the same run: 6,000/s while a single store had 9,062/s.
 GOAL_SHARE = 0.66

@@ -20,9 +20,9 @@ from pathlib import Path
 from bench.figure import Figure, Reference, format_amount, progress
 from bench.serving import CONTROLLER, free_port
 
-GOAL_START_S = 0.3
+GOAL_START_S = 0.25
 GOAL_IDLE_PERCENT = 0.2
-GOAL_MEMORY_MB = 36
+GOAL_MEMORY_MB = 38
 #: Long enough for all work that the start leaves for later.
 SETTLE_S = 2.0
 POLL_S = 0.002

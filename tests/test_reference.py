@@ -132,8 +132,8 @@ def test_secrets_are_marked_and_nothing_else_is() -> None:
 
 def test_setting_shows_its_default_its_command_and_its_comment() -> None:
     assert line_about(settings(), "| `outputs.*.return_time`") == (
-        "| `outputs.*.return_time` | `0` | `ortime` | Seconds after which an output is switched off "
-        "automatically; 0 means never. |"
+        "| `outputs.*.return_time` | `0` | `ortime` | Seconds after which an output is switched "
+        "off automatically; 0 means never. |"
     )
 
 

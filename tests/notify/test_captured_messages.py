@@ -118,7 +118,7 @@ async def test_captured_publish_has_its_broker_topic_and_payload() -> None:
     content = capture(
         lambda office: office.set(mqtt__enabled=True, mqtt__host="broker", mqtt__password="s3cret"),
         Notify("mqtt", 1, True, "rule 1", label="DS1", value=31.3),
-        mqtt=MqttMessages(MqttLink("x", Trust(), Targets().channel("mqtt"))),
+        mqtt=MqttMessages(lambda: MqttLink("x", Trust(), Targets().channel("mqtt"))),
     )
     assert (content["server"], content["qos"], content["retain"]) == ("broker:1883", 1, False)
     assert content["topic"].endswith("/notify")

@@ -19,6 +19,7 @@ from leverframe.core.runtime.clock import SystemClock
 from leverframe.core.runtime.event_loop import BURST_S, PART, LoopShare, LoopShares, LoopTurns
 from leverframe.core.runtime.outgoing import Targets
 from leverframe.core.settings import Mqtt
+from leverframe.devices.simulated.simulated_board import SimulatedBoard
 from leverframe.host.assembly import build
 from leverframe.host.controller import Controller
 from leverframe.host.services import Sending
@@ -156,10 +157,10 @@ async def test_command_that_fails_by_a_fault_is_answered_and_the_log_says_why(
     store = SqliteStore(tmp_path / "store.db")
     async with on_broker(tmp_path, store=store) as (controller, broker, listener):
 
-        def fail(index: int, on: bool) -> None:
+        def fail(board: SimulatedBoard, index: int, on: bool) -> None:
             raise ZeroDivisionError("oops")
 
-        monkeypatch.setattr(controller.board, "drive_output", fail)
+        monkeypatch.setattr(SimulatedBoard, "drive_output", fail)
         await broker.publish(f"{PREFIX}/cmd", command)
         await listener.until_last(f"{PREFIX}/cmdr", FAULT)
         assert "oops" in caplog.text

@@ -41,6 +41,18 @@ SERIAL = ""
 class ModbusMaster:
     """The master of the serial bus, if there is one, and of the hosts that slots name."""
 
+    __slots__ = (
+        "_connect",
+        "_ending",
+        "_has_power",
+        "_sense",
+        "_settings",
+        "_slots",
+        "_troubles",
+        "_wall",
+        "_workers",
+    )
+
     def __init__(
         self,
         bus: Bus | None,

@@ -57,6 +57,8 @@ class WriteReport(Struct, frozen=True):
 class WriteReports:
     """The last write to each place, newest last."""
 
+    __slots__ = ("_by_target", "_on_change", "_wall")
+
     def __init__(self, wall: Callable[[], float], on_change: Callable[[], None]) -> None:
         self._wall = wall
         self._on_change = on_change
@@ -91,6 +93,8 @@ class WriteReports:
 
 class SimulatedWriter:
     """The writer of a simulated board: its modules accept every value immediately."""
+
+    __slots__ = ("_bench", "_reports")
 
     def __init__(self, bench: SimulatedBoard, reports: WriteReports) -> None:
         self._bench = bench
@@ -138,6 +142,8 @@ class _Lane(Struct, eq=False):
 
 
 class ModbusWriter:
+    __slots__ = ("_add_entry", "_in_trouble", "_lanes", "_reports", "_request", "_troubles")
+
     def __init__(
         self,
         request: Request,

@@ -36,6 +36,16 @@ _NO_PERMISSION = (
 class Pinger:
     """The sender of `PingHost` effects; it reports entry and milliseconds, None for no answer."""
 
+    __slots__ = (
+        "__weakref__",
+        "_answered",
+        "_logged",
+        "_looking_up",
+        "_lookups",
+        "_tasks",
+        "_way_out",
+    )
+
     def __init__(
         self,
         answered: Callable[[int, float | None], None],

@@ -71,6 +71,8 @@ def not_installed(package: str) -> Unusable:
 class Troubles:
     """The problems by device, in a mapping that other code may also read and write."""
 
+    __slots__ = ("_log", "_texts")
+
     def __init__(self, texts: MutableMapping[str, str]) -> None:
         self._texts = texts
         #: A device that fails intermittently must not fill the log.

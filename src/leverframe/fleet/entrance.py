@@ -92,6 +92,19 @@ def _no_tenant() -> str:
 class Entrance:
     """What the door reaches under a name; faults can affect it like an HTTP server."""
 
+    __slots__ = (
+        "address",
+        "admission",
+        "connections",
+        "handler",
+        "is_closed",
+        "listener",
+        "logged",
+        "port",
+        "share",
+        "tenant",
+    )
+
     def __init__(
         self,
         name: str | LoggedName,

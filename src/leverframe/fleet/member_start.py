@@ -4,7 +4,7 @@ import asyncio
 import weakref
 from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
-from functools import partial
+from functools import lru_cache, partial
 from typing import Self
 
 from msgspec import Struct
@@ -124,7 +124,9 @@ class MemberStarter(Struct, frozen=True):
             config, record.address, self.options, controller.clock
         )
         opened = partial(open_to, frozenset(config.cors_origins))
-        handle, admit = built.handlers(lambda handler: self.door.outward(opened(handler)))
+        handle, admit = built.handlers(
+            lambda handler: self.door.outward(opened(handler)), late=True
+        )
         entrance = Entrance(
             logged,
             self.options.marked(handle),
@@ -180,11 +182,8 @@ class MemberStarter(Struct, frozen=True):
         live, clock = resumption(saved, profile, self.clock)
         if clock is None:
             clock = VirtualClock(self.clock.wall()) if self.clock.is_virtual else SystemClock()
-        names = DoorNames(
-            secure=self.door.is_secure,
-            origins=config.cors_origins,
-            has_proxies=bool(options.ports.proxies or options.ports.hosts),
-        )
+        has_proxies = bool(options.ports.proxies or options.ports.hosts)
+        names = _names_of(self.door.is_secure, config.cors_origins, has_proxies)
         return await build(
             profile,
             self.lane.store(number),
@@ -219,6 +218,12 @@ class MemberStarter(Struct, frozen=True):
         controller.ports["http"] = lambda: self.door.open_port
         controller.why_refused = self.options.why_refused
         controller.findings.sources.append(self.options.findings)
+
+
+@lru_cache
+def _names_of(secure: bool, origins: tuple[str, ...], has_proxies: bool) -> DoorNames:
+    """Return names that controllers of a node share; each takes 1 KB."""
+    return DoorNames(secure=secure, origins=origins, has_proxies=has_proxies)
 
 
 def tenant_of(member: Member) -> Callable[[], str]:

@@ -35,7 +35,6 @@ from leverframe.host.logs import set_up as set_up_logs
 from leverframe.host.ports import bind_errors_for_people, descriptor_budget, http_limits
 from leverframe.host.reach import certificate_of, ensure_sign_in, reach_of_node, try_host
 from leverframe.host.serve import (
-    LARGE,
     SMALL,
     FeatureLoader,
     clock_of,
@@ -203,7 +202,7 @@ async def _serve(fleet: FleetFile) -> None:
             node.begin_start(one.record for one in fleet.controllers)
             stop = await _open_door(web, config, folder)
             # Before the controllers start, because they soon need many of these parts.
-            await FeatureLoader().load((*SMALL, *LARGE))
+            await FeatureLoader().load(SMALL)
             if config.discovery:
                 discovery.start(config.host)
             if config.mdns and not is_loopback(config.host):

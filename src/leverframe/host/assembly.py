@@ -1,13 +1,14 @@
 """Assemble a controller with its services and servers, on any clock, store and board."""
 
 import secrets
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
+from leverframe.core.engine.findings import Finding
 from leverframe.core.errors import ErrorForPeople
 from leverframe.core.profile import Profile
 from leverframe.core.runtime.clock import Clock
@@ -16,9 +17,11 @@ from leverframe.core.runtime.outgoing import Targets
 from leverframe.devices.board import Board
 from leverframe.devices.pinger import Pinger
 from leverframe.devices.simulated.simulated_board import SimulatedBoard
+from leverframe.devices.wire.prometheus import Family
 from leverframe.devices.wiring import BOARDS_GROUP, Wiring, board_kinds
 from leverframe.host.controller import Controller
 from leverframe.host.services import (
+    MessageSender,
     NodeServices,
     Sending,
     Service,
@@ -31,16 +34,16 @@ from leverframe.host.services import (
     connect_panel,
     connect_secrets,
     connect_serial,
-    trap_origin,
 )
-from leverframe.notify.snmp import CHANNELS, SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
 from leverframe.server.fair_shares import DescriptorBudget
 from leverframe.server.faults import FaultyServer, HttpFaults
-from leverframe.server.http.messages import Handler, Reply, Request, problem_reply
+from leverframe.server.http.messages import Answer, Handler, Reply, Request, problem_reply
 from leverframe.server.http.request_journal import KEPT_BODY, OpenRequest, RequestJournal
 from leverframe.server.mqtt import MqttService
+from leverframe.server.passwords import password_findings
 from leverframe.server.routes.context import ControllerWork, no_tenant
+from leverframe.server.routes.metrics import stream_families
 from leverframe.server.routes.router import THIS_MACHINE, LenientWeb, Reach, Web
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
@@ -63,11 +66,22 @@ def as_it_is(handler: Handler) -> Handler:
     return handler
 
 
+class WebOptions(Struct, frozen=True):
+    """What the request function of a controller needs beside it, to be created."""
+
+    reach: Reach
+    cookie_name: str
+    #: Its name in the configuration, if it has one there.
+    public_name: str
+    tenant: Callable[[], Hashable]
+    lenient: bool
+
+
 class ControllerHost(Struct):
     """A started controller, its request function, and its services."""
 
     controller: Controller
-    web: Web
+    web_options: WebOptions
     #: Wraps a handler to record the requests of clients, in virtual time, for tests.
     noting: Wrapping
     #: Answers malformed requests; these are recorded, too.
@@ -86,12 +100,54 @@ class ControllerHost(Struct):
     #: The targets it may connect to.
     targets: Targets
     services: tuple[Service, ...] = ()
-    #: The file descriptors for its connections, shared by controllers of one port.
-    descriptors: DescriptorBudget = field(default_factory=DescriptorBudget)
+    present_web: Web | None = None
+    present_descriptors: DescriptorBudget | None = None
     #: Answers for requests that the controller does not support.
     answers: "RecordedAnswers | None" = None
     #: Closers of everything opened for it since the start, in this order.
     opened: list[End] = []
+
+    @property
+    def web(self) -> Web:
+        """Return its request function, created for the first request: 6 KB that idle ones save."""
+        if self.present_web is None:
+            self.present_web = self._make_web()
+        return self.present_web
+
+    def _make_web(self) -> Web:
+        options, node = self.web_options, self.node
+        return (LenientWeb if options.lenient else Web)(
+            self.controller,
+            name=self.name,
+            mac=self.mac,
+            lenient=options.lenient,
+            reach=options.reach,
+            cookie_name=options.cookie_name,
+            public_name=options.public_name,
+            hashing=node.hashing,
+            backups=node.backups,
+            documents=node.documents,
+            work=ControllerWork(node.places, node.streams, self.controller, options.tenant),
+        )
+
+    def find_weak_passwords(self) -> Iterable[Finding]:
+        web, access = self.present_web, self.controller.engine.settings.access
+        return () if web is None else password_findings(access, web.weak_passwords)
+
+    def count_streams(self) -> Iterable[Family]:
+        web = self.present_web
+        return stream_families(None if web is None else web.streams)
+
+    @property
+    def descriptors(self) -> DescriptorBudget:
+        """Return the file descriptors for its connections, which controllers of one port share."""
+        if self.present_descriptors is None:
+            self.present_descriptors = DescriptorBudget()
+        return self.present_descriptors
+
+    @descriptors.setter
+    def descriptors(self, shared: DescriptorBudget) -> None:
+        self.present_descriptors = shared
 
     @property
     def present_name(self) -> str:
@@ -101,18 +157,29 @@ class ControllerHost(Struct):
         """Close these together with the controller, before earlier ones."""
         self.opened += [service.close for service in services]
 
-    def handlers(self, outward: Wrapping = as_it_is) -> tuple[Handler, Handler]:
+    def handlers(
+        self, outward: Wrapping = as_it_is, *, late: bool = False
+    ) -> tuple[Handler, Handler]:
         """Return the handler of requests, and the function that admits their bodies.
 
-        `outward` adds headers for browsers that depend on how they reached the controller.
+        `outward` adds headers for browsers that depend on how they reached the controller. What is
+        behind `late` handlers is created for the first request, which many controllers of a node
+        never get.
         """
-        handle: Handler = self.web.handle
+        handle: Handler = self._answer if late else self.web.handle
+        admit: Handler = self._admit_body if late else self.web.admit_body
         if self.answers is not None:
             # Imported here: few controllers have a recording.
             from leverframe.host.recordings import with_recorded_answers
 
             handle = with_recorded_answers(self.controller, handle, self.answers.from_the_first())
-        return outward(self.noting(handle)), outward(self.web.admit_body)
+        return outward(self.noting(handle)), outward(admit)
+
+    def _answer(self, request: Request) -> Answer:
+        return (self.present_web or self.web).handle(request)
+
+    def _admit_body(self, request: Request) -> Answer:
+        return self.web.admit_body(request)
 
     def show_faults(self, server: FaultyServer) -> None:
         """Let a server simulate the faults that are set, if the board is simulated."""
@@ -132,11 +199,20 @@ class ControllerHost(Struct):
         `gc.freeze` has seen.
         """
         controller = self.controller
-        parts = [controller.writer, controller, self.web, self.mqtt, *self.services]
-        if controller.faults is not None:
-            parts.append(controller.faults)
-        for part in parts:
-            vars(part).clear()
+        parts = [controller.writer, controller, self.present_web, self.mqtt, *self.services]
+        for part in [*parts, controller.faults]:
+            if part is not None:
+                _forget_attributes(part)
+
+
+def _forget_attributes(part: object) -> None:
+    """Delete what a part refers to, in its slots and beside them."""
+    if hasattr(part, "__dict__"):
+        vars(part).clear()
+    for one in type(part).__mro__:
+        for name in vars(one).get("__slots__", ()):
+            if name != "__weakref__" and hasattr(part, name):
+                delattr(part, name)
 
 
 # Builds a controller with its services, on any clock, store and board.
@@ -210,15 +286,14 @@ async def build(
     recorder = connect_history(controller, history or MemoryHistory())
     services += [recorder, connect_journal(controller, recorder)]
     services += await _connect_board(controller, wiring, shared, sending)
-    outbox = connect_outbox(controller, host_label, sending)
+    sender = MessageSender(
+        controller, sending, name, host_label, mac, snmp_identity, turns, shared.trap_threads
+    )
+    outbox = connect_outbox(controller, sending, sender)
     services.append(outbox)
     connect_faults(controller, outbox)
     services += connect_serial(controller, serial_port, outbox)
-    mqtt = connect_mqtt(controller, outbox, sending, turns, name=name, mac=mac)
-    origin = trap_origin(controller, snmp_identity, name=name, mac=mac)
-    for number, channel in enumerate(CHANNELS):
-        way_out = sending.targets.channel("trap")
-        outbox.add(channel, SnmpTraps(origin, way_out, number, shared.trap_threads))
+    mqtt = connect_mqtt(controller, sender)
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # Messages left from earlier runs are sent before those of this start.
     outbox.start()
@@ -233,23 +308,10 @@ async def build(
     if not outbox.capture:
         mqtt.start()
         services.append(mqtt)
-    web = (LenientWeb if lenient else Web)(
-        controller,
-        name=name,
-        mac=mac,
-        lenient=lenient,
-        reach=reach,
-        cookie_name=cookie_name,
-        public_name=configured.name or "",
-        hashing=shared.hashing,
-        backups=shared.backups,
-        documents=shared.documents,
-        work=ControllerWork(shared.places, shared.streams, controller, tenant),
-    )
     noting, problem = _connect_request_journal(controller)
-    return ControllerHost(
+    host = ControllerHost(
         controller,
-        web,
+        WebOptions(reach, cookie_name, configured.name or "", tenant, lenient),
         noting,
         problem,
         name,
@@ -262,6 +324,9 @@ async def build(
         sending.targets,
         tuple(services),
     )
+    controller.findings.sources.append(host.find_weak_passwords)
+    controller.figures.append(host.count_streams)
+    return host
 
 
 async def _connect_board(
@@ -270,7 +335,7 @@ async def _connect_board(
     """Open the board with its panel and the object that pings hosts for it."""
     board = controller.board
     await board.open(controller.engine.settings, controller.troubles)
-    controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
+    controller.settings_watchers.append(controller.pass_to_board)
     panels = [] if wiring.oled is None else [connect_panel(controller, wiring.oled)]
     return [board, *panels, *_connect_pings(controller, shared, sending)]
 

@@ -115,6 +115,8 @@ class ReleaseAnswer(msgspec.Struct, frozen=True):
 
 
 class FirmwareCheck:
+    __slots__ = ("__weakref__", "_ask", "_asking", "_chance", "_controller", "_due", "_heard")
+
     def __init__(
         self, controller: Controller, ask: Ask | None, *, chance: Callable[[], float] = random
     ) -> None:

@@ -18,6 +18,7 @@ from leverframe.core.engine.secret_servers import url_host
 from leverframe.core.runtime.clock import Clock, SystemClock, VirtualClock
 from leverframe.core.runtime.event_loop import stop_by_signal
 from leverframe.core.runtime.outgoing import Targets
+from leverframe.core.settings import Settings
 from leverframe.devices import pinger
 from leverframe.devices.linux import oled_panel
 from leverframe.host import logs
@@ -44,7 +45,6 @@ from leverframe.host.reach import (
 from leverframe.host.services import Sending, Service, connect_snapshots, history_worker
 from leverframe.host.start_version import settle_version
 from leverframe.interface.table.params.special import TIME_ZONE
-from leverframe.interface.uploads import picture
 from leverframe.server import passwords
 from leverframe.server.cross_site import is_loopback
 from leverframe.server.home_assistant import PagesAddress
@@ -78,8 +78,9 @@ RETRY_S = 60.0
 class FeatureLoader:
     """Loads everything once, in threads, one part at a time."""
 
-    def __init__(self) -> None:
-        self._missing = [*SMALL, *LARGE]
+    def __init__(self, large: tuple[Load, ...] = ()) -> None:
+        self._large = large
+        self._missing = [*SMALL, *large]
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -94,7 +95,7 @@ class FeatureLoader:
         await self.load(SMALL)
         log.debug("features for requests are loaded")
         await asyncio.sleep(LARGE_AFTER_S)
-        await self.load(LARGE)
+        await self.load(self._large)
         while self._missing:
             await asyncio.sleep(RETRY_S)
             await self.load(tuple(self._missing))
@@ -125,7 +126,14 @@ SMALL: tuple[Load, ...] = (
     *(names_of_hosts, zones_of_examples, pages, passwords.load, files.load, encryption.load),
     pinger.load,
 )
-LARGE: tuple[Load, ...] = (picture.load, oled_panel.load)
+
+
+def large_features(settings: Settings) -> tuple[Load, ...]:
+    """List what only some controllers use; others load it in a thread when it is asked for.
+
+    The libraries of pictures take 5 MB of an idle process.
+    """
+    return (oled_panel.load,) if settings.oled.enabled else ()
 
 
 #: Interval between checks of the machine's clock, and so the delay until the schedule follows it.
@@ -187,7 +195,7 @@ async def serve(config: Config) -> None:
             gc.enable()
             supervisor = Supervisor()
             supervisor.ready()
-            loader = FeatureLoader()
+            loader = FeatureLoader(large_features(controller.engine.settings))
             loader.start()
             host.add(loader)
             await wait_for_stop(stop, lambda: [controller], supervisor)

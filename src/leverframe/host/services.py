@@ -5,7 +5,7 @@ settings.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from leverframe import __version__
 from leverframe.core.engine.journal import Cause, Fact
 from leverframe.core.engine.timers import Moment
 from leverframe.core.runtime.bounded_work import WorkPlaces
 from leverframe.core.runtime.clock import Clock
 from leverframe.core.runtime.event_loop import LoopTurns
-from leverframe.core.runtime.outgoing import Targets
+from leverframe.core.runtime.outgoing import OutgoingChannel, Targets
 from leverframe.core.settings import Settings
 from leverframe.core.tree import value_at
 from leverframe.devices.modem_line import AbsentModem
 from leverframe.devices.pinger import LOOKUPS_AT_A_TIME
+from leverframe.devices.wire.prometheus import Family
 from leverframe.devices.wiring import OledWiring
 from leverframe.host.configuration import NodeConfig
 from leverframe.host.controller import Controller
@@ -34,17 +34,17 @@ from leverframe.notify.channel import Trust
 from leverframe.notify.email import Mail, Sms
 from leverframe.notify.http import HttpCalls
 from leverframe.notify.mqtt import MqttLink, MqttMessages
-from leverframe.notify.outbox import Outbox
-from leverframe.notify.snmp import TrapOrigin, TrapThreads
+from leverframe.notify.outbox import ChannelMakers, Outbox
+from leverframe.notify.snmp import CHANNELS, SnmpTraps, TrapOrigin, TrapThreads
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.server import passwords
 from leverframe.server.bootloader import TransferPlaces
 from leverframe.server.faults import faulty_transport
-from leverframe.server.mqtt import MqttService
+from leverframe.server.mqtt import BrokerSide, MqttService
 from leverframe.server.routes import backups
 from leverframe.server.routes.context import streams_of_all
 from leverframe.server.routes.headers import VersionDocuments
-from leverframe.server.routes.metrics import history_families, outbox_families
+from leverframe.server.routes.metrics import outbox_families
 from leverframe.server.snmp_agent import AgentEngines
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.encryption import unreadable_sentence
@@ -103,6 +103,8 @@ SetDown = Callable[[str, str | None], None]
 
 
 class FaultyUnit:
+    __slots__ = ("_controller", "plan_to_wake", "set_down")
+
     def __init__(self, controller: Controller, set_down: SetDown) -> None:
         self._controller = controller
         self.set_down = set_down
@@ -186,11 +188,10 @@ def history_worker(config: NodeConfig, folder: DataFolder) -> ThreadHistoryWorke
 
 def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRecorder:
     """Record every value from now on."""
-    worker.on_trouble = partial(controller.troubles.note, "history")
+    worker.on_trouble = controller.note_history
     recorder = HistoryRecorder(worker, controller.clock)
     controller.history = recorder
     controller.watchers.add(recorder.flush_if_due)
-    controller.figures.append(lambda: history_families(recorder.figures))
     return recorder
 
 
@@ -198,9 +199,9 @@ def connect_journal(controller: Controller, history: HistoryRecorder) -> Journal
     """Record the entries of the journal in the history."""
     recorder = JournalRecorder(
         history,
-        lambda: controller.engine.machine.journal,
+        controller.find_journal,
         controller.clock,
-        lambda: f"{__version__} ({controller.profile})",
+        controller.describe_version,
     )
     controller.journal_recorder = recorder
     controller.watchers.add(recorder.record_if_due)
@@ -244,36 +245,99 @@ def _value_at(settings: Settings, path: str) -> object:
     return None
 
 
-def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbox:
-    """Send the messages of the controller and show their state to users.
+class MessageSender(Struct):
+    """What the channels of a controller send for, and by.
 
-    Channels that need more than the network, such as a modem, are added elsewhere.
+    Its methods are passed where functions inside of a function would take 0.2 KB each.
     """
 
-    def add_entry(cause: Cause, fact: Fact) -> None:
-        controller.engine.machine.journal.add(controller.clock.read().wall, cause, fact)
+    controller: Controller
+    sending: Sending
+    name: str
+    host_label: str
+    mac: str
+    identity: EngineIdentity
+    turns: LoopTurns
+    trap_threads: TrapThreads
+    outbox: Outbox | None = None
+    mqtt: MqttService | None = None
+    present_trust: Trust | None = None
 
+    @property
+    def trust(self) -> Trust:
+        if self.present_trust is None:
+            self.present_trust = Trust(self.sending.ca_file)
+        return self.present_trust
+
+    def way_out(self, channel: str) -> OutgoingChannel:
+        return self.sending.targets.channel(channel)
+
+    def find_link(self) -> MqttLink:
+        assert self.mqtt is not None
+        return self.mqtt.link
+
+    def count_messages(self) -> Iterable[Family]:
+        assert self.outbox is not None
+        return outbox_families(self.outbox.figures())
+
+    def make_broker_side(self) -> BrokerSide:
+        assert self.outbox is not None
+        sending, faults = self.sending, self.controller.faults
+        link = MqttLink(
+            f"leverframe-{self.mac.replace(':', '')}",
+            Trust(sending.ca_file, sending.mqtt_certificate, sending.mqtt_key),
+            self.way_out("mqtt"),
+            turns=self.turns,
+            why_held=sending.why_held,
+            wrap_transport=None if faults is None else faulty_transport(faults),
+        )
+        return BrokerSide(self.controller, link, self.outbox, name=self.name, mac=self.mac)
+
+    def add_entry(self, cause: Cause, fact: Fact) -> None:
+        wall = self.controller.clock.read().wall
+        self.controller.engine.machine.journal.add(wall, cause, fact)
+
+
+def _make_http(slot: int, sender: MessageSender) -> HttpCalls:
+    why_held = sender.sending.why_held
+    return HttpCalls(slot, sender.trust, sender.way_out("http"), why_held=why_held)
+
+
+def _make_traps(number: int, sender: MessageSender) -> SnmpTraps:
+    origin = trap_origin(sender.controller, sender.identity, name=sender.name, mac=sender.mac)
+    return SnmpTraps(origin, sender.way_out("trap"), number, sender.trap_threads)
+
+
+#: In the order in which they are shown. A modem that is there replaces the channel of SMS.
+CHANNEL_MAKERS: ChannelMakers[MessageSender] = {
+    **{f"http{slot}": partial(_make_http, slot) for slot in range(1, 5)},
+    "email": lambda sender: Mail(sender.host_label, sender.trust, sender.way_out("email")),
+    "sms": lambda sender: Sms(AbsentModem()),
+    "mqtt": lambda sender: MqttMessages(sender.find_link),
+    **{name: partial(_make_traps, number) for number, name in enumerate(CHANNELS)},
+}
+
+
+def connect_outbox(controller: Controller, sending: Sending, sender: MessageSender) -> Outbox:
+    """Send the messages of the controller and show their state to users."""
     outbox = Outbox(
         PersistentMessageStore(controller.writer),
         controller.clock,
-        lambda: controller.engine.settings,
+        controller.find_settings,
         capture=sending.captures(controller.clock),
         why_held=sending.why_held,
-        add_entry=add_entry,
+        add_entry=sender.add_entry,
         troubles=controller.troubles,
     )
-    trust = Trust(sending.ca_file)
-    for slot in range(1, 5):
-        way_out = sending.targets.channel("http")
-        outbox.add(f"http{slot}", HttpCalls(slot, trust, way_out, why_held=sending.why_held))
-    outbox.add("email", Mail(name, trust, sending.targets.channel("email")))
+    sender.outbox = outbox
+    outbox.offer(CHANNEL_MAKERS, sender)
     controller.on_notify = outbox.notify
     controller.settings_watchers.append(outbox.settings_changed)
     controller.power_watchers.append(outbox.set_power)
     controller.outbox_report = outbox.report
     controller.live_parts.append(outbox)
     controller.forget_captured = outbox.forget_captured
-    controller.figures.append(lambda: outbox_families(outbox.figures()))
+    controller.figures.append(sender.count_messages)
     return outbox
 
 
@@ -287,36 +351,16 @@ def connect_faults(controller: Controller, outbox: Outbox) -> None:
         controller.live_parts.append(faults)
 
 
-def connect_mqtt(
-    controller: Controller,
-    outbox: Outbox,
-    sending: Sending,
-    turns: LoopTurns,
-    *,
-    name: str,
-    mac: str,
-) -> MqttService:
+def connect_mqtt(controller: Controller, sender: MessageSender) -> MqttService:
     """Connect the MQTT client; start it unless messages are captured."""
-    trust = Trust(sending.ca_file, sending.mqtt_certificate, sending.mqtt_key)
-    client_id = f"leverframe-{mac.replace(':', '')}"
-    way_out = sending.targets.channel("mqtt")
-    faults = controller.faults
-    link = MqttLink(
-        client_id,
-        trust,
-        way_out,
-        turns=turns,
-        why_held=sending.why_held,
-        wrap_transport=None if faults is None else faulty_transport(faults),
-    )
-    outbox.add("mqtt", MqttMessages(link))
-    return MqttService(controller, link, outbox, name=name, mac=mac)
+    sender.mqtt = MqttService(controller, sender.make_broker_side)
+    return sender.mqtt
 
 
 def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> list[Service]:
     """Connect the module on the serial port, and the modem, which reports a missing port."""
     if port is None:
-        _connect_modem(controller, AbsentModem(), outbox)
+        _connect_modem(controller, AbsentModem())
         return []
     from leverframe.devices.modem import NAME, Modem
     from leverframe.devices.serial_module import (
@@ -333,7 +377,8 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
         SmsCommands(controller).take,
         controller.troubles,
     )
-    _connect_modem(controller, modem, outbox)
+    _connect_modem(controller, modem)
+    outbox.add("sms", Sms(modem))
     sessions: dict[str, Callable[[], SerialSession]] = {
         name: partial(SensorSession, name, sensor, controller.sense, controller.troubles)
         for name, sensor in SENSORS.items()
@@ -350,9 +395,8 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
     return [service]
 
 
-def _connect_modem(controller: Controller, modem: "Modem | AbsentModem", outbox: Outbox) -> None:
+def _connect_modem(controller: Controller, modem: "Modem | AbsentModem") -> None:
     controller.on_modem = modem.command
-    outbox.add("sms", Sms(modem))
     controller.reports["modem"] = modem.status.report
     controller.modem_report = modem.status.full_report
 

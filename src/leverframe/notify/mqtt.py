@@ -318,8 +318,8 @@ class MqttMessages:
         expires_s=86_400.0, max_waiting=5_000, per_s=500.0, burst=5_000, longest_pause_s=30.0
     )
 
-    def __init__(self, link: MqttLink) -> None:
-        self._link = link
+    def __init__(self, find_link: Callable[[], MqttLink]) -> None:
+        self._find_link = find_link
 
     def compose(self, effect: Notify, channels: Channels) -> list[Draft]:
         if not channels.mqtt.enabled:
@@ -331,11 +331,12 @@ class MqttMessages:
         return channels.mqtt
 
     async def deliver(self, message: Message, channels: Channels) -> str:
-        if not self._link.up:
-            raise CannotSend(self._link.problem or "There is no connection to the broker yet.")
-        if not await self._link.publish(message.target, _payload(message)):
+        link = self._find_link()
+        if not link.up:
+            raise CannotSend(link.problem or "There is no connection to the broker yet.")
+        if not await link.publish(message.target, _payload(message)):
             raise CannotSend(
-                self._link.refusal() or "The connection was lost before the broker had the message."
+                link.refusal() or "The connection was lost before the broker had the message."
             )
         return "acknowledged by the broker"
 

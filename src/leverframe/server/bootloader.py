@@ -72,6 +72,19 @@ class ImageInstaller(Struct, frozen=True):
 
 
 class BootloaderServer(asyncio.DatagramProtocol):
+    __slots__ = (
+        "_closing",
+        "_controller",
+        "_host",
+        "_installer",
+        "_port",
+        "_receiver",
+        "_socket",
+        "_tasks",
+        "_transport",
+        "_troubles",
+    )
+
     def __init__(
         self, controller: Controller, host: str | None, port: int, installer: ImageInstaller | None
     ) -> None:

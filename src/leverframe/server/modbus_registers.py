@@ -66,6 +66,8 @@ Coils = dict[tuple[str, int], Call | Refusal | None]
 class ModbusRegisters:
     """A controller as a Modbus device."""
 
+    __slots__ = ("_controller", "_images", "_images_of")
+
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         #: The input registers as bytes by start address, and the state they were built from.

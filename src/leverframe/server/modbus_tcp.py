@@ -60,6 +60,24 @@ Network = IPv4Network | IPv6Network
 class ModbusTcpServer:
     """The server, which listens while the controller's settings enable it."""
 
+    __slots__ = (
+        "_all_faults",
+        "_connections",
+        "_descriptors",
+        "_place",
+        "_registers",
+        "_shares",
+        "_sweep",
+        "_switching",
+        "_troubles",
+        "_turns",
+        "_wanted",
+        "_warn",
+        "_writers",
+        "faults",
+        "is_off",
+    )
+
     def __init__(
         self,
         controller: Controller,

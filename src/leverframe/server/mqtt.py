@@ -186,13 +186,68 @@ class RetainedTopics:
 
 
 class MqttService:
-    """The MQTT client of a controller; it follows the settings."""
+    """MQTT beside a controller: what it needs is created when its settings first ask for it.
+
+    Most controllers have no broker; each of them needs 5 KB less.
+    """
+
+    __slots__ = ("__weakref__", "_controller", "_make_side", "_pages", "_side")
+
+    def __init__(self, controller: Controller, make_side: "Callable[[], BrokerSide]") -> None:
+        self._controller = controller
+        self._make_side = make_side
+        self._side: BrokerSide | None = None
+        #: Where the pages are, once they are served.
+        self._pages: PagesAddress | None = None
+
+    @property
+    def link(self) -> MqttLink:
+        """Return the link to the broker, which connects when the settings say so."""
+        return self._present_side().link
+
+    def start(self) -> None:
+        self._controller.settings_watchers.append(self._adopt)
+        stored = self._controller.persistent.values
+        settings = self._controller.engine.settings
+        if settings.mqtt.enabled or stored.get(ANNOUNCED) or stored.get(STATES):
+            self._present_side().start(settings)
+
+    def pages_are_at(self, address: PagesAddress) -> None:
+        """Announce to Home Assistant where the pages are, from now on."""
+        self._pages = address
+        if self._side is not None:
+            self._side.pages_are_at(address)
+
+    async def close(self) -> None:
+        self._controller.settings_watchers.remove(self._adopt)
+        if self._side is not None:
+            await self._side.close()
+
+    def _present_side(self) -> "BrokerSide":
+        if self._side is None:
+            self._side = self._make_side()
+            if self._pages is not None:
+                self._side.pages_are_at(self._pages)
+        return self._side
+
+    def _adopt(self, old: Settings, new: Settings) -> None:
+        side = self._side
+        if side is not None and side.is_started:
+            side.adopt(old, new)
+        elif new.mqtt.enabled:
+            self._present_side().start(new)
+
+
+class BrokerSide:
+    """The side of a controller that faces its broker, and follows its settings."""
 
     def __init__(
         self, controller: Controller, link: MqttLink, outbox: Outbox, *, name: str, mac: str
     ) -> None:
         self._controller = controller
-        self._link = link
+        self.link = link
+        #: Whether it follows the controller.
+        self.is_started = False
         self._outbox = outbox
         self._name = name
         self._mac = mac
@@ -216,27 +271,31 @@ class MqttService:
         link.on_message = self._on_message
         link.on_acknowledged = lambda: self._states.plan()
 
-    def start(self) -> None:
+    def start(self, settings: Settings) -> None:
+        """Follow the controller, beginning with these settings."""
+        self.is_started = True
+        self._labels = labels_to_announce(settings)
         self._controller.watchers.add(self._on_change)
-        self._controller.settings_watchers.append(self._adopt)
-        self._controller.power_watchers.append(self._link.set_power)
-        self._link.adopt(self._controller.engine.settings.mqtt)
+        self._controller.power_watchers.append(self.link.set_power)
+        if not self._controller.has_power:
+            self.link.set_power(False)
+        self.link.adopt(settings.mqtt)
 
     def pages_are_at(self, address: PagesAddress) -> None:
         """Announce the address of the pages to Home Assistant from now on."""
         self._pages = address
-        if self._link.up:
+        if self.link.up:
             for label in self._labels:
                 self._announce(label)
 
     async def close(self) -> None:
-        self._controller.watchers.discard(self._on_change)
-        self._controller.settings_watchers.remove(self._adopt)
-        self._controller.power_watchers.remove(self._link.set_power)
+        if self.is_started:
+            self._controller.watchers.discard(self._on_change)
+            self._controller.power_watchers.remove(self.link.set_power)
         self._states.close()
         if self._renewal is not None:
             self._renewal.cancel()
-        await self._link.close()
+        await self.link.close()
         self._announced.close()
         self._retained.close()
 
@@ -246,7 +305,7 @@ class MqttService:
     # --- what the controller does -----------------------------------------------------------------
 
     def _on_change(self) -> None:
-        is_up = self._link.up
+        is_up = self.link.up
         if is_up:
             self._states.plan()
         if self._controller.engine.machine.values["MQTT"] != is_up:
@@ -254,18 +313,18 @@ class MqttService:
             asyncio.get_running_loop().call_soon(self._report_connection)
 
     def _report_connection(self) -> None:
-        if self._value("MQTT") != int(self._link.up):
-            self._controller.note_connection(self._link.up)
+        if self._value("MQTT") != int(self.link.up):
+            self._controller.note_connection(self.link.up)
 
-    def _adopt(self, old: Settings, new: Settings) -> None:
+    def adopt(self, old: Settings, new: Settings) -> None:
         if (old.mqtt.host, old.mqtt.port) != (new.mqtt.host, new.mqtt.port):
             self._leave(f"{old.mqtt.host}:{old.mqtt.port}")
         if not (old.mqtt.enabled or new.mqtt.enabled):
             return
         self._labels = labels_to_announce(new)
-        same_link = new.mqtt == self._link.settings
-        self._link.adopt(new.mqtt)
-        if same_link and self._link.up:
+        same_link = new.mqtt == self.link.settings
+        self.link.adopt(new.mqtt)
+        if same_link and self.link.up:
             # Names and units may have changed.
             for label in self._labels:
                 if announcement(label, self._me(old)) != announcement(label, self._me(new)):
@@ -276,7 +335,7 @@ class MqttService:
         kept = self._announced.at(place)
         if not kept:
             return
-        if not self._link.up:
+        if not self.link.up:
             self._log_left_behind(place)
             return
         leaving = asyncio.gather(*(self._withdraw(topic, self._announced) for topic in kept))
@@ -300,7 +359,7 @@ class MqttService:
     # --- what the link does -----------------------------------------------------------------------
 
     def _link_changed(self) -> None:
-        up, problem = self._link.up, self._link.problem
+        up, problem = self.link.up, self.link.problem
         if problem is not None and self._controller.troubles.get(NAME) != problem:
             self._log.warning(self._place, "problem", "%s: %s", NAME, problem)
         self._controller.troubles.note(NAME, problem)
@@ -313,24 +372,24 @@ class MqttService:
             self._report_connection()
 
     def _note_refusal(self) -> None:
-        refusal = self._link.refusal()
+        refusal = self.link.refusal()
         if refusal is not None and REFUSED not in self._controller.troubles:
             self._log.warning(self._place, "refusal", "%s: %s", NAME, refusal)
         self._controller.troubles.note(REFUSED, refusal)
         may_again = self._is_refused and refusal is None
         self._is_refused = refusal is not None
-        if may_again and self._link.up:
+        if may_again and self.link.up:
             self._publish_all()
 
     def _begin(self) -> None:
-        self._link.subscribe(f"{self._link.settings.prefix}/cmd")
-        self._link.subscribe(status_topic(self._link.settings))
+        self.link.subscribe(f"{self.link.settings.prefix}/cmd")
+        self.link.subscribe(status_topic(self.link.settings))
         self._publish_all()
 
     def _publish_all(self) -> None:
-        status = status_topic(self._link.settings)
+        status = status_topic(self.link.settings)
         self._retained.add(self._place, status)
-        self._link.publish(status, ONLINE, retain=True)
+        self.link.publish(status, ONLINE, retain=True)
         self._settle_states(status)
         self._settle_announcements()
         self._states.begin()
@@ -338,7 +397,7 @@ class MqttService:
 
     @property
     def _place(self) -> str:
-        return f"{self._link.settings.host}:{self._link.settings.port}"
+        return f"{self.link.settings.host}:{self.link.settings.port}"
 
     def _settle_states(self, status: str) -> None:
         """Withdraw our retained messages under another prefix, or of a label that no longer exists.
@@ -346,7 +405,7 @@ class MqttService:
         The status comes last: a controller that shares that prefix republishes its messages when
         the status changes.
         """
-        prefix = self._link.settings.prefix
+        prefix = self.link.settings.prefix
         own = {status, *(f"{prefix}/{label}" for label in self._labels)}
         former = self._retained.at(self._place) - own
         for topic in sorted(former, key=lambda topic: (topic.endswith("/status"), topic)):
@@ -358,7 +417,7 @@ class MqttService:
         Labels that have a value are announced when it is published.
         """
         me = self._me(self._controller.engine.settings)
-        discovery = self._link.settings.discovery
+        discovery = self.link.settings.discovery
         labels = {announcement(label, me).topic: label for label in self._labels if discovery}
         for topic in self._announced.at(self._place):
             if topic not in labels:
@@ -373,24 +432,24 @@ class MqttService:
             if future.result():
                 topics.remove(place, topic)
 
-        publish = self._link.publish(topic, b"", retain=True)
+        publish = self.link.publish(topic, b"", retain=True)
         publish.add_done_callback(withdrawn)
         return publish
 
     def _announce(self, label: str) -> None:
         """Announce a label that has or had a value; an absent one may have been renamed."""
-        if not self._link.settings.discovery:
+        if not self.link.settings.discovery:
             return
         said = announcement(label, self._me(self._controller.engine.settings))
         if self._value(label) is None and not self._announced.has(self._place, said.topic):
             return
         self._announced.add(self._place, said.topic)
-        self._link.publish(said.topic, msgspec.json.encode(said.payload), retain=True)
+        self.link.publish(said.topic, msgspec.json.encode(said.payload), retain=True)
 
     def _me(self, settings: Settings) -> Controlled:
         # From the new settings, which the engine may not have adopted yet.
         name = settings.name or self._controller.new_name or self._name
-        url = None if self._pages is None else self._pages.url_from(self._link.local_address)
+        url = None if self._pages is None else self._pages.url_from(self.link.local_address)
         profile = self._controller.profile
         return Controlled(name, self._mac, profile, settings, __version__, url)
 
@@ -401,13 +460,13 @@ class MqttService:
 
     def _renew(self) -> None:
         self._renewal = None
-        if self._link.up:
+        if self.link.up:
             self._publish_all()
 
     # --- commands ---------------------------------------------------------------------------------
 
     def _on_message(self, topic: str, payload: bytes) -> None:
-        if topic == status_topic(self._link.settings):
+        if topic == status_topic(self.link.settings):
             if payload != ONLINE.encode():
                 self._renew_soon()
             return
@@ -440,9 +499,9 @@ class MqttService:
         return self._controller.submit([(call, None) for call in calls], _BY_MQTT)
 
     def _publish_answer(self, answer: str) -> "asyncio.Future[bool] | None":
-        if not self._link.up:
+        if not self.link.up:
             return None
-        return self._link.publish(f"{self._link.settings.prefix}/cmdr", answer)
+        return self.link.publish(f"{self.link.settings.prefix}/cmdr", answer)
 
 
 def _log_failure(future: "asyncio.Future[None]") -> None:

@@ -56,6 +56,20 @@ log = logging.getLogger(__name__)
 
 
 class SnmpAgent:
+    __slots__ = (
+        "_controller",
+        "_engines",
+        "_identity",
+        "_living_by",
+        "_name",
+        "_place",
+        "_responder",
+        "_switching",
+        "_troubles",
+        "_turns",
+        "_wanted",
+    )
+
     def __init__(
         self,
         controller: Controller,

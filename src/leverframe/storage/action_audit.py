@@ -68,6 +68,19 @@ _DONE = {
 
 
 class ActionAudit:
+    __slots__ = (
+        "_gather_s",
+        "_has_ended",
+        "_on_disk",
+        "_pause_s",
+        "_sent_up_to",
+        "_thinning",
+        "_timer",
+        "_trail",
+        "_waiting",
+        "_writer",
+    )
+
     def __init__(
         self,
         writer: Writer,
@@ -191,6 +204,8 @@ class EntriesByAccount:
     When space runs out, an account with more than its share loses its oldest entries. All requests
     without an account share one part.
     """
+
+    __slots__ = ("_by_account", "_count")
 
     def __init__(self) -> None:
         self._by_account: defaultdict[str, deque[AuditEntry]] = defaultdict(deque)

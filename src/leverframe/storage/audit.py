@@ -73,6 +73,8 @@ def entry_of(
 class AuditTrail:
     """The numbers of the entries; the entries themselves are only in the store."""
 
+    __slots__ = ("_number", "_numbers", "entry_count")
+
     def __init__(self, names: Iterable[str]) -> None:
         """Continue after the trail's rows that are in the store."""
         rows = sorted(names)

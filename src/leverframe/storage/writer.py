@@ -212,6 +212,8 @@ OnCommitted = Callable[[Sequence[Commit], StoreUnavailable | None], None]
 
 
 class Writer(BatchPart):
+    __slots__ = ("_being_written", "_group", "_logged", "_queue", "_waiting", "number", "store")
+
     def __init__(self, store: Store) -> None:
         self.store = store
         self.number = store.number
@@ -337,6 +339,8 @@ def _resolve(commits: Sequence[Commit], error: BaseException | None) -> None:
 
 
 class PersistentMessageStore:
+    __slots__ = ("_writer",)
+
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 

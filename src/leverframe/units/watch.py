@@ -278,7 +278,7 @@ class Alarms:
         if channels.email is not None:
             self.outbox.add("email", Mail(SENDER, self._trust, targets.channel("email")))
         if channels.mqtt is not None:
-            self.outbox.add("mqtt", MqttMessages(self._link))
+            self.outbox.add("mqtt", MqttMessages(lambda: self._link))
 
     def start(self) -> None:
         self._link.on_change = lambda: self.outbox.try_again("mqtt")

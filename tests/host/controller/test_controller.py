@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from leverframe.core.settings import Rule, Settings
+from leverframe.host.controller import Controller
 from leverframe.host.controller.commit_path import Outstanding
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
@@ -122,14 +123,16 @@ async def test_acting_changes_of_one_write_act_in_order_and_notify_parts_once(
 async def test_fault_in_one_acting_change_fails_its_client_alone(
     twin: LoopTwin, store: SlowStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    apply = twin.controller._apply
+    apply = Controller._apply
 
-    def fail_once(settings: Settings, *given: Any, **how: Any) -> Outstanding | None:
+    def fail_once(
+        controller: Controller, settings: Settings, *given: Any, **how: Any
+    ) -> Outstanding | None:
         if settings.pwm[0].duty == 20:
             raise ZeroDivisionError
-        return apply(settings, *given, **how)
+        return apply(controller, settings, *given, **how)
 
-    monkeypatch.setattr(twin.controller, "_apply", fail_once)
+    monkeypatch.setattr(Controller, "_apply", fail_once)
     asked = [asyncio.ensure_future(twin.ask(f"/stm.cgi?pwmd=0{duty}")) for duty in (10, 20, 30)]
     await turns()
     store.finish()

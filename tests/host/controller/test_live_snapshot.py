@@ -205,7 +205,7 @@ async def test_history_knows_what_holds_after_going_back(twin: LoopTwin) -> None
     await twin.ok("/sim.cgi?DS1=30&advance=60")
     await go_back(twin.controller, snapshot)
     assert twin.controller.history is not None
-    newest = {label: value for _, label, value in twin.controller.history.samples}
+    newest = {label: value for _, label, value in twin.controller.history.samples.take()}
     assert newest["DS1"] == 21
 
 

@@ -109,7 +109,7 @@ def test_sealed_backup_is_restored_with_its_passphrase(
     [
         ("a.bin", b"nothing", "not a settings backup"),
         ("a.toml", b"hw = ", "not valid TOML"),
-        ("a.json", b"[]", "a.json is no backup"),
+        ("a.json", b"[]", "a.json is not a backup"),
         ("a.json", b"{", "not valid JSON"),
         ("a.json", b"[" * 100_000, "not valid JSON"),
         ("a.json", b'{"hw": "\xff"}', "not valid JSON"),

@@ -152,7 +152,7 @@ def test_existing_file_is_not_replaced(capsys: pytest.CaptureFixture[str]) -> No
     fill_data_folder()
     before = Path("sealed.bin").read_bytes()
     assert run("create", "sealed.bin", "--data", "data", "--without-secrets") == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert Path("sealed.bin").read_bytes() == before
 
 

@@ -55,7 +55,7 @@ def test_labels_and_times_choose_what_is_written(
     ("arguments", "says"),
     [
         (("--labels", "DS9"), "Unknown label 'DS9'"),
-        (("--from", "yesterday"), "is no time"),
+        (("--from", "yesterday"), "is not a time"),
         (("--from", "2030-01-01"), "The history has no values in this period"),
         (("-o", "/nowhere/at/all.csv"), "cannot be written"),
     ],

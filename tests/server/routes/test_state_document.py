@@ -2,22 +2,25 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from itertools import pairwise
 from random import Random
 from typing import Any
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from leverframe.core.engine.journal import Cause
 from leverframe.core.labels import LABELS, OUTPUTS, PWMS
 from leverframe.core.profile import Profile
-from leverframe.core.settings import Pid, Rule, WatchdogEntry
+from leverframe.core.settings import Pid, Rule, ScheduleEntry, WatchdogEntry
 from leverframe.core.tree import with_value
 from leverframe.server.routes.state import GATHER_S, state_stream
 from leverframe.server.routes.state_document import StateDocuments
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import PROFILES
+from tests.cases import for_each
 from tests.effort import examples
 from tests.random_settings import random_stage
 
@@ -108,6 +111,40 @@ def test_state_in_segments_equals_the_state_from_scratch(
                     assert shown == from_scratch(twin, for_admin=for_admin)
 
     asyncio.run(check())
+
+
+WARM = Rule(source="DS1", reference=20.0, action="OUT0", value=1, enabled=True)
+AT_ONE = ScheduleEntry(action="OUT0", value=0, time=60, days=("Mon",), active=True)
+#: What is set up, and then what changes a member without a change of the value it is about.
+CHANGES: list[tuple[str, dict[str, Any], list[tuple[str, Any]]]] = [
+    ("switched", {}, [("sense", "INPD1=0&advance=1"), ("sense", "INPD1=1&advance=1")]),
+    ("rules", {"rules": (WARM,)}, [("sense", "DS1=10"), ("sense", "DS1=11")]),
+    ("rules", {"rules": (replace(WARM, enabled=False),)}, [("sense", "DS1=21")]),
+    (
+        "rules",
+        {"rules": (replace(WARM, on_delay=3, value=0),)},
+        [("sense", "DS1=21"), ("advance", 1.0), ("advance", 2.5)],
+    ),
+    ("schedule", {"schedule": (AT_ONE, *[None] * 29)}, [("advance", 61.0)]),
+    ("schedule", {"schedule": (AT_ONE, *[None] * 29)}, [("settings", ("timezone", "Asia/Tokyo"))]),
+]
+
+
+@for_each(("member", "settings", "changes"), CHANGES)
+async def test_member_without_a_changed_value_is_shown_as_it_is(
+    member: str, settings: dict[str, Any], changes: list[tuple[str, Any]]
+) -> None:
+    async with await LoopTwin.start() as twin:
+        for path, value in settings.items():
+            await take(twin, "settings", (path, value))
+        documents = StateDocuments(twin.controller)
+        shown = [msgspec.json.decode(documents.build(for_admin=True))[member]]
+        for step, value in changes:
+            await take(twin, step, value)
+            state = documents.build(for_admin=True)
+            assert state == from_scratch(twin, for_admin=True)
+            shown.append(msgspec.json.decode(state)[member])
+        assert all(before != after for before, after in pairwise(shown))
 
 
 def test_state_has_every_value_once_and_first() -> None:

@@ -142,13 +142,11 @@ async def test_query_that_cannot_be_meant_is_refused(query: str, field: str | No
 
 async def test_unreadable_history_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     async with await LoopTwin.start() as twin:
-        history = twin.controller.history
 
-        async def unreadable(_: object) -> None:
+        async def unreadable(*_: object) -> None:
             raise StoreUnavailable("The disk is gone.")
 
-        assert history is not None
-        history.ask = unreadable  # type: ignore[method-assign, assignment]
+        monkeypatch.setattr(HistoryRecorder, "ask", unreadable)
         reply = await twin.ask("/api/timeline")
         assert (reply.status, b"disk" in reply.body) == (503, True)
         assert msgspec.json.decode(reply.body)["title"] == "The history cannot be read"

@@ -9,6 +9,7 @@ from leverframe.core.profile import Profile
 from leverframe.core.settings import Rule
 from leverframe.host.controller.snapshot import take_snapshot
 from leverframe.interface.table.rules import event_query
+from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 from leverframe.testing import LoopTwin
 
@@ -96,10 +97,10 @@ async def test_body_of_a_command_stands_behind_a_space(twin: LoopTwin) -> None:
 async def test_unreadable_history_is_reported(
     twin: LoopTwin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(work: Any) -> Any:
+    async def refuse(history: HistoryRecorder, work: Any) -> Any:
         raise StoreUnavailable("The disk reported an error.")
 
-    monkeypatch.setattr(twin.controller.history, "ask", refuse)
+    monkeypatch.setattr(HistoryRecorder, "ask", refuse)
     reply = await twin.ask(PATH, "POST", b"/outs.cgi?out0=1")
     assert reply.status == 503
     assert b"The disk reported an error." in reply.body

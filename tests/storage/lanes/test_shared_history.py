@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from math import isnan
@@ -86,6 +87,20 @@ async def test_shared_history_answers_like_one_of_its_own(
         assert await worker.ask(Compactor.labels) == ["DS1", "OUT0"]
         assert worker.figures.points > 0
         await worker.close(START + 6000)
+
+
+async def test_quiet_controller_leaves_memory_and_answers_as_before(
+    history: SharedHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared, "QUIET_S", 0.0)
+    worker, alone = history.worker(1), Compactor(ChunkStore(None, BOUNDS.max_bytes), BOUNDS)
+    for begin in range(0, 300, 100):
+        worker.add(samples(1, begin, 100))
+        alone.add(samples(1, begin, 100))
+        in_memory = await worker.ask(weakref.ref)
+        await until(lambda kept=in_memory: kept() is None)
+    assert await worker.ask(answer_spans) == answer_spans(alone)
+    await worker.close(START + 6000)
 
 
 async def test_shared_history_keeps_all_values_after_a_restart(

@@ -260,6 +260,9 @@ def sea_level_pressure(hpa: float, altitude_m: int, celsius: float | None) -> fl
 
 # --- the inputs -----------------------------------------------------------------------------------
 
+#: Labels whose number is kept as it was sensed; 1-Wire sensors have a part of their own.
+NUMBERS = frozenset(LIMITS.keys() - set(ONEWIRE))
+
 
 class Inputs:
     __slots__ = (
@@ -277,7 +280,8 @@ class Inputs:
         self._machine = machine
         self._digital = DigitalInputs(machine, on_falling_edge)
         self._onewire = OneWire(machine)
-        self._raw: dict[str, float | None] = dict.fromkeys(LIMITS.keys() - set(ONEWIRE))
+        #: What was sensed. Few of the labels ever are: 2.2 KB less for each controller.
+        self._raw: dict[str, float | None] = {}
         #: The sensor that answers on the I2C bus.
         self.i2c_found: str | None = None
         #: The last scanned text.
@@ -329,8 +333,8 @@ class Inputs:
 
     def raw(self, label: str) -> float | int | None:
         """Return the sensed value, before any setting is applied."""
-        if label in self._raw:
-            return self._raw[label]
+        if label in NUMBERS:
+            return self._raw.get(label)
         return self._onewire.raw(label) if label in ONEWIRE else self._digital.pin(label)
 
     @property
@@ -347,7 +351,7 @@ class Inputs:
 
     def _take_number(self, label: str, value: Any) -> None:
         raw = within(LIMITS[label], value)
-        if raw != self._raw[label]:
+        if raw != self._raw.get(label):
             self._raw[label] = raw
             if not self._show(label):
                 # Status files also show what is measured at the pin.
@@ -378,7 +382,7 @@ class Inputs:
             self._machine.mark(label)
 
     def _show(self, label: str) -> bool:
-        value = self._raw[label]
+        value = self._raw.get(label)
         if value is not None and (convert := _CONVERTERS.get(label)) is not None:
             value = convert(self, value)
         return self._machine.put(label, value)
@@ -406,7 +410,7 @@ _TEXTS = {"i2c": "i2c_found", "barcode": "barcode"}
 _SLOTS = {f"slot{slot}": slot for slot in (1, 2, 3)}
 #: The method that processes each reading; other labels belong to the 1-Wire bus, by label or ID.
 _TAKERS: dict[str, Callable[[Inputs, str, Any], None]] = {
-    **dict.fromkeys(LIMITS.keys() - set(ONEWIRE), Inputs._take_number),
+    **dict.fromkeys(NUMBERS, Inputs._take_number),
     **dict.fromkeys(DIGITAL_INPUTS, Inputs._take_digital),
     **dict.fromkeys(LIGHTING, Inputs._take_lighting),
     "onewire": Inputs._take_onewire_bus,

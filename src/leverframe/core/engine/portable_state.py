@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from leverframe.core.engine.digital_inputs import _Changes
 from leverframe.core.engine.engine import Engine, Persisted
+from leverframe.core.engine.inputs import NUMBERS
 from leverframe.core.engine.journal import KEPT_ENTRIES, OWN_CAUSES, Cause, Fact, Journal
 from leverframe.core.engine.live_rule import Firing, LiveRule
 from leverframe.core.engine.machine import Value
@@ -289,6 +290,8 @@ def _fill(engine: Engine, state: EngineState) -> None:
         (inputs._onewire, state.onewire),
     ):
         _restore(part, of_part)
+    if strangers := state.inputs.raw.keys() - NUMBERS:
+        raise ValueError(f"raw has {min(strangers)}")
     shown = engine.display.shown
     if shown is not None and not 0 <= shown < len(engine.settings.oled.screens):
         raise ValueError(f"there is no screen {shown}")

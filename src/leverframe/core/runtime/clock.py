@@ -49,6 +49,8 @@ class SystemClock:
 
     is_virtual = False
 
+    __slots__ = ("_distance_s", "_sources", "ahead_s", "now")
+
     def __init__(
         self,
         monotonic: Callable[[], float] = time.monotonic,
@@ -101,6 +103,8 @@ class VirtualClock:
 
     #: Monday, 5 January 2026, 00:00 UTC.
     START = 1767571200.0
+
+    __slots__ = ("_now", "_offset_s")
 
     def __init__(self, wall: float = START) -> None:
         self._now = 0.0

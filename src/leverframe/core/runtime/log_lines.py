@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
@@ -24,13 +24,16 @@ MAX_REMEMBERED = 1024
 class LogThrottle:
     """A logger that passes on only some of the warnings of one part of the program."""
 
+    __slots__ = ("_lines", "_logger", "_now", "_sources")
+
     def __init__(
         self, logger: logging.Logger, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._logger = logger
         self._now = monotonic
-        #: By source and kind: when the next line is due, and the number of lines omitted since.
-        self._sources: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
+        #: By source and kind: when the next line is due, and the number of lines omitted since. The
+        #: newest is the last.
+        self._sources: dict[tuple[str, str], tuple[float, int]] = {}
         self._lines: dict[str, deque[float]] = {}
 
     def warning(self, source: str, kind: str, text: str, *values: object) -> None:
@@ -61,10 +64,10 @@ class LogThrottle:
         return True
 
     def _remember(self, key: tuple[str, str], due: float, left_out: int) -> None:
+        self._sources.pop(key, None)
         self._sources[key] = due, left_out
-        self._sources.move_to_end(key)
         if len(self._sources) > MAX_REMEMBERED:
-            self._sources.popitem(last=False)
+            del self._sources[next(iter(self._sources))]
 
 
 # The controller that a log line is about, in a process with several controllers.

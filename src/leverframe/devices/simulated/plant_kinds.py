@@ -45,6 +45,8 @@ class Plant(Protocol):
 class Plants:
     """All plants of one board: they receive values of pins and readings, and return readings."""
 
+    __slots__ = ("next_due", "wired")
+
     def __init__(self) -> None:
         self.wired: list[Plant] = []
         #: The monotonic second of the next `tick`; None if no plant has a deadline.

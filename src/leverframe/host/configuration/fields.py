@@ -456,8 +456,7 @@ class Config(NodeConfig, frozen=True, forbid_unknown_fields=True):
         return networks
 
 
-# Each controller of a node asks for the same ones: 0.1 ms of 1.4 ms that its start takes.
-@lru_cache(maxsize=16)
+@lru_cache
 def _networks(key: str, texts: tuple[str, ...]) -> Networks:
     try:
         return tuple(ip_network(text) for text in texts)

@@ -164,6 +164,17 @@ _OF_THE_CONTROLLER = (
 
 
 class PersistentState:
+    __slots__ = (
+        "_newest",
+        "_again",
+        "_has_ended",
+        "_missing",
+        "_note_store",
+        "_pause_s",
+        "_writer",
+        "values",
+    )
+
     def __init__(
         self,
         writer: Writer,
@@ -280,6 +291,8 @@ class Change(msgspec.Struct, eq=False):
 
 
 class CommitPath:
+    __slots__ = ("_adopt", "_adopted", "_audit", "_note_store", "_persistent", "_writer", "pending")
+
     def __init__(
         self,
         settings: Settings,

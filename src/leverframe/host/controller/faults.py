@@ -108,6 +108,8 @@ class Faults:
     #: The number of the newest one: saved snapshots have no faults.
     live_type: ClassVar[Any] = int
 
+    __slots__ = ("_board", "_faults", "_number", "_ports", "_unit")
+
     def __init__(self, unit: Unit, board: SimulatedBoard) -> None:
         self._unit = unit
         self._board = board

@@ -167,6 +167,8 @@ class FindingReport(Struct, frozen=True, forbid_unknown_fields=True):
 class ObservedTroubles(dict[str, str]):
     """The sentences by part; `on_change` is called immediately when a sentence comes or goes."""
 
+    __slots__ = ("_changed", "revision")
+
     def __init__(self, changed: Callable[[], None]) -> None:
         super().__init__()
         self._changed = changed
@@ -212,6 +214,24 @@ class FindingsState(Struct, frozen=True, forbid_unknown_fields=True):
 class FindingsWatch:
     live_name: ClassVar[str] = "findings"
     live_type: ClassVar[Any] = tuple[dict[str, float], dict[str, Fact], float]
+
+    __slots__ = (
+        "_clock",
+        "_depended_on",
+        "_engine",
+        "_is_behind",
+        "_journalled",
+        "_looked_absent",
+        "_looked_at",
+        "_looked_held",
+        "_looked_troubles",
+        "_of_settings",
+        "_seen_of_concern",
+        "_seen_settings",
+        "_since",
+        "_troubles",
+        "sources",
+    )
 
     def __init__(
         self, engine: Callable[[], Engine], clock: Clock, troubles: ObservedTroubles

@@ -109,6 +109,41 @@ class RequestLog(Protocol):
 
 
 class Hooks:
+    __slots__ = (
+        "_early_writes",
+        "bootloader_watchers",
+        "certificate_report",
+        "faults",
+        "figures",
+        "firmware_report",
+        "forget_captured",
+        "history",
+        "journal_recorder",
+        "live_parts",
+        "modem_report",
+        "new_name",
+        "on_modbus_write",
+        "on_modem",
+        "on_notify",
+        "on_ping",
+        "on_screen",
+        "outbox_report",
+        "own_address",
+        "ports",
+        "power_watchers",
+        "profile_watchers",
+        "reports",
+        "request_journal",
+        "settings_checks",
+        "settings_revision",
+        "settings_watchers",
+        "timed",
+        "troubles",
+        "upload_watchers",
+        "watchers",
+        "without_effect",
+    )
+
     def __init__(self) -> None:
         #: Effects that leave the controller; the parts that send notifications or pings set these.
         #: The future of a notification is done when its messages are on disk.

@@ -21,6 +21,18 @@ SKIPPED_S = 3600.0
 class Scheduler:
     """The caller of `tick` at each `next_deadline`."""
 
+    __slots__ = (
+        "_clock",
+        "_is_moved",
+        "_next_deadline",
+        "_not_before",
+        "_planning",
+        "_skip_quiet",
+        "_tick",
+        "_wake",
+        "_wake_at",
+    )
+
     def __init__(
         self,
         clock: Clock,

@@ -43,21 +43,15 @@ def check_picture(file: bytes) -> bytes:
         raise BadUpload(f"The picture cannot be read: it is damaged or not {ALLOWED}.") from error
 
 
-def load() -> None:
-    """Load the decoders, in a thread, before a picture is uploaded."""
-    from PIL import Image, ImageOps, WebPImagePlugin  # noqa: F401
-
-    Image.preinit()
-
-
 def content_type(picture: bytes) -> str | None:
     """Return the content type of a checked picture; None for anything else."""
     return next((kind for mark, kind in _MARKS if picture.startswith(mark)), None)
 
 
 def _redraw(file: bytes) -> bytes:
-    # Imported here: a controller without a picture needs no decoders.
-    from PIL import Image, ImageOps
+    # Imported here, in the thread of an upload: a controller without a picture needs no decoders,
+    # and with this plugin they are those of the formats that are taken.
+    from PIL import Image, ImageOps, WebPImagePlugin  # noqa: F401
 
     try:
         with catch_warnings():

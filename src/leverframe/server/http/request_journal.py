@@ -4,7 +4,6 @@ It wraps the handler of a server, so servers without a journal pay nothing; twin
 secrets are masked before anything is kept. The number and the size of the entries are limited.
 """
 
-from collections import deque
 from collections.abc import Callable, Coroutine
 from time import perf_counter
 from typing import Annotated, Any
@@ -89,7 +88,7 @@ class RequestJournal:
     ) -> None:
         self._wall = wall
         self._without_secrets = without_secrets
-        self._kept: deque[JournalRequest] = deque()
+        self._kept: list[JournalRequest] = []
         self._size = 0
         #: Requests since the start, kept or not.
         self.count = 0
@@ -150,7 +149,7 @@ class RequestJournal:
         self._kept.append(entry)
         self._size += entry.size
         while len(self._kept) > KEPT_REQUESTS or self._size > KEPT_CHARACTERS:
-            self._size -= self._kept.popleft().size
+            self._size -= self._kept.pop(0).size
 
     async def _await_reply(
         self, entry: JournalRequest, answer: Coroutine[Any, Any, AnyReply], began: float

@@ -48,6 +48,8 @@ def controller_families(controller: Controller) -> Iterable[Family]:
     yield from _of_machine(controller)
     yield from _of_readings(controller)
     yield from _of_rules(controller)
+    if controller.history is not None:
+        yield from history_families(controller.history.figures)
     for families_of in controller.figures:
         yield from families_of()
 
@@ -257,12 +259,14 @@ def server_families(server: CountedServer) -> Iterable[Family]:
     )
 
 
-def stream_families(streams: StreamShares) -> Iterable[Family]:
-    yield gauge("leverframe_streams", "Open streams of the live state.", streams.used)
+def stream_families(streams: StreamShares | None) -> Iterable[Family]:
+    """Count the streams of a controller; None if it has not received a request yet."""
+    used, refused = (0, 0) if streams is None else (streams.used, streams.refused)
+    yield gauge("leverframe_streams", "Open streams of the live state.", used)
     yield counter(
         "leverframe_streams_refused_total",
         "Streams refused because the account or the address had used up its share.",
-        streams.refused,
+        refused,
     )
 
 

@@ -27,7 +27,7 @@ from leverframe.interface.table.refusals import NotAllowed, Refusal, SignInRequi
 from leverframe.interface.table.row import ANYONE, CONTROL
 from leverframe.server.cross_site import OwnNames
 from leverframe.server.http.messages import Answer, Reply, Request
-from leverframe.server.passwords import Passwords, password_findings
+from leverframe.server.passwords import Passwords
 from leverframe.server.problems import NoSuchPath, reply_to_refusal
 from leverframe.server.routes import admission
 from leverframe.server.routes.admission import NO_TRUSTED_NETWORKS, Admission, TrustedNetworks
@@ -44,7 +44,6 @@ from leverframe.server.routes.dispatcher import Dispatcher, wrong_method
 from leverframe.server.routes.endpoints import ENDPOINTS, STREAM_PATH, Endpoint
 from leverframe.server.routes.files import StatusFiles, Uploads
 from leverframe.server.routes.headers import VersionDocuments, with_headers
-from leverframe.server.routes.metrics import stream_families
 from leverframe.server.routes.pages import PREFIX, page_reply, pages
 from leverframe.server.routes.sentence_page import InBootloader, bootloader_reply, missing_page
 from leverframe.server.routes.sign_in import (
@@ -177,6 +176,8 @@ class Web(Dispatcher[Endpoint, Account]):
         commands = CommandEndpoint(controller, passwords, lenient=lenient)
         bench, files = controller.board.bench, StatusFiles(controller, name, mac)
         uploads = Uploads(controller.store, files.view)
+        #: The streams of the live state.
+        self.streams = StreamShares()
         self._handlers = Handlers(
             self._admission,
             commands,
@@ -185,16 +186,14 @@ class Web(Dispatcher[Endpoint, Account]):
             uploads,
             files,
             StateDocuments(controller),
-            StreamShares(),
+            self.streams,
             work or work_alone(),
             None if bench is None else SimCommands(controller, bench),
             None if bench is None else SimSnapshots(controller),
         )
         controller.upload_watchers.append(uploads.forget)
-        controller.findings.sources.append(
-            lambda: password_findings(controller.engine.settings.access, passwords.weak)
-        )
-        controller.figures.append(lambda: stream_families(self._handlers.streams))
+        #: Hashes of passwords that are easy to guess, as far as they were set or used here.
+        self.weak_passwords = passwords.weak
         self._documents = documents or VersionDocuments()
         #: The endpoint for requests of an uploaded site's pages.
         self._site = _checking(function=self._answer_page_of_site, refuses_itself=True)

@@ -26,6 +26,23 @@ class JournalRecorder:
     live_name: ClassVar[str] = "journal"
     live_type: ClassVar[Any] = int
 
+    __slots__ = (
+        "__weakref__",
+        "_base",
+        "_clock",
+        "_gather_s",
+        "_history",
+        "_is_recording",
+        "_journal",
+        "_number",
+        "_order",
+        "_recorded_elsewhere",
+        "_timer",
+        "_version",
+        "_waiting",
+        "_writing",
+    )
+
     def __init__(
         self,
         history: HistoryRecorder,

@@ -7,6 +7,7 @@ have ten thousand idle controllers.
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -32,6 +33,7 @@ from leverframe.storage.history.worker import (
     BacklogLimits,
     Result,
     ThreadHistoryWorker,
+    call_soon,
     set_aside_if_damaged,
 )
 from leverframe.storage.store import StoreUnavailable
@@ -148,6 +150,8 @@ class Turns:
 class ControllerExecutor(Executor):
     """Accepts the jobs of one controller."""
 
+    __slots__ = ("_controller", "_is_awaited", "_tenant", "_turns")
+
     def __init__(
         self, turns: Turns, controller: Hashable, tenant: Tenant, *, is_awaited: bool
     ) -> None:
@@ -179,8 +183,11 @@ class ControllerLine(NamedTuple):
 
 log = logging.getLogger(__name__)
 
-#: Maximum number of controllers with open intervals in memory, some ten kilobytes each.
+#: Maximum number of controllers with open intervals in memory, some twenty kilobytes each.
 MAX_OPEN = 1024
+#: Seconds without a value or a question after which a controller's intervals leave memory. To build
+#: them again takes 6 ms.
+QUIET_S = 900.0
 #: Minimum number of bytes for a controller's history, however many controllers there are.
 MIN_BYTES = 64 * 1024
 #: What may wait in memory: for all controllers together, some 100 MB of each kind, and at least for
@@ -208,9 +215,12 @@ class SharedHistory:
         self._controllers = 0
         self._will_write_ends = False
         self._writing_ends: asyncio.Future[None]
+        self._look: asyncio.TimerHandle | None = None
+        self._is_closed = False
         # Only the thread touches these.
         self._file: SharedChunks | None = None
-        self._open: OrderedDict[WorkerOfOne, None] = OrderedDict()
+        #: By when they were used last, oldest first.
+        self._open: OrderedDict[WorkerOfOne, float] = OrderedDict()
         self._logged: set[str] = set()
         self._ends: dict[int, RunEnd] = {}
 
@@ -243,6 +253,9 @@ class SharedHistory:
 
     async def close(self) -> None:
         """Close the file, after the workers have been closed."""
+        self._is_closed = True
+        if self._look is not None:
+            self._look.cancel()
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._executor, self.give_up)
         self._turns.end()
@@ -258,6 +271,15 @@ class SharedHistory:
                 )
             )
         )
+
+    def look_for_quiet(self) -> None:
+        """Plan to free the intervals of controllers that are quiet by then."""
+        if self._look is None and not self._is_closed:
+            self._look = asyncio.get_running_loop().call_later(QUIET_S, self._begin_look)
+
+    def _begin_look(self) -> None:
+        self._look = None
+        self._executor.submit(self.lay_down_quiet, asyncio.get_running_loop())
 
     def give_up_waiting(self) -> None:
         """Wake the thread if it waits for an unresponsive database; a file always responds."""
@@ -299,11 +321,20 @@ class SharedHistory:
 
     def note_use(self, worker: "WorkerOfOne") -> None:
         """Keep a worker's intervals in memory; free those of the worker that was idle longest."""
-        self._open[worker] = None
+        self._open[worker] = time.monotonic()
         self._open.move_to_end(worker)
         if len(self._open) > MAX_OPEN:
             quiet, _ = self._open.popitem(last=False)
             quiet.lay_down()
+
+    def lay_down_quiet(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Free the intervals of controllers that are quiet, and look again while there are more."""
+        quiet_since = time.monotonic() - QUIET_S
+        while self._open and next(iter(self._open.values())) <= quiet_since:
+            worker, _ = self._open.popitem(last=False)
+            worker.lay_down()
+        if self._open:
+            call_soon(loop, self.look_for_quiet)
 
     def note_end(self, worker: "WorkerOfOne") -> None:
         """Forget a worker that has ended."""
@@ -349,6 +380,11 @@ class SharedHistory:
 class WorkerOfOne(ThreadHistoryWorker):
     """The worker of one of several controllers."""
 
+    __slots__ = (
+        *("_controller", "_shared", "_was_opened", "gather_s"),
+        *("_has_noted_end", "_last_entries"),
+    )
+
     def __init__(
         self, shared: SharedHistory, controller: int, line: ControllerLine, retry_s: float
     ) -> None:
@@ -375,11 +411,16 @@ class WorkerOfOne(ThreadHistoryWorker):
         if self._has_noted_end:
             await self._shared.write_ends()
 
+    def add(self, samples: Sequence[Traced]) -> None:
+        super().add(samples)
+        self._shared.look_for_quiet()
+
     def lay_down(self) -> None:
         """Free the memory; the file contains everything needed to resume."""
         self._compactor = None
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
+        self._shared.look_for_quiet()
         if not is_awaited:
             return await super().ask(work, is_awaited=False)
         try:

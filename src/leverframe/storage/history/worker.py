@@ -124,6 +124,8 @@ class MemoryHistory:
     gather_s = GATHER_S
     max_entries = ALONE.entries
 
+    __slots__ = ("_opened", "figures", "on_trouble")
+
     def __init__(self) -> None:
         self.figures = Figures()
         self.on_trouble: OnTrouble = _ignore_trouble
@@ -168,6 +170,26 @@ class ThreadHistoryWorker:
 
     is_durable = True
     gather_s = GATHER_S
+
+    __slots__ = (
+        "_asked",
+        "_bounds",
+        "_compactor",
+        "_done",
+        "_executor",
+        "_failures",
+        "_handed_over",
+        "_has_reported_loss",
+        "_is_closed",
+        "_may_wait",
+        "_newest_job",
+        "_path",
+        "_retry",
+        "_retry_s",
+        "_unwritten",
+        "figures",
+        "on_trouble",
+    )
 
     def __init__(
         self,
@@ -326,15 +348,15 @@ class ThreadHistoryWorker:
                 self._has_reported_loss = True
                 sentence += " The buffer is full: the oldest values are lost."
             self._log(sentence)
-            _call(loop, self.on_trouble, sentence)
-        _call(loop, self._try_again_later, loop)
+            call_soon(loop, self.on_trouble, sentence)
+        call_soon(loop, self._try_again_later, loop)
 
     def _log(self, sentence: str) -> None:
         log.error("%s", sentence)
 
     def _note_success(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._failures >= WORTH_A_WORD or self._has_reported_loss:
-            _call(loop, self.on_trouble, None)
+            call_soon(loop, self.on_trouble, None)
         self._failures, self._has_reported_loss = 0, False
 
     # --- on the loop ------------------------------------------------------------------------------
@@ -355,6 +377,8 @@ class HistoryRecorder:
     A timer runs only while samples wait, so an idle controller costs nothing. In virtual time there
     is no timer: samples are handed over in batches, and before each query.
     """
+
+    __slots__ = ("__weakref__", "_clock", "_has_timer", "_timer", "_worker", "gather_s", "samples")
 
     def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float | None = None) -> None:
         #: The list to which the engine appends.
@@ -381,7 +405,7 @@ class HistoryRecorder:
         """Hand over the samples: immediately if there are many, otherwise after a while."""
         if len(self.samples) >= BATCH:
             self.flush()
-        elif self._has_timer and self._timer is None and self.samples:
+        elif self._has_timer and self._timer is None and (self.samples or self.samples.waiting):
             self._timer = asyncio.get_running_loop().call_later(self.gather_s, self.flush)
 
     def flush(self) -> None:
@@ -389,10 +413,8 @@ class HistoryRecorder:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self.samples:
-            samples = list(self.samples)
-            self.samples.clear()
-            self._worker.add(samples)
+        if self.samples.waiting:
+            self._worker.add(self.samples.take())
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
         """Run a query on everything recorded until now."""
@@ -421,7 +443,8 @@ class HistoryRecorder:
         await self._worker.close(self._clock.read().wall)
 
 
-def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: Any) -> None:
+def call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: Any) -> None:
+    """Call a function on a loop from another thread."""
     # After the loop is closed, no one needs the result.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *values)

@@ -210,6 +210,8 @@ class LaneUnavailable(StoreUnavailable):
 class LaneStore(Store):
     """One controller's part of a lane. What is written is sealed in the lane's thread."""
 
+    __slots__ = ("_lane", "_sealer", "number", "shared_queue")
+
     def __init__(self, lane: GroupCommitLane, controller: int, sealer: Sealer) -> None:
         self._lane = lane
         self._sealer = sealer

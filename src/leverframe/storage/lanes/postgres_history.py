@@ -120,6 +120,8 @@ class DatabaseHistory(SharedHistory):
 class WorkerInDatabase(WorkerOfOne):
     """The worker of a controller that other nodes may take over."""
 
+    __slots__ = ()
+
     _shared: DatabaseHistory
 
     async def close(self, at: float) -> None:
