@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from leverframe.core.runtime.outgoing import Targets
-from leverframe.notify.channel import Trust
+from leverframe.notify.channel import Trust, WhyHeld
 from leverframe.notify.http import HttpCalls
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
@@ -36,10 +36,10 @@ async def calling(
     allow_local: bool = True,
     trust: Trust | None = None,
     answer_s: float = PATIENCE_S,
+    why_held: WhyHeld = lambda: None,
 ) -> AsyncIterator[PostOffice]:
-    channel = HttpCalls(
-        1, trust or Trust(), Targets(allow_local).channel("http"), answer_s=answer_s
-    )
+    way_out = Targets(allow_local).channel("http")
+    channel = HttpCalls(1, trust or Trust(), way_out, answer_s=answer_s, why_held=why_held)
     office = PostOffice(bell=bell, http1=channel)
     try:
         yield office
@@ -101,6 +101,18 @@ async def test_server_that_fails_is_asked_again_until_it_recovers(
     (sent,) = await office.until_ended()
     assert (sent["answer"], sent["attempts"]) == ("204 No Content", 4)
     assert f"127.0.0.1:{peer.port} answered 500 Internal Server Error." in office.reports[0]
+
+
+async def test_request_is_not_sent_when_the_node_lost_the_controller_since_it_was_begun(
+    bell: Bell, peer: HttpPeer
+) -> None:
+    reasons = iter(["Another node may have it.", "Another node may have it."])
+    async with calling(bell, why_held=lambda: next(reasons, None)) as office:
+        request(office, f"127.0.0.1:{peer.port}/a")
+        (sent,) = await office.until_ended()
+        assert sent["attempts"] == 3
+    assert peer.paths == ["/a"]
+    assert "Another node may have it." in office.reports[0]
 
 
 async def test_server_that_stalls_is_asked_again(bell: Bell, peer: HttpPeer) -> None:

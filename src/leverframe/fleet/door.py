@@ -235,7 +235,7 @@ class Door:
             self._by_address[address] = entrance
         self._by_name[entrance.name] = entrance
         if self.directory is not None:
-            self.directory.wake()
+            self.directory.note_open(entrance.name)
 
     async def check_place(self, name: str, address: str | None, port: int | None) -> None:
         """Refuse an address or a port at which the controller could not be reached."""
@@ -286,6 +286,9 @@ class Door:
             self._by_port.pop(entrance.port, None)
         if entrance.listener is not None:
             await entrance.listener.close()
+        if self.directory is not None:
+            # Requests that waited for their turn must not reach what another node has by now.
+            entrance.handler, entrance.admission = MISDIRECTED.handler, MISDIRECTED.admission
         for connection in tuple(entrance.connections):
             connection.controller_left()
 

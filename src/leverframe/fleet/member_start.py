@@ -21,7 +21,7 @@ from leverframe.fleet.lifecycle import Running
 from leverframe.fleet.member import PLAIN, Member
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.host import logs
-from leverframe.host.assembly import ConfiguredIdentity, ControllerHost, build
+from leverframe.host.assembly import ConfiguredIdentity, ControllerHost, KnownIdentity, build
 from leverframe.host.configuration import Config, NodeConfig
 from leverframe.host.controller import Controller
 from leverframe.host.controller.findings import FindingSource
@@ -105,6 +105,7 @@ class MemberStarter(Struct, frozen=True):
         config: Config,
         stored: Stored,
         saved: SavedLive | None = None,
+        identity: KnownIdentity | None = None,
     ) -> Running:
         """Build a controller, register it at the door, and open its other ports."""
         record = member.record
@@ -114,7 +115,7 @@ class MemberStarter(Struct, frozen=True):
         turns = LoopTurns(self.door.loop_shares, LoopShare())
         before = CONTROLLER.set(logged)
         try:
-            built = await self._build(member, profile, config, stored, saved, turns)
+            built = await self._build(member, profile, config, stored, saved, turns, identity)
         finally:
             CONTROLLER.reset(before)
         controller, built.descriptors = built.controller, self.door.descriptors
@@ -174,6 +175,7 @@ class MemberStarter(Struct, frozen=True):
         stored: Stored,
         saved: SavedLive | None,
         turns: LoopTurns,
+        identity: KnownIdentity | None,
     ) -> ControllerHost:
         options, number, record = self.options, member.number, member.record
         tenant = tenant_of(member)
@@ -207,6 +209,7 @@ class MemberStarter(Struct, frozen=True):
             live=live,
             turns=turns,
             tenant=tenant,
+            identity=identity,
         )
 
     def _connect(self, controller: Controller) -> None:
@@ -274,15 +277,18 @@ class FirstPasswords:
         self._passwords = passwords
         self._show = show
         self._made: tuple[str, str] | None = None
+        #: Several controllers that start together get the same one.
+        self._making = asyncio.Lock()
         self._names: list[str] = []
 
     async def ensure(self, name: str, store: Store, stored: Stored) -> bool:
         """Create an administrator for a controller that has none; return whether it did."""
         if stored.settings.get(ADMINISTRATOR):
             return False
-        if self._made is None:
-            password = random_password()
-            self._made = password, await self._passwords.hash(password)
+        async with self._making:
+            if self._made is None:
+                password = random_password()
+                self._made = password, await self._passwords.hash(password)
         await store.commit(password_change(stored, ADMINISTRATOR, self._made[1]))
         self._names.append(name)
         return True

@@ -6,7 +6,16 @@ registers each at the front door. How a controller works is not known here.
 
 import asyncio
 import gc
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -16,8 +25,9 @@ import msgspec
 from leverframe.core.engine.findings import Finding
 from leverframe.core.runtime.clock import Clock
 from leverframe.core.runtime.event_loop import End, close_all
-from leverframe.core.runtime.log_lines import LoggedName, finish_within
+from leverframe.fleet.batch_start import BatchStart, ReadyMember
 from leverframe.fleet.door import Door
+from leverframe.fleet.lifecycle import Starting
 from leverframe.fleet.member import (
     PLAIN,
     Member,
@@ -49,11 +59,11 @@ from leverframe.fleet.records import (
 )
 from leverframe.fleet.roster import Roster
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
-from leverframe.host.configuration import AskedVersion, Config
+from leverframe.host.configuration import Config
 from leverframe.host.controller.hand_over import SavedLive, hand_over
 from leverframe.host.controller.hooks import SettingsWatcher
 from leverframe.host.services import NodeServices
-from leverframe.host.start_version import profile_rows, settle_version
+from leverframe.host.start_version import profile_rows
 from leverframe.interface.table.refusals import Conflict, Refusal
 from leverframe.server.http.certificate import Certificate
 from leverframe.server.passwords import Passwords
@@ -63,8 +73,8 @@ from leverframe.storage.store import Changes, Stored
 
 #: The prefix of findings about a controller that starts without its place.
 WITHOUT_PLACE = "place "
-#: Controllers whose rows are read together.
-READ_AT_A_TIME = 50
+#: Controllers whose rows are read, and whose starts are counted, together.
+READ_AT_A_TIME = 200
 #: Controllers that are stopped together, before other requests have their turn.
 STOPPED_AT_A_TIME = 50
 #: Controllers whose first rows share transactions; other requests have their turn after them.
@@ -169,29 +179,54 @@ class FleetNode:
         self, numbers: Sequence[int], live: Mapping[int, SavedLive], first: FirstPasswords
     ) -> None:
         async with self.changing:
-            records = [(one, self.registry.records.get(one)) for one in numbers]
-            running = {member.number for member in self.members.values()}
-            # Some may have been started, or removed, since they were chosen.
-            self.roster.forget_stored(one for one, record in records if record is None)
-            members = [
-                self.roster.expect(record, number)
-                for number, record in records
-                if record is not None and number not in running
-            ]
-            stored = await self.lane.fetch(numbers)
-            for member in members:
-                number = member.number
-                member.start()
-                try:
-                    await self._start_stored(member, stored[number], live.get(number), first)
-                except BaseException as error:
-                    said = self.in_file.get(member.name)
-                    self.roster.note_failed(member, why_not_started(member.name, error, said))
-                    if not isinstance(error, Exception):
-                        raise
-                count_done()
-                await asyncio.sleep(0)
+            members = self._expect_stored(numbers)
+            must_sign_in = self.options.must_sign_in
+            passwords = first if must_sign_in else None
+            batch = BatchStart(self.lane, self.clock, passwords, self.registry.unreadable)
+            await batch.read(members)
+            # Another node may have some since then.
+            members = [member for member in members if not member.has_left]
+            with self._note_failures(members):
+                for member in members:
+                    member.start()
+                for ready in await batch.prepare(members):
+                    with self._note_failures([ready.member]):
+                        await self._start_stored(ready, live.get(ready.member.number))
+                    count_done()
+                    await asyncio.sleep(0)
+                for member in members:
+                    if (fault := batch.faults.get(member.number)) is not None:
+                        self._note_failed(member, fault)
+                        count_done()
             gc.freeze()
+
+    def _expect_stored(self, numbers: Sequence[int]) -> list[Member]:
+        """Return the members of stored controllers that do not run."""
+        records = [(one, self.registry.records.get(one)) for one in numbers]
+        running = {member.number for member in self.members.values()}
+        # Some may have been started, or removed, since they were chosen.
+        self.roster.forget_stored(one for one, record in records if record is None)
+        return [
+            self.roster.expect(record, number)
+            for number, record in records
+            if record is not None and number not in running
+        ]
+
+    @contextmanager
+    def _note_failures(self, members: Iterable[Member]) -> Iterator[None]:
+        """Note why controllers fail that are being started; others start in spite of a fault."""
+        try:
+            yield
+        except BaseException as error:
+            for member in members:
+                if isinstance(member.state, Starting):
+                    self._note_failed(member, error)
+            if not isinstance(error, Exception):
+                raise
+
+    def _note_failed(self, member: Member, error: BaseException) -> None:
+        said = self.in_file.get(member.name)
+        self.roster.note_failed(member, why_not_started(member.name, error, said))
 
     async def start_failed(
         self, numbers: Sequence[int], show_password: ShowPassword | None = None
@@ -235,20 +270,10 @@ class FleetNode:
         await member.end()
         return live
 
-    async def _start_stored(
-        self, member: Member, stored: Stored, live: SavedLive | None, first: FirstPasswords
-    ) -> None:
-        number, record = member.number, member.record
-        store = self.lane.store(number)
-        asked = AskedVersion(record.hw, record.sw)
-        settling = settle_version(store, asked, stored)
-        profile, is_new = await finish_within(LoggedName(record.name), settling)
-        if is_new:
-            stored = (await self.lane.fetch([number]))[number]
-        if self.options.must_sign_in and await first.ensure(record.name, store, stored):
-            stored = (await self.lane.fetch([number]))[number]
-        config = self._config_of(record)
-        running = await self._starter.start(member, profile, config, stored, live)
+    async def _start_stored(self, ready: ReadyMember, live: SavedLive | None) -> None:
+        member, profile, stored, identity = ready
+        config = self._config_of(member.record)
+        running = await self._starter.start(member, profile, config, stored, live, identity)
         self.roster.note_running(member, running)
 
     def _config_of(self, record: MemberRecord) -> Config:
@@ -434,6 +459,8 @@ class FleetNode:
         """Stop all controllers, each independently; then all that must be remembered is on disk."""
         for end in self.endings:
             end()
+        if self._history is not None:
+            self._history.hurry()
         await self._stop(tuple(self.members.values()))
         shared = [] if self._history is None else [self._history.close]
         await close_all([*shared, self.services.close, self.lane.close])

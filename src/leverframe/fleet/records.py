@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from leverframe.host.configuration.fields import MAX_PORT
 from leverframe.interface.table.accounts import MAX_LETTERS
 from leverframe.interface.table.refusals import BadValue, Conflict, Refusal
-from leverframe.storage.store import DELETED, Changes, Store
+from leverframe.storage.store import DELETED, Changes, Store, UnreadableRow
 
 # Tenants and accounts of a fleet, which determine the controllers that a user may see and change.
 #
@@ -305,9 +305,11 @@ class Registry:
                 if name.startswith(prefix)
             }
 
-        self.records: dict[int, MemberRecord] = {
-            int(number): record for number, record in under(_ROW, MemberRecord).items()
-        }
+        self.records: dict[int, MemberRecord] = {}
+        #: Controllers whose record cannot be read; what is known of it is among the records.
+        self.unreadable: dict[int, UnreadableRow] = {}
+        for number, row in under(_ROW, Any).items():
+            self._take_record(int(number), row)
         snapshots = under(_SNAPSHOT_ROW, SnapshotRecord)
         #: By label, oldest first.
         self.snapshots: dict[str, SnapshotRecord] = dict(
@@ -324,6 +326,20 @@ class Registry:
         #: Numbers are not reused while the process runs.
         self._next = max((*self.records, *parts, *self.jobs), default=0) + 1
 
+    def _take_record(self, number: int, row: Any) -> None:
+        """Read a record; one that is broken must not keep the other controllers from starting."""
+        try:
+            self.records[number] = msgspec.convert(row, MemberRecord, strict=False)
+        except msgspec.ValidationError as error:
+            name = row.get("name") if isinstance(row, dict) else None
+            record = MemberRecord(name if isinstance(name, str) else f"controller-{number}")
+            self.note_unreadable(number, record, error)
+
+    def note_unreadable(self, number: int, record: MemberRecord, error: Exception) -> None:
+        """Note why a controller cannot start, with what is left of its record."""
+        self.records[number] = record
+        self.unreadable[number] = UnreadableRow(f"Its record cannot be read: {error}.")
+
     async def reserve(self, count: int) -> list[int]:
         """Return unused numbers, for new controllers and snapshots."""
         self._next += count
@@ -333,7 +349,12 @@ class Registry:
         await self._store.commit(
             Changes(kept={f"{_ROW}{n}": msgspec.to_builtins(one) for n, one in records.items()})
         )
+        self.note_put(records)
+
+    def note_put(self, records: Mapping[int, MemberRecord]) -> None:
         self.records |= records
+        for number in records:
+            self.unreadable.pop(number, None)
 
     async def remove(self, numbers: Collection[int]) -> list[int]:
         """Delete the records of controllers and their places in snapshots; return the parts'
@@ -351,6 +372,7 @@ class Registry:
     ) -> None:
         for number in numbers:
             self.records.pop(number, None)
+            self.unreadable.pop(number, None)
         for label, record in changed.items():
             self._take_snapshot(label, record)
 

@@ -41,6 +41,9 @@ class Roster:
         self.running: dict[str, Member] = {}
         #: Controllers that do not run, by number or, if nothing is stored of them yet, by name.
         self._idle: dict[int | str, Member] = {}
+        #: Names of controllers that failed to start at some time. Every request that waits for a
+        #: controller asks for its failure: a search took a twentieth of a takeover.
+        self._failed_names: set[str] = set()
         #: Problems of tables in the fleet file that create no controllers, by the table and the
         #: name in it, which may contain `{n}` if the table describes several.
         self._mistakes: dict[tuple[str, str], list[str]] = {}
@@ -78,6 +81,8 @@ class Roster:
         key = record.name if number == UNMADE else number
         member = self._idle.get(key) or self._idle.setdefault(key, Member(record, number))
         member.record = record
+        if member.failure is not None:
+            self._failed_names.add(record.name)
         if number != UNMADE:
             self.forget_unmade([record.name])
         return member
@@ -88,6 +93,7 @@ class Roster:
         self.running[member.name] = member
 
     def note_failed(self, member: Member, reason: str) -> None:
+        self._failed_names.add(member.name)
         is_retried = self.retry_s is not None and member.is_stored
         member.fail(reason, time.monotonic() + (self.retry_s or 0.0) if is_retried else None)
 
@@ -212,6 +218,8 @@ class Roster:
         return next((" ".join(sentences) for sentences in found), None)
 
     def _find_failed(self, name: str) -> Member | None:
+        if name not in self._failed_names:
+            return None
         found = (one for one in self._idle.values() if one.name == name)
         return next((one for one in found if one.failure is not None), None)
 

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
@@ -257,6 +257,7 @@ async def build(
     live: "LiveExport | None" = None,
     turns: LoopTurns | None = None,
     tenant: Callable[[], Hashable] = no_tenant,
+    identity: "KnownIdentity | None" = None,
 ) -> ControllerHost:
     """Build and start a controller on the board that the wiring describes.
 
@@ -264,11 +265,13 @@ async def build(
     their stores, which is read for many controllers together. With `live`, a controller that ran on
     another node resumes from its live state instead of starting, if the state fits; its clock then
     continues from there. `turns` are the controller's turns among the controllers of the process.
+    An `identity` that was stored for this start already is used as it is.
     """
     turns = turns or turns_alone()
     shared = node or NodeServices()
     stored = store.load() if stored is None else stored
-    host_label, made_mac, cookie_name, boots = await _identity(store, stored, clock.wall())
+    identity = identity or await next_identity(store, stored, clock.wall())
+    host_label, made_mac, cookie_name, boots = identity
     if stored.unsealed:
         # An earlier program stored the secret in plain text; writing it again encrypts it. If that
         # fails now, the next start finds it again.
@@ -390,8 +393,18 @@ def make_identity(randbytes: Callable[[int], bytes]) -> dict[str, str]:
     }
 
 
-async def _identity(store: Store, stored: Stored, wall: float) -> tuple[str, str, str, int]:
-    """Return name, MAC address, cookie and boot count; generate them at the first start."""
+class KnownIdentity(NamedTuple):
+    """Who a controller is, from one start to the next."""
+
+    name: str
+    mac: str
+    cookie: str
+    #: The number of starts.
+    boots: int
+
+
+async def next_identity(store: Store, stored: Stored, wall: float) -> KnownIdentity:
+    """Store another start, and return the identity; generate it at the first one."""
     kept = stored.kept
     first = make_identity(secrets.token_bytes)
     made: dict[str, Any] = {path: value for path, value in first.items() if path not in kept}
@@ -405,7 +418,7 @@ async def _identity(store: Store, stored: Stored, wall: float) -> tuple[str, str
         # the next boot count greater.
     kept |= made
     name, mac, cookie = (kept[path] for path in first)
-    return name, mac, cookie, kept["snmp.boots"]
+    return KnownIdentity(name, mac, cookie, kept["snmp.boots"])
 
 
 class UnknownBoard(ErrorForPeople):

@@ -299,7 +299,8 @@ class MessageSender(Struct):
 
 
 def _make_http(slot: int, sender: MessageSender) -> HttpCalls:
-    return HttpCalls(slot, sender.trust, sender.way_out("http"))
+    why_held = sender.sending.why_held
+    return HttpCalls(slot, sender.trust, sender.way_out("http"), why_held=why_held)
 
 
 def _make_traps(number: int, sender: MessageSender) -> SnmpTraps:

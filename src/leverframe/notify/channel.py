@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Annotated, Any, Protocol
@@ -144,6 +144,10 @@ class Draft(Struct, frozen=True):
     #: The channel whose queue it joins, if not its own: each recipient that can fail separately has
     #: a queue of its own.
     channel: str = ""
+
+
+#: Returns why nothing may be sent now, if another node may have the controller.
+WhyHeld = Callable[[], str | None]
 
 
 class ChannelLimits(Struct, frozen=True):

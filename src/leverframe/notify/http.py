@@ -24,6 +24,7 @@ from leverframe.notify.channel import (
     OutgoingRequest,
     RemoteServer,
     Trust,
+    WhyHeld,
     sentence,
 )
 
@@ -41,8 +42,16 @@ class HttpCalls:
     limits = ChannelLimits(expires_s=3_600.0, per_s=50.0, burst=50, timeout_s=25.0)
 
     def __init__(
-        self, slot: int, trust: Trust, way_out: OutgoingChannel, *, answer_s: float = ANSWER_S
+        self,
+        slot: int,
+        trust: Trust,
+        way_out: OutgoingChannel,
+        *,
+        answer_s: float = ANSWER_S,
+        why_held: WhyHeld = lambda: None,
     ) -> None:
+        """Send nothing as long as `why_held` returns a reason, also when an attempt has begun."""
+        self._why_held = why_held
         self._slot = slot
         self._trust = trust
         self._way_out = way_out
@@ -81,7 +90,8 @@ class HttpCalls:
         if self._client is None:
             self._client = new_client(await self._trust.ready(), self._answer_s, of_controller=True)
         request = _request(message, call)
-        return _judge(await status_of(self._client, server, addresses, request), str(server))
+        status = await status_of(self._client, server, addresses, request, self._why_held)
+        return _judge(status, str(server))
 
     def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         server = self._server(message.target)

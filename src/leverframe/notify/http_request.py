@@ -10,6 +10,7 @@ import logging
 import ssl
 from collections.abc import Generator
 from importlib import import_module
+from typing import Any
 
 import httpcore
 import httpx
@@ -18,7 +19,13 @@ from httpcore._backends.anyio import AnyIOStream
 
 from leverframe.core.engine.secret_servers import url_host
 from leverframe.core.runtime.outgoing import connect_socket
-from leverframe.notify.channel import CannotSend, OutgoingRequest, RemoteServer, sentence
+from leverframe.notify.channel import (
+    CannotSend,
+    OutgoingRequest,
+    RemoteServer,
+    WhyHeld,
+    sentence,
+)
 
 CONNECT_S = 5.0
 #: The number of idle connections that are kept for further requests, and for how long.
@@ -77,10 +84,14 @@ def new_client(
 
 
 async def status_of(
-    client: httpx.AsyncClient, server: RemoteServer, addresses: list[str], request: OutgoingRequest
+    client: httpx.AsyncClient,
+    server: RemoteServer,
+    addresses: list[str],
+    request: OutgoingRequest,
+    why_held: WhyHeld = lambda: None,
 ) -> int:
     """Return the status of the server's answer, and ignore the rest."""
-    status, _ = await answer_of(client, server, addresses, request)
+    status, _ = await answer_of(client, server, addresses, request, why_held=why_held)
     return status
 
 
@@ -90,11 +101,12 @@ async def answer_of(
     addresses: list[str],
     request: OutgoingRequest,
     max_bytes: int = 0,
+    why_held: WhyHeld = lambda: None,
 ) -> tuple[int, bytes]:
     """Return the answer of the first address that accepts the connection, up to a maximum size."""
     for number, address in enumerate(addresses, start=1):
         try:
-            return await _ask(client, server, address, request, max_bytes)
+            return await _ask(client, server, address, request, max_bytes, why_held)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             if number == len(addresses):
                 raise CannotSend(sentence(error, server.host, server.port)) from error
@@ -118,13 +130,19 @@ async def _ask(
     address: str,
     request: OutgoingRequest,
     max_bytes: int,
+    why_held: WhyHeld,
 ) -> tuple[int, bytes]:
+    async def check(event: str, _: dict[str, Any]) -> None:
+        # The process may have been paused since the attempt began, for longer than its lease.
+        if event.endswith("send_request_headers.started") and (held := why_held()) is not None:
+            raise CannotSend(held)
+
     built = client.build_request(
         request.method,
         f"{server.scheme}://{url_host(address)}:{server.port}{request.path}",
         headers=request.headers(server),
         content=request.body,
-        extensions={"sni_hostname": server.host},
+        extensions={"sni_hostname": server.host, "trace": check},
     )
     login = Login(request.username, request.password) if request.username else None
     response = await client.send(built, stream=True, auth=login)

@@ -20,7 +20,12 @@ from leverframe.core.tree import UnfitSettings, settings_from_leaves
 from leverframe.storage.history.rows import HistoryConnection
 from leverframe.storage.private_files import create_private, ensure_private
 from leverframe.storage.statements import RecentBatches
-from leverframe.storage.store import StoreUnavailable, messages_from_texts, values_from_texts
+from leverframe.storage.store import (
+    StoreUnavailable,
+    UnreadableRow,
+    messages_from_texts,
+    values_from_texts,
+)
 from leverframe.storage.unclean_stop import secure
 
 log = logging.getLogger(__name__)
@@ -165,8 +170,8 @@ def sentences(path: Path) -> Iterator[None]:
     """Convert errors of SQLite and the system while opening or reading to sentences for users."""
     try:
         yield
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StoreDamaged(damage_sentence(path, str(error))) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, UnreadableRow) as error:
+        raise StoreDamaged(damage_sentence(path, str(error).removesuffix("."))) from error
     except sqlite3.DatabaseError as error:
         if is_damage(error):
             raise StoreDamaged(damage_sentence(path, str(error))) from error

@@ -74,6 +74,10 @@ class StoreUnavailable(ErrorForPeople):
     for_reader: str | None = None
 
 
+class UnreadableRow(ErrorForPeople):
+    """A stored row holds no valid JSON: one sentence, without what it holds."""
+
+
 class Rows(msgspec.Struct, omit_defaults=True):
     """Changes in the form in which they are written: values as JSON text, None for removed rows."""
 
@@ -165,14 +169,28 @@ def leaf_texts(leaves: Iterable[tuple[str, Any, Any]]) -> dict[str, str | None]:
 
 
 def values_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[str, Any]:
-    """Return the values of all rows that are not removed."""
-    return {name: msgspec.json.decode(text) for name, text in texts.items() if text is not None}
+    """Return the values of all rows that are not removed; raise UnreadableRow for a broken one."""
+    decode = msgspec.json.decode
+    try:
+        return {name: decode(text) for name, text in texts.items() if text is not None}
+    except msgspec.DecodeError:
+        for name, text in texts.items():
+            _check_json(name, text)
+        raise
+
+
+def _check_json(name: str, text: str | bytes | None) -> None:
+    try:
+        msgspec.json.decode(b"0" if text is None else text)
+    except msgspec.DecodeError as error:
+        raise UnreadableRow(f"The stored value of {name} cannot be read: {error}.") from error
 
 
 def messages_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[int, Any]:
     """Return messages by number, in the order of their numbers."""
-    values = values_from_texts(texts)
-    return {number: values[str(number)] for number in sorted(map(int, values))}
+    values = values_from_texts({f"message {number}": text for number, text in texts.items()})
+    numbers = sorted(int(number) for number, text in texts.items() if text is not None)
+    return {number: values[f"message {number}"] for number in numbers}
 
 
 def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:

@@ -188,6 +188,31 @@ async def test_answers_about_controllers_in_doubt_are_marked_stale(
     assert await are_marked() == [False] * 3
 
 
+async def test_remembered_switch_in_the_first_seconds_of_a_cut_is_not_acknowledged(
+    there: tuple[PostgresServer, Cluster],
+) -> None:
+    server, cluster = there
+    member = cluster.member("one")
+    assert (await ask_member(member, "/outs.cgi?roafs=01")).status == 200
+    # The node acts for the controller all the time.
+    give(cluster, 10 * PATIENCE_S)
+    await until(lambda: all(one.seconds_left > PATIENCE_S for one in leases(cluster)))
+    await asyncio.to_thread(server.stop)
+    for _ in range(2):
+        refused = await ask_member(member, SWITCH)
+        assert refused.status == 503
+        assert b"not stored yet" in refused.body
+    assert (await ask_member(member, "/outs.cgi?out1=1")).status == 200
+    await asyncio.to_thread(server.start)
+    await until(lambda: "store" not in member.controller.troubles)
+    assert (await ask_member(member, SWITCH)).status == 200
+    with connect(cluster.database) as connection:
+        rows = connection.execute(
+            "SELECT value FROM kept WHERE controller = %s AND name = 'output.0'", (member.number,)
+        )
+        assert rows.fetchone() == ("true",)
+
+
 async def test_watcher_of_a_controller_is_notified_of_doubt_immediately(
     there: tuple[PostgresServer, Cluster],
 ) -> None:

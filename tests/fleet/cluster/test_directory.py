@@ -53,3 +53,28 @@ async def test_unchanged_directory_wakes_no_waiter() -> None:
     await asyncio.sleep(0)
     assert len(looked) == 2
     waiting.cancel()
+
+
+async def test_opened_controller_wakes_only_the_requests_that_wait_for_it() -> None:
+    directory, looked = fill_directory(), list[str]()
+
+    def look(name: str) -> bool:
+        looked.append(name)
+        return False
+
+    names = ("gh-3", "gh-3", "gh-4")
+    waiting = [
+        asyncio.create_task(directory.wait_until(lambda one=name: look(one), name, 60))
+        for name in names
+    ]
+    await asyncio.sleep(0)
+    looked.clear()
+    directory.note_open("gh-3")
+    directory.note_open("gh-5")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert looked == ["gh-3", "gh-3"]
+    for one in waiting:
+        one.cancel()
+    await asyncio.wait(waiting)
+    assert not directory.awaited

@@ -113,6 +113,23 @@ def test_second_life_of_a_name_ends_the_first(database: psycopg.Connection[Any])
     assert membership.beat(database, second)
 
 
+def test_node_restarted_within_its_lease_keeps_its_controllers(
+    database: psycopg.Connection[Any],
+) -> None:
+    add(database, 4)
+    a, b = live(database, "a", "b")
+    for one in (a, b):
+        membership.claim_free(database, one, membership.read_nodes(database))
+    before = owners(database)
+    (again,) = live(database, "a")
+    assert again.epoch == a.epoch + 1
+    assert owners(database) == before
+    # Its peers leave them alone, and its former life may not release them.
+    assert membership.claim_free(database, b, membership.read_nodes(database)) == []
+    membership.release(database, a, [1, 2, 3, 4])
+    assert owners(database) == before
+
+
 def test_released_controller_goes_to_the_requested_node(database: psycopg.Connection[Any]) -> None:
     a, b, c = live(database, "a", "b", "c")
     add(database, 3)

@@ -1,9 +1,17 @@
 """Deaths are noticed by a counter that stands still or a session that is gone, not by clocks."""
 
+import socket
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.fleet.cluster.lease import BEAT_S, LEASE_S, PeerWatch, SeenNode
+from leverframe.fleet.cluster.lease import (
+    BEAT_S,
+    LEASE_S,
+    PeerWatch,
+    SeenNode,
+    refuses_connections,
+)
 
 
 def names(watch: PeerWatch, now: float, *nodes: SeenNode) -> list[str]:
@@ -24,13 +32,32 @@ def test_silent_node_is_dead_after_a_lease_and_a_quarter() -> None:
     assert [at for at, dead in found.items() if dead][0] == 4.0
 
 
-def test_node_without_a_session_is_dead_after_two_looks() -> None:
+def test_node_without_a_session_is_dead_after_three_looks() -> None:
     watch = PeerWatch("a")
     for look in range(8):
         assert names(watch, look * BEAT_S, SeenNode("b", 1, look)) == []
     gone = SeenNode("b", 1, 7, has_session=False)
     assert names(watch, 4.0, gone) == []
-    assert names(watch, 4.5, gone) == ["b"]
+    assert names(watch, 4.5, gone) == []
+    assert names(watch, 5.0, gone) == ["b"]
+
+
+def test_node_that_only_lost_its_session_may_act_until_it_is_silent() -> None:
+    watch = PeerWatch("a", refuses=lambda _: False)
+    for look in range(8):
+        assert names(watch, look * BEAT_S, SeenNode("b", 1, look)) == []
+    gone, found = SeenNode("b", 1, 7, has_session=False), {}
+    for look in range(8, 20):
+        found[look * BEAT_S] = names(watch, look * BEAT_S, gone)
+    assert [at for at, dead in found.items() if dead][0] - 7 * BEAT_S > LEASE_S
+
+
+def test_only_a_refused_connection_shows_that_a_process_is_gone() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        node = SeenNode("b", 1, 7, address=f"127.0.0.1:{listener.getsockname()[1]}")
+        assert not refuses_connections(node)
+    assert refuses_connections(node)
+    assert not refuses_connections(SeenNode("b", 1, 7, address="nowhere.invalid:1"))
 
 
 def test_looks_in_immediate_succession_count_as_one() -> None:

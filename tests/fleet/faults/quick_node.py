@@ -15,7 +15,8 @@ def shorten(factor: float) -> None:
     lease.BEAT_S *= factor
     postgres_connection.PATIENCE_S *= factor
     # The classes have taken the default over already.
-    setattr(lease.PeerWatch.__init__, "__defaults__", (lease.LEASE_S,))  # noqa: B010
+    watched = (lease.LEASE_S, lease.refuses_connections)
+    setattr(lease.PeerWatch.__init__, "__defaults__", watched)  # noqa: B010
     setattr(lease.NodeLease.__init__, "__defaults__", (lease.boot_time, lease.LEASE_S))  # noqa: B010
 
 

@@ -18,6 +18,7 @@ from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.queries import TimeSpan, raw
 from leverframe.storage.history.shared import SharedHistory
+from leverframe.storage.history.shared_chunks import ChunksOfOne, SharedChunks
 from leverframe.storage.history.worker import ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
 from tests.devices.waiting import until
@@ -256,3 +257,51 @@ async def test_query_does_not_wait_for_recording_of_other_controllers(
     assert sorted(done) == list(range(10))
     for worker in workers:
         await worker.close(START + 100)
+
+
+async def test_end_of_a_run_is_left_to_the_next_one_and_no_history_is_opened_for_it(
+    in_file: SharedHistory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = list[int]()
+    chunks_of = SharedHistory.chunks_of
+
+    def note(history: SharedHistory, controller: int) -> ChunksOfOne:
+        opened.append(controller)
+        return chunks_of(history, controller)
+
+    monkeypatch.setattr(SharedHistory, "chunks_of", note)
+    workers = [in_file.worker(number) for number in (1, 2)]
+    for number, worker in enumerate(workers):
+        worker.begin_close()
+        worker.add(samples(number, 0, 50))
+    await asyncio.gather(*(worker.close(START + 1000) for worker in workers))
+    assert opened == []
+    alone = Compactor(ChunkStore(None, BOUNDS.max_bytes), BOUNDS)
+    alone.add(samples(0, 0, 50))
+    alone.silence(START + 1000)
+    again = in_file.worker(1)
+    assert await again.ask(answer_spans) == answer_spans(alone)
+    # Once: the next one finds it among the chunks.
+    await again.close(START + 1000)
+    once_more = in_file.worker(1)
+    assert await once_more.ask(answer_spans) == answer_spans(alone)
+    await once_more.close(START + 1000)
+
+
+async def test_history_given_out_has_the_last_moments(tmp_path: Path) -> None:
+    history = SharedHistory(tmp_path / "history.db", BOUNDS)
+    worker = history.worker(1)
+    worker.begin_close()
+    worker.add(samples(0, 0, 50))
+    await worker.close(START + 1000)
+    await history.close()
+    shared_file = SharedChunks(tmp_path / "history.db", BOUNDS.max_bytes)
+    ChunkStore(tmp_path / "own.db", BOUNDS.max_bytes).close()
+    shared_file.give_out(1, tmp_path / "own.db")
+    shared_file.close()
+    alone = Compactor(ChunkStore(None, BOUNDS.max_bytes), BOUNDS)
+    alone.add(samples(0, 0, 50))
+    alone.silence(START + 1000)
+    given = Compactor(ChunkStore(tmp_path / "own.db", BOUNDS.max_bytes), BOUNDS)
+    assert answer_spans(given) == answer_spans(alone)
+    given.chunk_store.close()

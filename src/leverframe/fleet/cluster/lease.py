@@ -4,8 +4,10 @@ The clock is CLOCK_BOOTTIME, which keeps running while a machine sleeps. A lease
 moment before a heartbeat was sent, so a node notices its end no later than other nodes act on it.
 """
 
+import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,8 +15,8 @@ from leverframe.core.engine.findings import Finding
 from leverframe.fleet.progress import STALE
 from leverframe.host.controller.findings import trouble_of
 from leverframe.host.controller.hooks import Hindrance
-from leverframe.server.http.messages import Answer, Handler, Request
-from leverframe.server.routes.headers import with_headers
+from leverframe.server.http.messages import Answer, AnyReply, Handler, Request
+from leverframe.server.routes.headers import add_headers, with_headers
 
 # Which nodes are dead, as this node sees it: by counters and its own clock only.
 #
@@ -30,8 +32,11 @@ BEAT_S = 0.5
 LEASES_OF_SILENCE = 1.25
 LOOKS_OF_SILENCE = 3
 #: A node without a session in the database is dead after this number of looks, at least a beat
-#: apart: looks that notifications trigger follow each other immediately.
-LOOKS_WITHOUT_SESSION = 2
+#: apart: looks that notifications trigger follow each other immediately. A supervisor restarts a
+#: killed node in the meantime, and then nothing moves.
+LOOKS_WITHOUT_SESSION = 3
+#: How long a node without a session is tried, in each look.
+CONNECT_WITHIN_S = 0.25
 
 
 class SeenNode(Struct, frozen=True):
@@ -53,6 +58,23 @@ class SeenNode(Struct, frozen=True):
     has_resigned: bool = False
 
 
+def refuses_connections(node: SeenNode) -> bool:
+    """Return whether nothing listens at the inner address of a node that announced one.
+
+    No answer in time proves nothing: the machine may be cut off from this one only.
+    """
+    host, _, port = node.address.rpartition(":")
+    if not port:
+        return True
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_WITHIN_S).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 class _Silence(Struct):
     epoch: int
     beat: int
@@ -66,7 +88,14 @@ class _Silence(Struct):
 class PeerWatch:
     """The memory of a watcher."""
 
-    def __init__(self, own_name: str, lease_s: float = LEASE_S) -> None:
+    def __init__(
+        self,
+        own_name: str,
+        lease_s: float = LEASE_S,
+        refuses: Callable[[SeenNode], bool] = refuses_connections,
+    ) -> None:
+        """Set how to find out whether the process of a node that has no session is gone."""
+        self._refuses = refuses
         self._own_name = own_name
         self._lease_s = lease_s
         self._silences: dict[str, _Silence] = {}
@@ -118,7 +147,9 @@ class PeerWatch:
             silence.looks_without_session >= LOOKS_WITHOUT_SESSION
             and now - self._connected_since >= self._lease_s
         )
-        return is_silent or is_gone
+        # A node that only lost its connection answers clients until its lease is over, and is dead
+        # when it is silent. No one waits for a process that is gone.
+        return is_silent or (is_gone and self._refuses(node))
 
 
 #: The part that the problem is reported for.
@@ -141,9 +172,20 @@ def mark_when_stale(handler: Handler, lease: "NodeLease") -> Handler:
 
     def handle(request: Request) -> Answer:
         answer = handler(request)
+        if isinstance(answer, Coroutine):
+            return _mark_later(answer, lease)
         return with_headers(answer, (STALE,)) if lease.is_in_doubt else answer
 
     return handle
+
+
+async def _mark_later(coming: Coroutine[Any, Any, AnyReply], lease: "NodeLease") -> AnyReply:
+    """Mark an answer that the process may have been paused before, or in another life."""
+    is_in_doubt, lapses = lease.is_in_doubt, lease.lapses
+    reply = await coming
+    if is_in_doubt or lease.is_in_doubt or lease.lapses > lapses:
+        reply = add_headers(reply, (STALE,))
+    return reply
 
 
 def boot_time() -> float:
@@ -157,6 +199,8 @@ class NodeLease:
         self._until = now()
         #: Why it was ended early, until a heartbeat is counted again.
         self._lapsed: str | None = None
+        #: How often it was ended early.
+        self.lapses = 0
         #: Why nothing is done at all, regardless of heartbeats.
         self.ended: str | None = None
 
@@ -168,6 +212,7 @@ class NodeLease:
     def lapse(self, reason: str) -> None:
         """End the lease early: this life was declared over."""
         self._lapsed = reason
+        self.lapses += 1
         self._until = min(self._until, self.now())
 
     @property

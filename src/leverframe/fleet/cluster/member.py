@@ -30,7 +30,12 @@ from leverframe.fleet.cluster.heartbeat import BeatResult, DatabaseThread, Heart
 from leverframe.fleet.cluster.lease import BEAT_S, LEASE_S, PeerWatch, SeenNode
 from leverframe.fleet.cluster.membership import ClaimedJob, Placed
 from leverframe.fleet.cluster.node_calls import AskingNode, NodeCaller
-from leverframe.fleet.cluster.own_controllers import LiveSaver, OwnControllers, leaving_members
+from leverframe.fleet.cluster.own_controllers import (
+    LiveSaver,
+    Own,
+    OwnControllers,
+    choose_leaving,
+)
 from leverframe.fleet.member import Member
 from leverframe.fleet.metrics import BatchRate, MemberFigures, cluster_families
 from leverframe.fleet.node import FleetNode
@@ -57,6 +62,8 @@ Result = TypeVar("Result")
 LOOK_AT_ALL_BEATS = 10
 #: Controllers that are released in one step. After each step all nodes read the assignments.
 GIVEN_UP_AT_A_TIME = 50
+#: The same when the node leaves: it stops sooner, and no one has them for somewhat longer.
+LEFT_AT_A_TIME = 200
 #: Longest wait for the outcome of a start, since other starts may come first.
 START_NOW_S = 30.0
 _DATABASE = "database"
@@ -90,6 +97,8 @@ class ClusterMember(AskingNode):
         self._changed = asyncio.Event()
         #: Notifies that what runs here was reconciled once more.
         self._settled = asyncio.Condition()
+        #: Set once all that this node had at its start was tried.
+        self._has_settled = asyncio.Event()
         self._is_fenced = False
         self._tasks: list[asyncio.Task[None]] = []
         self._is_leaving = False
@@ -102,6 +111,7 @@ class ClusterMember(AskingNode):
         self._database = DatabaseReport()
         self._batch_rate = BatchRate()
         self._loop = asyncio.get_running_loop()
+        node.watchers.add(opened.directory.wake)
         opened.lane.on_end = self._report_end
         opened.lane.on_stored_late = self._report_late
 
@@ -113,13 +123,15 @@ class ClusterMember(AskingNode):
         await self._thread.run(lambda it: membership.announce(it, self._claim, address))
         await self._beat_once()
         await self._look_once()
-        await self._settle_if_possible()
+        self._changed.set()
         loop = asyncio.get_running_loop()
+        # Before the controllers start: with thousands of them that takes longer than a lease.
         steps = (self._beat_once, self._look_once, self._notify_of_doubt_once)
         self._tasks = [loop.create_task(self._repeat(step)) for step in steps]
         self._tasks.append(loop.create_task(self._act()))
         if self._live_state_every is not None:
             self._tasks.append(loop.create_task(self._saver.run(self._live_state_every)))
+        await self._has_settled.wait()
 
     async def leave(self) -> None:
         """Release everything in order and resign; other nodes take over immediately."""
@@ -129,7 +141,7 @@ class ClusterMember(AskingNode):
         try:
             if await self._is_certain():
                 with suppress(psycopg.Error, StoreUnavailable):
-                    await self._give_up(self._own.running)
+                    await self._give_up(self._own.running, LEFT_AT_A_TIME)
                     await self._thread.run(lambda it: membership.resign(it, self._claim))
         finally:
             # Until then: to stop thousands of controllers takes longer than a lease.
@@ -161,20 +173,22 @@ class ClusterMember(AskingNode):
         while True:
             await self._changed.wait()
             self._changed.clear()
-            await self._settle_if_possible()
+            if await self._settle_if_possible():
+                self._has_settled.set()
             async with self._settled:
                 self._settled.notify_all()
 
-    async def _settle_if_possible(self) -> None:
+    async def _settle_if_possible(self) -> bool:
         """Reconcile what runs here; a slow database delays it."""
         try:
-            await self._settle()
+            return await self._settle()
         except asyncio.CancelledError:
             raise
         except (psycopg.Error, StoreUnavailable) as error:
             log.warning("controllers cannot move between nodes now: %s", first_line(error))
         except Exception:
             log.exception("controllers could not move between nodes")
+        return True
 
     # --- requests of users -----------------------------------------------------------------------
 
@@ -388,31 +402,58 @@ class ClusterMember(AskingNode):
 
     # --- reconciling ------------------------------------------------------------------------------
 
-    async def _settle(self) -> None:
-        """Start and stop controllers here as the database says."""
+    async def _settle(self) -> bool:
+        """Start and stop controllers as the database says; return False where news cut it short."""
         if self.lease.ended is not None:
             # It serves no one until it is restarted: to continue would hide what is lost.
-            return
+            return True
         if self._is_fenced:
             await self._restart_life()
-            return
+            return True
         if self.lease.is_in_doubt:
-            return
+            return True
         await self._own.end_doubt()
         await self._own.drop_removed(self._placed)
-        taken = [one for one in self._placed if one.node == self.identity.name]
-        await self._own.start(taken, first=self._directory.awaited)
+        await self._give_back_unstarted()
+        if not await self._own.start(self._list_own(), self._directory.awaited, self._is_outdated):
+            return False
         await self._node.jobs_taken()
-        capacities = membership.capacities_of(self.nodes)
-        leaving = leaving_members(self.identity.name, self._own.present, self._placed, capacities)
+        leaving = self._choose_leaving(self._own.present)
         await self._give_up(leaving[:GIVEN_UP_AT_A_TIME])
+        return True
 
-    async def _give_up(self, members: Sequence[Member]) -> None:
-        for begin in range(0, len(members), GIVEN_UP_AT_A_TIME):
-            given = await self._own.give_up(members[begin : begin + GIVEN_UP_AT_A_TIME])
-            self._placed = [
-                replace(one, node=None) if one.number in given else one for one in self._placed
-            ]
+    def _list_own(self) -> list[Placed]:
+        return [one for one in self._placed if one.node == self.identity.name]
+
+    def _is_outdated(self) -> bool:
+        """Return whether to start more controllers may be wrong by now."""
+        return self._changed.is_set() or self._is_fenced or self.lease.is_in_doubt
+
+    def _choose_leaving(self, own: Sequence[Own]) -> list[Own]:
+        capacities = membership.capacities_of(self.nodes)
+        return choose_leaving(self.identity.name, own, self._placed, capacities)
+
+    async def _give_back_unstarted(self) -> None:
+        """Release what other nodes are to have before it is started here for nothing."""
+        unstarted = self._own.list_unstarted(self._list_own())
+        if unstarted:
+            own: list[Member | Placed] = [*self._own.present, *unstarted]
+            leaving = self._choose_leaving(own)
+            given = [one for one in leaving if isinstance(one, Placed)]
+            if given:
+                self._note_released(await self._own.give_back(given))
+
+    async def _give_up(
+        self, members: Sequence[Member], at_a_time: int = GIVEN_UP_AT_A_TIME
+    ) -> None:
+        for begin in range(0, len(members), at_a_time):
+            batch = members[begin : begin + at_a_time]
+            self._note_released(await self._own.give_up(batch))
+
+    def _note_released(self, numbers: Collection[int]) -> None:
+        self._placed = [
+            replace(one, node=None) if one.number in numbers else one for one in self._placed
+        ]
 
     # --- doubt and death --------------------------------------------------------------------------
 

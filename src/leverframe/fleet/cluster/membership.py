@@ -114,7 +114,8 @@ class ClaimedJob(Struct, frozen=True):
 def register(connection: Connection, name: str, address: str, capacity: int) -> Claim:
     """Start a life of this node; late writes of an earlier life have no effect.
 
-    A node that was drained stays empty in its next lives.
+    A node that was restarted before it was declared dead still has its controllers. A node that was
+    drained stays empty in its next lives.
     """
     with connection.transaction():
         # Batches that an earlier life is writing come first.
@@ -137,7 +138,6 @@ def register(connection: Connection, name: str, address: str, capacity: int) -> 
             " ON CONFLICT (node) DO UPDATE SET epoch = EXCLUDED.epoch",
             (name, epoch),
         )
-        connection.execute("UPDATE controller SET node = NULL WHERE node = %s", (name,))
         notify_nodes(connection)
     return Claim(name, epoch)
 

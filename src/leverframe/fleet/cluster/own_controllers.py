@@ -10,7 +10,8 @@ import logging
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -156,8 +157,8 @@ async def _finish(write: Coroutine[Any, Any, None]) -> None:
 
 #: A controller that failed to start is retried after this.
 RETRY_S = 5.0
-#: Controllers that are started before other tasks have their turn.
-STARTED_AT_A_TIME = 50
+#: Controllers that are started together, before clients that came since are looked at again.
+STARTED_AT_A_TIME = 200
 
 
 class OwnControllers:
@@ -179,8 +180,8 @@ class OwnControllers:
         self._thread = thread
         self._claim = claim
         self._figures = figures
-        #: Controllers that were stopped and could not be released: they continue here.
-        self._handed_over: dict[int, SavedLive] = {}
+        #: From which controllers resume that could not be released, or not be started yet.
+        self._live: dict[int, SavedLive] = {}
         self._stored_late: set[int] = set()
 
     @property
@@ -240,27 +241,56 @@ class OwnControllers:
         await self._node.drop(members)
         self._forget([member.number for member in members])
 
-    async def start(self, own: Sequence[Placed], first: Collection[str]) -> None:
-        """Start controllers that this node has and that do not run yet, urgent ones first."""
+    def list_unstarted(self, own: Iterable[Placed]) -> list[Placed]:
+        """Return the controllers that this node has and that were never tried here."""
+        known = {member.number for member in self.present}
+        return [one for one in own if one.number not in known]
+
+    async def give_back(self, placed: Sequence[Placed]) -> set[int]:
+        """Release controllers that were not started here; return their numbers."""
+        numbers = [one.number for one in placed]
+        await self._release(numbers, {})
+        self._forget(numbers)
+        return set(numbers)
+
+    async def start(
+        self,
+        own: Sequence[Placed],
+        awaited: Collection[str],
+        is_outdated: Callable[[], bool],
+    ) -> bool:
+        """Start controllers that this node has and that do not run yet.
+
+        Those that clients wait for by now come first in each batch. Stop between two batches when
+        the assignments are outdated; return whether all were tried.
+        """
         running = {member.number for member in self.running}
         roster = self._node.roster
         roster.keep_stored({one.number for one in own})
-        due = [
-            one.number
-            for one in sorted(own, key=lambda it: it.name not in first)
+        due = {
+            one.number: one.name
+            for one in own
             if one.number not in running and roster.may_start(one.number)
-        ]
-        for begin in range(0, len(due), STARTED_AT_A_TIME):
-            batch = due[begin : begin + STARTED_AT_A_TIME]
+        }
+        while due:
+            urgent = [one for one, name in due.items() if name in awaited] if awaited else []
+            batch = list(islice(dict.fromkeys([*urgent, *due]), STARTED_AT_A_TIME))
+            for one in batch:
+                del due[one]
             await self._registry.take(batch)
-            live = await self._registry.take_live(batch)
-            live |= {one: it for one, it in self._handed_over.items() if one in batch}
-            await self._start(batch, live)
+            self._live |= await self._registry.take_live(batch)
+            await self._start(batch, self._live)
+            if due and is_outdated():
+                return False
+        return True
 
     async def _start(self, numbers: Sequence[int], live: Mapping[int, SavedLive]) -> None:
         """Start controllers; log each cause of a failure once."""
         known = self._node.roster.reasons_by_number(numbers)
         failed = await self._node.start_some(numbers, live=live)
+        for number in numbers:
+            if number not in failed:
+                self._live.pop(number, None)
         for number, reason in failed.items():
             if reason != known.get(number):
                 log.error("%s", reason)
@@ -275,24 +305,40 @@ class OwnControllers:
         self._registry.let_go(failed)
         # No older state may be saved after the one that the next node resumes from.
         async with self._saver.writing:
-            live = self._handed_over = await self._node.hand_over(running)
-            await self._thread.run(
-                partial(membership.release, claim=self._claim(), numbers=numbers, live=live)
-            )
-        self._handed_over = {}
+            live = await self._node.hand_over(running)
+            self._live |= live
+            await self._release(numbers, live)
         self._forget(numbers)
-        self._figures.releases += len(numbers)
         return set(numbers)
+
+    async def _release(self, numbers: Sequence[int], live: Mapping[int, SavedLive]) -> None:
+        await self._thread.run(
+            partial(membership.release, claim=self._claim(), numbers=numbers, live=live)
+        )
+        self._figures.releases += len(numbers)
 
     def _forget(self, numbers: Sequence[int]) -> None:
         self._saver.forget(numbers)
         self._registry.let_go(numbers)
+        for number in numbers:
+            self._live.pop(number, None)
 
 
-def leaving_members(
-    me: str, members: Sequence[Member], placed: Sequence[Placed], capacities: Mapping[str, int]
-) -> list[Member]:
-    """Choose controllers that run here, by all assignments and the nodes' capacities."""
+class _Numbered(Protocol):
+    @property
+    def number(self) -> int: ...
+
+
+Own = TypeVar("Own", bound=_Numbered)
+
+
+def choose_leaving(
+    me: str, members: Sequence[Own], placed: Sequence[Placed], capacities: Mapping[str, int]
+) -> list[Own]:
+    """Choose controllers of this node that others are to have, the last ones first.
+
+    All assignments and the nodes' capacities decide it.
+    """
     others = {name for name in capacities if name != me}
     if not others:
         return []
@@ -304,4 +350,4 @@ def leaving_members(
         above = len(members) - len(leaving) - share
         movable = [one for one in members if wanted.get(one.number) is None or me not in capacities]
         leaving += movable[len(movable) - max(0, above) :] if above > 0 else []
-    return list(dict.fromkeys(leaving))
+    return list({one.number: one for one in leaving}.values())

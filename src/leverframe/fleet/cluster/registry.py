@@ -29,7 +29,7 @@ from leverframe.interface.table.refusals import Conflict
 from leverframe.storage.lanes.postgres_connection import Connection, SharedConnection
 from leverframe.storage.lanes.postgres_lane import Claim
 from leverframe.storage.lanes.postgres_schema import ALIVE
-from leverframe.storage.store import StoreUnavailable
+from leverframe.storage.store import StoreUnavailable, UnreadableRow
 
 Result = TypeVar("Result")
 
@@ -81,6 +81,7 @@ class ClusterRegistry(Registry):
 
     def __init__(self, address: str, claim: Claim) -> None:
         self.records: dict[int, MemberRecord] = {}
+        self.unreadable: dict[int, UnreadableRow] = {}
         self.snapshots: dict[str, SnapshotRecord] = {}
         #: The jobs that this node runs, and the ids of those of all nodes.
         self.jobs: dict[int, str] = {}
@@ -153,7 +154,7 @@ class ClusterRegistry(Registry):
 
     async def locate(self, numbers: Collection[int] | None) -> list[LocatedController]:
         """Read the records of controllers, all or the numbered ones, of any node."""
-        query = "SELECT number, node, record, tenant FROM controller"
+        query = "SELECT number, node, name, record, tenant FROM controller"
         if numbers is not None:
             query += " WHERE number = ANY(%s)"
         given = () if numbers is None else (list(numbers),)
@@ -161,8 +162,8 @@ class ClusterRegistry(Registry):
         def read(connection: Connection) -> list[LocatedController]:
             rows = connection.execute(f"{query} ORDER BY number", given)
             return [
-                LocatedController(one, node, _record(text, tenant))
-                for one, node, text, tenant in rows
+                LocatedController(one, node, _record(name, text, tenant)[0])
+                for one, node, name, text, tenant in rows
             ]
 
         return await self._ask(read)
@@ -173,9 +174,16 @@ class ClusterRegistry(Registry):
     async def take(self, numbers: Sequence[int]) -> None:
         """Read the records of those controllers that this node has now."""
         chosen = list(numbers)
-        query = "SELECT number, record, tenant FROM controller WHERE number = ANY(%s) AND node = %s"
+        query = (
+            "SELECT number, name, record, tenant FROM controller"
+            " WHERE number = ANY(%s) AND node = %s"
+        )
         rows = await self._ask(lambda it: it.execute(query, (chosen, self._node)).fetchall())
-        self.records |= {number: _record(text, tenant) for number, text, tenant in rows}
+        for number, name, text, tenant in rows:
+            record, error = _record(name, text, tenant)
+            self.note_put({number: record})
+            if error is not None:
+                self.note_unreadable(number, record, error)
         query = "SELECT label, controller, at, part FROM snapshot WHERE controller = ANY(%s)"
         for label, number, at, part in await self._ask(
             lambda it: it.execute(query, (chosen,)).fetchall()
@@ -194,6 +202,7 @@ class ClusterRegistry(Registry):
         gone = set(numbers)
         for number in gone:
             self.records.pop(number, None)
+            self.unreadable.pop(number, None)
         for label, record in tuple(self.snapshots.items()):
             parts = {one: part for one, part in record.parts.items() if one not in gone}
             if parts:
@@ -223,7 +232,7 @@ class ClusterRegistry(Registry):
             ) from error
         except psycopg.errors.ForeignKeyViolation as error:
             raise Conflict("This tenant no longer exists.", field="tenant") from error
-        self.records |= records
+        self.note_put(records)
 
     async def remove(self, numbers: Collection[int]) -> list[int]:
         changed, parts = self.snapshots_without(numbers)
@@ -344,6 +353,11 @@ def _text(record: MemberRecord) -> str:
     return msgspec.json.encode(msgspec.structs.replace(record, tenant=OPERATOR)).decode()
 
 
-def _record(text: str, tenant: str | None) -> MemberRecord:
-    record = msgspec.json.decode(text, type=MemberRecord)
-    return msgspec.structs.replace(record, tenant=tenant or OPERATOR)
+def _record(name: str, text: str, tenant: str | None) -> tuple[MemberRecord, Exception | None]:
+    """Return a record; of one that cannot be read, what its columns say, and why."""
+    error: Exception | None = None
+    try:
+        record = msgspec.json.decode(text, type=MemberRecord)
+    except msgspec.DecodeError as broken:
+        record, error = MemberRecord(name), broken
+    return msgspec.structs.replace(record, tenant=tenant or OPERATOR), error

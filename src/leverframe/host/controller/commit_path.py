@@ -32,6 +32,9 @@ class Outstanding(msgspec.Struct, eq=False):
     #: Work that is only waited for, because its owner handles its faults: a switched output is
     #: switched, whether or not that can be remembered.
     beside: list[asyncio.Future[Any]] = []
+    #: States to be remembered and messages, where another node may take over: it would know nothing
+    #: of them, so the request is acknowledged only when they are on disk.
+    promised: list[asyncio.Future[None]] = []
 
     #: The answer of a device that this request writes to.
     answer: asyncio.Future[None] | None = None
@@ -54,6 +57,36 @@ class Outstanding(msgspec.Struct, eq=False):
             await asyncio.shield(self.answer)
         if self.beside:
             await asyncio.wait(self.beside)
+        if self.promised:
+            await asyncio.wait(self.promised)
+            raise_if_forgotten(self.promised)
+
+    def follow(self, other: "Outstanding") -> None:
+        """Wait for what another one has outstanding beside its own change, too."""
+        self.beside += other.beside
+        self.promised += other.promised
+
+
+class NotRemembered(StoreUnavailable):
+    """What was carried out may be lost when another node takes over: two sentences."""
+
+    is_in_doubt = True
+
+
+def raise_if_forgotten(promised: Iterable[asyncio.Future[None]]) -> None:
+    """Raise why one of these ended writes was refused, if one was."""
+    for one in promised:
+        error = StoreUnavailable("It was interrupted.") if one.cancelled() else one.exception()
+        if not isinstance(error, StoreUnavailable):
+            continue
+        if error.is_taken_over or error.is_over:
+            raise error
+        raise NotRemembered(
+            "The request was carried out, but its outcome (the state of an output that is"
+            " remembered, or a message) is not stored yet, because the database cannot be reached."
+            " If another node takes over before it is, that is lost: check again when the database"
+            " is back."
+        ) from error
 
 
 # The commands of one request, performed on a stage: all of them, or by a refusal none.
@@ -131,7 +164,16 @@ _OF_THE_CONTROLLER = (
 
 
 class PersistentState:
-    __slots__ = ("_again", "_has_ended", "_missing", "_note_store", "_pause_s", "_writer", "values")
+    __slots__ = (
+        "_again",
+        "_has_ended",
+        "_missing",
+        "_newest",
+        "_note_store",
+        "_pause_s",
+        "_writer",
+        "values",
+    )
 
     def __init__(
         self,
@@ -145,6 +187,8 @@ class PersistentState:
         self._note_store = note_store
         #: Names whose newest value did not reach the disk.
         self._missing: set[str] = set()
+        #: The newest write, which ends after all others.
+        self._newest: asyncio.Future[None] | None = None
         self._pause_s = PAUSE_S
         self._again: asyncio.TimerHandle | None = None
         self._has_ended = False
@@ -161,6 +205,12 @@ class PersistentState:
         """Remember these; the future is done when they are on disk."""
         self.values.update(values)
         return self._write(self._missing.union(values))
+
+    def promise(self) -> asyncio.Future[None] | None:
+        """Return what ends when all is on disk, or cannot be now; None if all is."""
+        if self._newest is not None and not self._newest.done():
+            return self._newest
+        return self._write(self._missing) if self._missing else None
 
     def missing(self) -> dict[str, Any]:
         """Return the rows that a change should include."""
@@ -183,7 +233,9 @@ class PersistentState:
         self.write_missing()
 
     def _write(self, names: set[str]) -> asyncio.Future[None]:
-        return self._writer.commit(Changes(kept=self._rows(names)), self._on_committed)
+        newest = self._writer.commit(Changes(kept=self._rows(names)), self._on_committed)
+        self._newest = newest
+        return newest
 
     def _rows(self, names: Iterable[str]) -> dict[str, Any]:
         return remove_empty({name: self.values[name] for name in names})

@@ -26,6 +26,7 @@ from leverframe.core.engine.engine import Engine
 from leverframe.core.engine.journal import Cause, Journal
 from leverframe.core.engine.machine import Value
 from leverframe.core.engine.timers import Moment
+from leverframe.core.labels import OUTPUTS
 from leverframe.core.profile import Profile
 from leverframe.core.runtime.clock import Clock
 from leverframe.core.settings import Settings
@@ -369,6 +370,8 @@ class Controller(Hooks):
         if stage.settings is not pending or stage.blobs or stage.replaces_all:
             return self.commits.queue(stage, self.clock.read().wall, cause, also)
         outstanding = self._act(stage.actions, cause)
+        if self.why_refused is not None and any(map(self._may_be_remembered, stage.actions)):
+            outstanding = self._promise(outstanding)
         if also:
             outstanding = outstanding or Outstanding()
             # Actions and their audit entries go to the disk together with this.
@@ -376,6 +379,23 @@ class Controller(Hooks):
             outstanding.write = self.persistent.persist(dict(also))
         if stage.given and self.troubles:
             return self._try_again(outstanding or Outstanding())
+        return outstanding
+
+    def _may_be_remembered(self, action: Action) -> bool:
+        """Return whether what an action sets outlives a restart, as far as it shows that."""
+        if type(action) is not calls.Switch:
+            return True
+        if action.label not in OUTPUTS:
+            return False
+        return self.engine.settings.outputs[OUTPUTS.index(action.label)].remember
+
+    def _promise(self, outstanding: Outstanding | None) -> Outstanding | None:
+        """Wait for what is remembered already: an earlier request may have been refused for it."""
+        promise = self.persistent.promise()
+        if promise is not None:
+            outstanding = outstanding or Outstanding()
+            if promise not in outstanding.promised:
+                outstanding.promised.append(promise)
         return outstanding
 
     def _try_again(self, outstanding: Outstanding) -> Outstanding:
@@ -414,7 +434,7 @@ class Controller(Hooks):
         further = self._apply(self.engine.settings, actions[until:], at, cause, wake=wake)
         if outstanding is None or further is None:
             return outstanding or further
-        further.beside += outstanding.beside
+        further.follow(outstanding)
         return further
 
     def _adopt(self, changes: Sequence[Change]) -> None:
@@ -448,6 +468,7 @@ class Controller(Hooks):
         if following is not None:
             for change in changes:
                 change.outstanding.beside = following.beside
+                change.outstanding.promised = following.promised
 
     def _run_overdue_timers(self, at: Moment) -> None:
         """Run overdue timers first; their faults are not this request's."""
@@ -509,12 +530,14 @@ class Controller(Hooks):
         outstanding: Outstanding | None = None
         if persisted or messages is not None or answer is not None:
             outstanding = Outstanding(answer=answer)
+            may_move = self.why_refused is not None
+            stored = outstanding.promised if may_move else outstanding.beside
             if messages is not None:
                 # What the disk refuses is sent from memory: no reason to refuse the request.
-                outstanding.beside.append(messages)
+                stored.append(messages)
             if persisted:
                 # Retried until the disk takes it; until then `/health` reports it.
-                outstanding.beside.append(self.persistent.persist(persisted))
+                stored.append(self.persistent.persist(persisted))
         for effect in again:
             _CARRY_OUT[type(effect)](self, effect)
         return outstanding

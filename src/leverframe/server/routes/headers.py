@@ -36,14 +36,14 @@ def with_headers(answer: Answer, headers: Headers) -> Answer:
     """Add headers to a reply, or to one that is still awaited."""
     if isinstance(answer, Coroutine):
         return _add_later(answer, headers)
-    return _add(answer, headers)
+    return add_headers(answer, headers)
 
 
 async def _add_later(answer: Coroutine[Any, Any, AnyReply], headers: Headers) -> AnyReply:
-    return _add(await answer, headers)
+    return add_headers(await answer, headers)
 
 
-def _add(reply: AnyReply, headers: Headers) -> AnyReply:
+def add_headers(reply: AnyReply, headers: Headers) -> AnyReply:
     if reply.headers:
         headers = (*reply.headers, *headers)
     if isinstance(reply, StreamReply):

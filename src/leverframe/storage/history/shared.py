@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,17 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from msgspec.structs import astuple, replace
 
 from leverframe.core.engine.machine import Traced
-from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.shared_chunks import ChunksOfOne, SharedChunks
+from leverframe.storage.history.compactor import Bounds, Compactor, UnreadEntries
+from leverframe.storage.history.last_moments import (
+    RunEnd,
+    last_moments,
+)
+from leverframe.storage.history.shared_chunks import ChunksOfOne, SharedChunks, record_gap
 from leverframe.storage.history.worker import (
     ALONE,
     GATHER_S,
     RETRY_S,
+    TROUBLES,
     BacklogLimits,
     Result,
     ThreadHistoryWorker,
@@ -72,6 +77,7 @@ class Turns:
         #: The number of awaited jobs by tenant and controller, in the order of turns.
         self._awaited: OrderedDict[Hashable, OrderedDict[Hashable, int]] = OrderedDict()
         self._in_a_row = 0
+        self.are_only_for_awaited = False
 
     def line(self, controller: Hashable, tenant: Tenant = no_tenant) -> "ControllerLine":
         """Return the executors for the jobs of a controller, awaited and others."""
@@ -115,7 +121,7 @@ class Turns:
         return job
 
     def _next_controller(self) -> Hashable:
-        if self._awaited and self._in_a_row < MAX_IN_A_ROW:
+        if self._awaited and (self._in_a_row < MAX_IN_A_ROW or self.are_only_for_awaited):
             self._in_a_row += 1
             controllers = next(iter(self._awaited.values()))
             controller: Hashable = next(iter(controllers))
@@ -209,11 +215,14 @@ class SharedHistory:
         self._controllers = 0
         self._look: asyncio.TimerHandle | None = None
         self._is_closed = False
+        self._will_write_ends = False
+        self._writing_ends: asyncio.Future[None]
         # Only the thread touches these.
         self._file: SharedChunks | None = None
         #: By when they were used last, oldest first.
         self._open: OrderedDict[WorkerOfOne, float] = OrderedDict()
         self._logged: set[str] = set()
+        self._ends: dict[int, RunEnd] = {}
 
     def worker(self, controller: int, tenant: Tenant = no_tenant) -> "WorkerOfOne":
         """Return the worker of a controller; it is closed with the controller."""
@@ -228,6 +237,19 @@ class SharedHistory:
         """Remove the histories of controllers whose workers are closed."""
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._executor, self._forget, list(controllers))
+
+    async def write_ends(self) -> None:
+        """Write the noted end of a run, with those of other controllers that have ended since."""
+        if not self._will_write_ends:
+            # One that has not begun takes this end along: hundreds of runs end together.
+            self._will_write_ends = True
+            loop = asyncio.get_running_loop()
+            self._writing_ends = loop.run_in_executor(self._executor, self._write_ends)
+        await asyncio.shield(self._writing_ends)
+
+    def hurry(self) -> None:
+        """Do only what is awaited as long as there is any of it: the node stops."""
+        self._turns.are_only_for_awaited = True
 
     async def close(self) -> None:
         """Close the file, after the workers have been closed."""
@@ -279,9 +301,23 @@ class SharedHistory:
     def chunks_of(self, controller: int) -> ChunksOfOne:
         return self._chunks().of(controller, self.bounds().max_bytes)
 
-    def note_stop(self, controller: int, at: float) -> None:
-        """Record when a controller was stopped in order."""
-        self._chunks().note_stop(controller, at)
+    def note_end_of_run(self, controller: int, end: RunEnd) -> None:
+        """Note the end of a run, which is written with others."""
+        self._ends[controller] = end
+
+    def _write_ends(self) -> None:
+        # Before they are taken: what ends after that asks again.
+        self._will_write_ends = False
+        ends, self._ends = self._ends, {}
+        if not ends:
+            return
+        try:
+            self._leave(ends)
+        except TROUBLES as error:
+            self.log(str(error))
+
+    def _leave(self, ends: Mapping[int, RunEnd]) -> None:
+        self._chunks().leave(ends)
 
     def note_use(self, worker: "WorkerOfOne") -> None:
         """Keep a worker's intervals in memory; free those of the worker that was idle longest."""
@@ -344,7 +380,14 @@ class SharedHistory:
 class WorkerOfOne(ThreadHistoryWorker):
     """The worker of one of several controllers."""
 
-    __slots__ = ("_controller", "_shared", "_was_opened", "gather_s")
+    __slots__ = (
+        "_controller",
+        "_has_noted_end",
+        "_last_entries",
+        "_shared",
+        "_was_opened",
+        "gather_s",
+    )
 
     def __init__(
         self, shared: SharedHistory, controller: int, line: ControllerLine, retry_s: float
@@ -355,6 +398,22 @@ class WorkerOfOne(ThreadHistoryWorker):
         self._shared = shared
         self._controller = controller
         self._was_opened = False
+        self._last_entries: list[UnreadEntries] = []
+        self._has_noted_end = False
+
+    def begin_close(self) -> None:
+        self._is_closed = True
+
+    async def add_entries(self, new: UnreadEntries, *, is_awaited: bool = True) -> int:
+        if not self._is_closed:
+            return await super().add_entries(new, is_awaited=is_awaited)
+        self._last_entries.append(new)
+        return 0
+
+    async def close(self, at: float) -> None:
+        await super().close(at)
+        if self._has_noted_end:
+            await self._shared.write_ends()
 
     def add(self, samples: Sequence[Traced]) -> None:
         super().add(samples)
@@ -375,6 +434,20 @@ class WorkerOfOne(ThreadHistoryWorker):
             self._shared.give_up_waiting()
             raise StoreUnavailable("The history is not available now; try again later.") from None
 
+    def _add(self, samples: Sequence[Traced], loop: asyncio.AbstractEventLoop) -> None:
+        if not self._is_closed:
+            super()._add(samples, loop)
+            return
+        self._unwritten += samples
+        self._done += len(samples)
+
+    def _ask(self, work: Callable[[Compactor], Result]) -> Result:
+        if self._is_closed:
+            raise StoreUnavailable(
+                "The controller is stopping on this node; try again in a moment."
+            )
+        return super()._ask(work)
+
     def _room(self) -> BacklogLimits:
         return self._shared.room()
 
@@ -391,24 +464,24 @@ class WorkerOfOne(ThreadHistoryWorker):
         chunks = self._shared.chunks_of(self._controller)
         compactor = Compactor(chunks, self._shared.bounds())
         if not self._was_opened:
-            self._record_gap(compactor, chunks)
+            record_gap(compactor, chunks)
             self._was_opened = True
         return compactor
-
-    def _record_gap(self, compactor: Compactor, chunks: ChunksOfOne) -> None:
-        """Record that the controller was off, or was killed, since the last record."""
-        compactor.silence(chunks.stop_time())
 
     def _end(self, at: float) -> None:
         super()._end(at)
         self._shared.note_end(self)
 
     def _record_end(self, at: float) -> None:
-        if self._unwritten:
-            self._current_compactor().add(self._unwritten)
-        if self._was_opened:
-            # The next worker records the gap: opening thousands of histories would delay the stop.
-            self._shared.note_stop(self._controller, at)
+        unrecorded = None
+        if self._unwritten or self._last_entries:
+            entries = [one.read() for one in self._last_entries]
+            left = last_moments(at, self._unwritten, entries, continues=self._was_opened)
+            unrecorded = left.pack()
+        elif not self._was_opened:
+            return
+        self._shared.note_end_of_run(self._controller, RunEnd(at, unrecorded))
+        self._has_noted_end = True
 
     def _note_success(self, loop: asyncio.AbstractEventLoop) -> None:
         super()._note_success(loop)

@@ -1,8 +1,9 @@
 """The file of the histories of many controllers: each row names its controller."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from leverframe.storage.history.chunks import (
     CHUNK_COLUMNS,
@@ -13,6 +14,7 @@ from leverframe.storage.history.chunks import (
     open_file,
 )
 from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.last_moments import RunEnd, record, unpack_last_moments
 from leverframe.storage.history.rows import (
     ENTRY_COLUMNS,
     ENTRY_TABLE,
@@ -25,10 +27,16 @@ from leverframe.storage.sqlite_file import roll_back, sentences
 _TABLES_OF_ONE = (
     *(("chunk", "controller"), ("entry", "controller")),
     *(("mark", "id"), ("told", "controller"), ("stopped", "controller")),
+    ("last_moments", "controller"),
 )
-#: When controllers were stopped in order; the next recording removes the row. Files of earlier
-#: programs lack this table, and those programs ignore it.
-_STOPPED = "CREATE TABLE IF NOT EXISTS stopped (controller INTEGER PRIMARY KEY, at REAL NOT NULL)"
+#: When controllers were stopped in order, and what was not recorded then; the next recording
+#: removes the rows. Files of earlier programs lack these tables, and those programs ignore them.
+_STOPPED = """
+CREATE TABLE IF NOT EXISTS stopped (controller INTEGER PRIMARY KEY, at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS last_moments
+    (id INTEGER PRIMARY KEY, controller INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS last_moments_by_controller ON last_moments (controller);
+"""
 
 
 class SharedChunks:
@@ -39,16 +47,24 @@ class SharedChunks:
         self._max_bytes = max_bytes
         with sentences(self._path):
             self._connection = open_file(path, max_bytes, OF_MANY)
-            self._connection.execute(_STOPPED)
+            self._connection.executescript(_STOPPED)
 
     def of(self, controller: int, max_bytes: int = 0) -> "ChunksOfOne":
         """Return the chunks of a controller; by default, they may use all bytes of the file."""
         with sentences(self._path):
             return ChunksOfOne(self._connection, controller, max_bytes or self._max_bytes)
 
-    def note_stop(self, controller: int, at: float) -> None:
-        """Record when a controller was stopped in order; its next opening records the gap."""
-        self._connection.execute("REPLACE INTO stopped VALUES (?, ?)", (controller, at))
+    def leave(self, ends: Mapping[int, RunEnd]) -> None:
+        """Note the ends of runs; who opens a history next records what is left, and the gap."""
+        self._transact(
+            ("REPLACE INTO stopped VALUES (?, ?)", (controller, end.at))
+            if end.unrecorded is None
+            else (
+                "INSERT INTO last_moments (controller, data) VALUES (?, ?)",
+                (controller, end.unrecorded),
+            )
+            for controller, end in ends.items()
+        )
 
     def forget(self, controllers: Iterable[int]) -> None:
         """Remove the histories of controllers."""
@@ -87,6 +103,7 @@ class SharedChunks:
                     ("REPLACE INTO main.mark SELECT ?, at FROM own.mark", (controller,)),
                     ("DELETE FROM told WHERE controller = ?", (controller,)),
                     ("DELETE FROM stopped WHERE controller = ?", (controller,)),
+                    ("DELETE FROM last_moments WHERE controller = ?", (controller,)),
                     *([texts] if has_texts else ()),
                 ]
             )
@@ -94,7 +111,7 @@ class SharedChunks:
     def give_out(self, controller: int, path: Path) -> None:
         """Write the history of a controller to an empty separate file."""
         chunks = self.of(controller)
-        Compactor(chunks, Bounds()).silence(chunks.stop_time())
+        record_gap(Compactor(chunks, Bounds()), chunks)
         with self._beside(path):
             self._transact(
                 [
@@ -132,7 +149,7 @@ class SharedChunks:
             finally:
                 self._connection.execute("DETACH own")
 
-    def _transact(self, statements: Iterable[tuple[str, tuple[int, ...]]]) -> None:
+    def _transact(self, statements: Iterable[tuple[str, tuple[Any, ...]]]) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             for statement in statements:
@@ -163,8 +180,31 @@ class ChunksOfOne(ChunkStore):
         found = self._connection.execute(query, self._which).fetchone()
         return None if found is None else found[0]
 
+    def list_last_moments(self) -> list[bytes]:
+        """Return what earlier runs have left to be recorded."""
+        query = "SELECT data FROM last_moments WHERE controller = ? ORDER BY id"
+        return [data for (data,) in self._connection.execute(query, self._which)]
+
+    def let_go_left(self) -> None:
+        """Remove what earlier runs have left with what is committed next."""
+        self._begin()
+        self._connection.execute("DELETE FROM last_moments WHERE controller = ?", self._which)
+
     def bytes_in_use(self) -> int:
         return sum(self._cost.values())
 
     def close(self) -> None:
         """Leave the file open: other controllers use it, too."""
+
+
+def record_gap(compactor: Compactor, chunks: ChunksOfOne) -> None:
+    """Record the last moments of earlier runs, and that the controller was off since then."""
+    found, until = chunks.list_last_moments(), chunks.end_of_record()
+    left = unpack_last_moments(found)
+    continues = bool(left) and left[0].continues and (until is None or left[0].ended >= until)
+    if not continues:
+        # It was off, or killed, since something was recorded last.
+        compactor.silence(chunks.stop_time())
+    if found:
+        chunks.let_go_left()
+        record(compactor, left)

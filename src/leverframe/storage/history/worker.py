@@ -48,7 +48,7 @@ WORTH_A_WORD = 2
 IN_MEMORY = Bounds(max_bytes=1024 * 1024)
 
 #: The errors that a file can cause.
-_TROUBLES = (sqlite3.Error, OSError, StoreDamaged, StoreTooNew, StoreUnavailable)
+TROUBLES = (sqlite3.Error, OSError, StoreDamaged, StoreTooNew, StoreUnavailable)
 
 #: Called on the event loop with a sentence, or with None after a recovery.
 OnTrouble = Callable[[str | None], None]
@@ -273,7 +273,7 @@ class ThreadHistoryWorker:
             self._unwritten = []
             self.figures.update(compactor.chunk_store)
             self._note_success(loop)
-        except _TROUBLES as error:
+        except TROUBLES as error:
             self._give_up(error)
             waiting, most = [*self._unwritten, *samples], self._room().unwritten
             lost = max(0, len(waiting) - most)
@@ -292,14 +292,14 @@ class ThreadHistoryWorker:
     def _ask(self, work: Callable[[Compactor], Result]) -> Result:
         try:
             return work(self._current_compactor())
-        except _TROUBLES as error:
+        except TROUBLES as error:
             self._give_up(error)
             raise StoreUnavailable(_sentence(error, is_read=True)) from error
 
     def _end(self, at: float) -> None:
         try:
             self._record_end(at)
-        except _TROUBLES as error:
+        except TROUBLES as error:
             self._log(_sentence(error))
 
     def _record_end(self, at: float) -> None:

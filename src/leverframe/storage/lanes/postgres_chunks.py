@@ -88,8 +88,7 @@ class ChunksInDatabase(ChunksOfOne):
         super().__init__(session, controller, max_bytes)
         self.entries = EntriesInDatabase(session, max_bytes, controller, self._waiting)
         self.entries.stored = row[2]
-        #: What earlier runs have left to be recorded.
-        self.left: list[bytes] = row[3] or []
+        self._unrecorded: list[bytes] = row[3] or []
         self._left_until: int | None = row[4]
         self._keep_counts()
 
@@ -182,6 +181,9 @@ class ChunksInDatabase(ChunksOfOne):
         return self._ended
 
     # --- changes ----------------------------------------------------------------------------------
+
+    def list_last_moments(self) -> list[bytes]:
+        return self._unrecorded
 
     def let_go_left(self) -> None:
         """Remove what earlier runs have left with what is committed next."""

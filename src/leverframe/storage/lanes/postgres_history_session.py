@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from msgspec import Struct
 from psycopg.pq import TransactionStatus
 
 from leverframe.storage.history.chunks import CHUNK_COLUMNS, ChunkRow
+from leverframe.storage.history.last_moments import RunEnd
 from leverframe.storage.history.rows import ENTRY_COLUMNS, REPLACED, EntryRow, Found
 from leverframe.storage.lanes.postgres_connection import (
     Connection,
@@ -146,13 +147,6 @@ _NOT_OURS = "This node does not run the controller; the node that runs it record
 
 class NotReached(StoreUnavailable):
     """The database is away, and nothing was begun: one sentence."""
-
-
-class RunEnd(NamedTuple):
-    """When a controller was stopped, and what was not recorded until then, if anything."""
-
-    at: float
-    unrecorded: bytes | None = None
 
 
 class HistorySession:

@@ -391,20 +391,27 @@ class PostgresLane(GroupCommitLane):
         chosen = list(controllers)
 
         def look(connection: Connection) -> dict[int, Stored]:
-            found = {one: Stored({}, {}, []) for one in chosen}
+            settings: dict[int, dict[str, str]] = {one: {} for one in chosen}
+            kept: dict[int, dict[str, str]] = {one: {} for one in chosen}
+            audit: dict[int, list[str]] = {one: [] for one in chosen}
             with connection.transaction():
                 # One consistent view, so that no commit comes between the parts.
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 query = "SELECT controller, path, value FROM setting WHERE controller = ANY(%s)"
                 for one, path, text in connection.execute(query, (chosen,)):
-                    found[one].settings.update(values_from_texts({path: text}))
+                    settings[one][path] = text
                 query = "SELECT controller, name, value FROM kept WHERE controller = ANY(%s)"
                 for one, name, text in connection.execute(query, (chosen,)):
                     if name.startswith(AUDIT_PREFIXES):
-                        found[one].audit.append(name)
+                        audit[one].append(name)
                     else:
-                        found[one].kept.update(values_from_texts({name: text}))
-            return found
+                        kept[one][name] = text
+            return {
+                one: Stored(
+                    values_from_texts(settings[one]), values_from_texts(kept[one]), audit[one]
+                )
+                for one in chosen
+            }
 
         return self._reading.use(look)
 

@@ -169,12 +169,11 @@ class SqliteLane(GroupCommitLane):
             for one, name in connection.execute(query, (chosen,)):
                 audit.setdefault(one, []).append(name)
             recent = recent_rows(connection, batches, frozenset(controllers))
-            return {
-                one: _rows_of(
-                    settings.get(one, {}), kept.get(one, {}), audit.get(one, []), recent[one]
-                )
-                for one in controllers
-            }
+        # Outside: a broken value is a problem of its controller, and not of the file.
+        return {
+            one: _rows_of(settings.get(one, {}), kept.get(one, {}), audit.get(one, []), recent[one])
+            for one in controllers
+        }
 
     def rows_of(self, controller: int) -> Rows:
         """Read everything that is stored of a controller; secrets are sealed."""
@@ -208,7 +207,7 @@ class SqliteLane(GroupCommitLane):
         with self._read_transaction() as connection:
             texts = _texts(connection, "message", "number", controller)
             recent = recent_rows(connection, batches, [controller])[controller]
-            return messages_from_texts(texts | recent.messages)
+        return messages_from_texts(texts | recent.messages)
 
     def read_blob(self, controller: int, name: str) -> bytes | None:
         query = "SELECT data FROM blob WHERE controller = ? AND name = ?"
