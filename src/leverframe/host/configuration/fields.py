@@ -456,6 +456,7 @@ class Config(NodeConfig, frozen=True, forbid_unknown_fields=True):
         return networks
 
 
+# Each controller of a node asks for the same ones, which takes 0.1 ms of the 1.4 ms of its start.
 @lru_cache
 def _networks(key: str, texts: tuple[str, ...]) -> Networks:
     try:

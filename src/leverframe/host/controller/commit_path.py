@@ -165,10 +165,10 @@ _OF_THE_CONTROLLER = (
 
 class PersistentState:
     __slots__ = (
-        "_newest",
         "_again",
         "_has_ended",
         "_missing",
+        "_newest",
         "_note_store",
         "_pause_s",
         "_writer",

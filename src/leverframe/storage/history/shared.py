@@ -213,10 +213,10 @@ class SharedHistory:
         #: Runs jobs that concern all controllers.
         self._executor = self._turns.line(None).awaited
         self._controllers = 0
-        self._will_write_ends = False
-        self._writing_ends: asyncio.Future[None]
         self._look: asyncio.TimerHandle | None = None
         self._is_closed = False
+        self._will_write_ends = False
+        self._writing_ends: asyncio.Future[None]
         # Only the thread touches these.
         self._file: SharedChunks | None = None
         #: By when they were used last, oldest first.
@@ -381,8 +381,12 @@ class WorkerOfOne(ThreadHistoryWorker):
     """The worker of one of several controllers."""
 
     __slots__ = (
-        *("_controller", "_shared", "_was_opened", "gather_s"),
-        *("_has_noted_end", "_last_entries"),
+        "_controller",
+        "_has_noted_end",
+        "_last_entries",
+        "_shared",
+        "_was_opened",
+        "gather_s",
     )
 
     def __init__(
