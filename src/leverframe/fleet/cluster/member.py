@@ -6,7 +6,7 @@ the fair share. The loop reconciles the controllers that run here with the datab
 that were taken, and stops and releases those that another node is to have. Watchers are notified
 when the lease comes into doubt, or is clear again.
 
-While the lease is in doubt, requests are refused; controllers keep regulating. A node that was
+While the lease is in doubt, requests are refused; controllers keep running. A node that was
 declared dead drops all of them without writing, and starts another life.
 """
 
