@@ -202,6 +202,7 @@ CONNECTING = {
     "server/snmp_responder.py": ANSWERS,
     "fleet/cluster/heartbeat.py": FLEET,
     "fleet/cluster/forwarding.py": FLEET,
+    "fleet/cluster/lease.py": FLEET,
     "fleet/cluster/member.py": FLEET,
     "fleet/cluster/membership.py": FLEET,
     "fleet/cluster/node_calls.py": FLEET,

@@ -76,11 +76,11 @@ class NotRemembered(StoreUnavailable):
 def raise_if_forgotten(promised: Iterable[asyncio.Future[None]]) -> None:
     """Raise why one of these ended writes was refused, if one was."""
     for one in promised:
-        error = StoreUnavailable("It was interrupted.") if one.cancelled() else one.exception()
-        if not isinstance(error, StoreUnavailable):
-            continue
-        if error.is_taken_over or error.is_over:
+        error = None if one.cancelled() else one.exception()
+        if isinstance(error, StoreUnavailable) and (error.is_taken_over or error.is_over):
             raise error
+        if not (one.cancelled() or isinstance(error, StoreUnavailable)):
+            continue
         raise NotRemembered(
             "The request was carried out, but its outcome (the state of an output that is"
             " remembered, or a message) is not stored yet, because the database cannot be reached."
