@@ -405,7 +405,7 @@ def test_which_recorded_answer_comes_next_is_part_of_snapshots(tmp_path: Path) -
         assert (twin.get("/own"), fork.get("/own")) == ("first", "third")
         with (
             Twin() as other,
-            pytest.raises(NoLiveSnapshot, match="has recorded answers, but not both"),
+            pytest.raises(NoLiveSnapshot, match="uses recorded answers"),
         ):
             other.restore(one_given)
     with Twin.process(recorded=recording) as process:

@@ -53,7 +53,7 @@ class BadScenario(ErrorForPeople):
 
 
 class Order(Struct, frozen=True):
-    """An order, and its line in the file."""
+    """A command or a `sim` text, with its line in the file."""
 
     text: str
     line: int

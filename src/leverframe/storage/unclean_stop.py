@@ -56,7 +56,7 @@ class StoreState(Struct, frozen=True):
 
     log: SqliteLog | None
     verdict: LogVerdict
-    #: Sums of the actual pages, including what SQLite may recover.
+    #: Checksums of the pages as they are now, including those that SQLite may recover.
     sums: PageSums
     #: The number of pages that have changed after they were written.
     wrong_pages: int

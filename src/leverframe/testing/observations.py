@@ -83,7 +83,7 @@ def _time(wall: float, zone: tzinfo) -> str:
     return f"{datetime.fromtimestamp(wall, zone):%Y-%m-%d %H:%M:%S}"
 
 
-# The messages that a twin would have sent, complete, as tests see them.
+# The complete messages that a twin would have sent, in the form that tests read.
 
 _Sent = TypeVar("_Sent")
 

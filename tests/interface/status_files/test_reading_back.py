@@ -110,7 +110,7 @@ def test_value_that_no_unit_writes_is_never_taken_as_read(data: st.DataObject) -
         ("/json/status.json", {"bit5": "2"}, "variables.bits", "`bit5`"),
         ("/json/status.json", {"postop": "1*2"}, "layout.top", "not allow"),
         ("/json/status.json", {"lang": "77"}, "ui.language", "not a language code"),
-        ("/json/outputs.json", {"oname1": "<--#oname1-->"}, "outputs.1.name", "a marker"),
+        ("/json/outputs.json", {"oname1": "<--#oname1-->"}, "outputs.1.name", "a placeholder"),
         ("/json/outputs.json", {"oname1": "a\ufffd"}, "outputs.1.name", "was lost"),
         ("/json/inputs.json", {"inpdp": "16"}, "digital_inputs.0.pull_up", "not a mask of 4 bits"),
         ("/json/inputs.json", {"sensor5": "19"}, "analog_inputs.5.sensor", "does not allow"),

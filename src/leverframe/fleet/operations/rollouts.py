@@ -66,7 +66,7 @@ ID = QueryParameter(
             pattern=r"^([a-z0-9-]{1,31}:)?[A-Za-z0-9_-]{1,40}$", max_length=72, description=JOB_NAME
         ),
     ],
-    "The id of the job; for the operator, jobs of tenants have ids such as `tenant:id`.",
+    "The id of the job; for the operator, a tenant's job has the id `tenant:id`.",
 )
 CAREFULNESS = (
     QueryParameter(

@@ -100,7 +100,10 @@ async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
             f"{controller.profile.hw}."
         )
     if len(snapshot.parts) != 1 + len(controller.live_parts):
-        raise NoLiveSnapshot("The snapshot or this controller has recorded answers, but not both.")
+        raise NoLiveSnapshot(
+            "Only one of them, the snapshot or this controller, uses recorded answers. Start the "
+            "controller as it was when the snapshot was taken."
+        )
     await controller.writer.flush()
     kept = _difference_of_remembered(controller, snapshot.remembered)
     if controller.profile.sw != snapshot.profile.sw:

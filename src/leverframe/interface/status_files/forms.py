@@ -98,7 +98,7 @@ def flag_in(text: str) -> bool:
 
 def text_in(text: str) -> str:
     if _MARKER in text:
-        raise NotReadable("is a marker that the unit did not fill in")
+        raise NotReadable("contains a placeholder that the unit did not fill in")
     if _REPLACED in text:
         raise NotReadable("contains a character that was lost")
     return text

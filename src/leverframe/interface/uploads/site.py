@@ -126,7 +126,7 @@ def _check_names(names: Iterable[str]) -> None:
             raise BadUpload(f"{name[:80]!r} appears twice.")
         seen.add(name)
     if FRONT_PAGE not in seen:
-        raise BadUpload(f"The site has no {FRONT_PAGE}; this file is its first page.")
+        raise BadUpload(f"The site has no {FRONT_PAGE}; add this file as its front page.")
 
 
 def _check_sizes(sizes: list[int]) -> None:

@@ -52,9 +52,7 @@ class JournalRequest(Struct):
     path: str
     query: str | None
     source: Annotated[str, Meta(description="The address of the client.")]
-    status: Annotated[
-        int | None, Meta(description="Null until the response is sent, and if there was none.")
-    ] = None
+    status: Annotated[int | None, Meta(description="Null until a response is sent.")] = None
     problem: Annotated[
         str | None, Meta(description="The reason of a refusal, as sent to the client.")
     ] = None
