@@ -51,7 +51,8 @@ class NoSuchFleetAccount(Refusal):
 class TenantRecord(Struct, frozen=True):
     name: str
     max_controllers: Annotated[
-        int, Meta(description="Its administrators may create controllers up to this number.")
+        int,
+        Meta(description="The maximum number of controllers that its administrators may create."),
     ] = USUAL_MAX
 
 

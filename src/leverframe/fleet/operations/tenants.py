@@ -41,7 +41,8 @@ TENANT = QueryParameter("tenant", Name, "The name of the tenant.")
 MAX = QueryParameter(
     "max",
     Annotated[int, Meta(ge=0, le=MAX_CONTROLLERS)],
-    "Its administrators may create controllers up to this number; {USUAL_MAX} by default.",
+    "The maximum number of controllers that its administrators may create; "
+    f"{USUAL_MAX} by default.",
 )
 GIVEN_TO = QueryParameter("tenant", Name, "The new tenant; empty for the operator.")
 OF_TENANT = QueryParameter("tenant", Name, "The tenant of the account; the operator by default.")
@@ -57,7 +58,8 @@ class TenantReport(Struct, frozen=True):
     controllers: Annotated[int, Meta(description="Number of its controllers, on all nodes.")]
     accounts: int
     max_controllers: Annotated[
-        int, Meta(description=("Its administrators may create controllers up to this number."))
+        int,
+        Meta(description="The maximum number of controllers that its administrators may create."),
     ]
 
 
