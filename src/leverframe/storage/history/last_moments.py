@@ -1,8 +1,9 @@
-"""The last moments of a run, which the next one records.
+"""The last samples of a run, which the next run records in the history.
 
-What a history has not recorded when its controller stops is kept as it came for who opens it next.
-To record it takes as long as to open a history and build its intervals, some hundred times as long
-as to store it: a node with thousands of controllers would stop for minutes.
+When a controller stops, samples that its history has not recorded yet are stored unchanged. The
+next process that opens the history records them. Recording needs the open history and its
+intervals, which takes a hundred times as long as storing: a node with thousands of controllers
+would need minutes to stop.
 """
 
 import logging
@@ -19,22 +20,22 @@ from leverframe.storage.history.rows import reason_from, text_of
 
 log = logging.getLogger(__name__)
 
-#: A sample with a reason as its text.
+#: A sample whose value is a number, or the text of a reason.
 _Plain = tuple[float, str, float | int | bool | str | None]
 
 
 class RunEnd(NamedTuple):
-    """When a controller was stopped, and what was not recorded until then, if anything."""
+    """The time when a controller stopped, and its packed `LastMoments` if there are any."""
 
     at: float
     unrecorded: bytes | None = None
 
 
 class LastMoments(Struct, frozen=True, array_like=True):
-    """The end of a run, from what was recorded last on."""
+    """The samples and journal entries of a run that its history has not recorded."""
 
     ended: float
-    #: Something of this run is recorded, so that no gap comes before this.
+    #: Whether earlier samples of this run are recorded, so that no gap precedes these.
     continues: bool
     samples: list[_Plain]
     entries: list[NewEntries]
@@ -46,7 +47,7 @@ class LastMoments(Struct, frozen=True, array_like=True):
 _decoder = msgspec.msgpack.Decoder(LastMoments)
 
 
-def last_moments(
+def gather_last_moments(
     ended: float, samples: Sequence[Traced], entries: Sequence[NewEntries], *, continues: bool
 ) -> LastMoments:
     plain: list[_Plain] = [
@@ -57,7 +58,7 @@ def last_moments(
 
 
 def unpack_last_moments(found: Sequence[bytes]) -> list[LastMoments]:
-    """Read the ends of several runs; leave out what cannot be read."""
+    """Decode the last moments of several runs; skip and log those that are damaged."""
     runs = []
     for data in found:
         try:
@@ -68,7 +69,7 @@ def unpack_last_moments(found: Sequence[bytes]) -> list[LastMoments]:
 
 
 def record(compactor: Compactor, runs: Sequence[LastMoments]) -> None:
-    """Record the ends of runs, each with the gap after it, all of them or none."""
+    """Record the last moments of runs, each followed by a gap; all of them or none."""
     for run in runs:
         for entries in run.entries:
             entries.stage_in(compactor)

@@ -20,10 +20,7 @@ from msgspec.structs import astuple, replace
 
 from leverframe.core.engine.machine import Traced
 from leverframe.storage.history.compactor import Bounds, Compactor, UnreadEntries
-from leverframe.storage.history.last_moments import (
-    RunEnd,
-    last_moments,
-)
+from leverframe.storage.history.last_moments import RunEnd, gather_last_moments
 from leverframe.storage.history.shared_chunks import ChunksOfOne, SharedChunks, record_gap
 from leverframe.storage.history.worker import (
     ALONE,
@@ -476,7 +473,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         unrecorded = None
         if self._unwritten or self._last_entries:
             entries = [one.read() for one in self._last_entries]
-            left = last_moments(at, self._unwritten, entries, continues=self._was_opened)
+            left = gather_last_moments(at, self._unwritten, entries, continues=self._was_opened)
             unrecorded = left.pack()
         elif not self._was_opened:
             return
