@@ -160,19 +160,20 @@ async def fleet_stream(
     """Yield the view of several nodes for a page; the nodes are asked at intervals."""
     last = await look()
     yield message("view", last)
-    idle_s = 0.0
+    clock = asyncio.get_running_loop().time
+    said = clock()
     while True:
         await asyncio.sleep(FLEET_LOOK_S)
         if not is_still_admitted():
             return
+        # A node that does not answer delays this by its deadline.
         new = await look()
-        idle_s += FLEET_LOOK_S
         if difference := _difference(last, new):
             yield message("change", difference)
-            idle_s = 0.0
-        elif idle_s >= HEARTBEAT_S:
+            said = clock()
+        elif clock() >= said + HEARTBEAT_S:
             yield heartbeat()
-            idle_s = 0.0
+            said = clock()
         last = new
 
 

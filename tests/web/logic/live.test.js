@@ -6,6 +6,7 @@ import { mock, test } from "node:test";
 import { setClock, switchOutput } from "../../../src/leverframe/web/lib/live/api.js";
 import { Followed } from "../../../src/leverframe/web/lib/live/live.js";
 import { Live } from "../../../src/leverframe/web/lib/live/live.js";
+import { FleetStream } from "../../../src/leverframe/web/fleet/view.js";
 import { controller } from "./browser.mjs";
 
 for (const [virtual, left] of [
@@ -143,4 +144,23 @@ test("an order says until when it is valid, by the clock of the controller", asy
   assert.deepEqual(sent, [["/outs.cgi?out2=1", 1004, false]]);
   now.mock.restore();
   globalThis.fetch = usual;
+});
+
+test("a page of a fleet is lost since its last contact, and patient with slow nodes", async () => {
+  mock.timers.enable({ apis: ["setTimeout", "setInterval", "Date"] });
+  const now = mock.method(performance, "now", () => Date.now());
+  Object.assign(globalThis, { EventSource: FakeStream });
+  document.addEventListener = () => {};
+  const fleet = new FleetStream();
+  fleet.look({ wanted: {}, page: 1 });
+  stream.say("view", { node: { virtual: false, time: 100, timezone: "UTC" }, rows: [], order: [] });
+  await pass(8000);
+  stream.say("heartbeat", { clock: 8 });
+  await pass(9000);
+  assert.equal(fleet.connection, "live");
+  await pass(1000);
+  assert.equal(fleet.connection, "lost");
+  assert.equal(fleet.lostSince, 108);
+  now.mock.restore();
+  mock.timers.reset();
 });

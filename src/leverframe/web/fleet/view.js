@@ -9,8 +9,9 @@ import { stream } from "./node_api.js";
 // What the node reports about the controllers in view, over one stream.
 
 const RETRY_MS = 2000;
-// Heartbeats come every two seconds.
-const SILENCE_MS = 5000;
+// Heartbeats come every two seconds, and later while a node waits for another one: 3 s at most, of
+// which two may follow each other.
+const SILENCE_MS = 10_000;
 export const ROWS = 50;
 
 export class FleetStream {
@@ -69,9 +70,9 @@ export class FleetStream {
     opened.addEventListener("change", ({ data }) => {
       if (this.view) this.#hear(withChange(this.view, JSON.parse(data)));
     });
-    opened.addEventListener("heartbeat", () => this.#expectHeartbeat());
+    opened.addEventListener("heartbeat", () => this.#noteContact());
     opened.onerror = () => this.#lose();
-    this.#expectHeartbeat();
+    this.#expectMessage();
   }
 
   /** @param {FleetView} view */
@@ -81,11 +82,15 @@ export class FleetStream {
     useZone(view.node.timezone);
     this.connection = "live";
     this.lostSince = null;
-    this.#expectHeartbeat();
+    this.#noteContact();
   }
 
-  #expectHeartbeat() {
+  #noteContact() {
     this.#contact = this.time;
+    this.#expectMessage();
+  }
+
+  #expectMessage() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#lose(), SILENCE_MS);
   }
