@@ -122,11 +122,11 @@ CALLERS = (
     Caller("anonymous"),
     Caller("a page of another site, in the administrator's browser", session=True,
            headers={"host": HERE, "origin": EVIL}, page=EVIL),
-    Caller("the same, under a name bound to our address", session=True,
+    Caller("a page of another site whose name resolves to our address", session=True,
            headers={"host": "evil.example:8080", "origin": f"{EVIL}:8080"}),
-    Caller("a page at another port of our host, there", session=True,
+    Caller("a page on another port of our host, in the administrator's browser", session=True,
            headers={"host": HERE}, page=OTHER_PORT),
-    Caller("a page of `cors_origins`, there", session=True,
+    Caller("a page of `cors_origins`, in the administrator's browser", session=True,
            headers={"host": HERE, "origin": PANEL}, page=PANEL),
     Caller("a page of `cors_origins` with the administrator's password", uses_basic=True,
            headers={"host": HERE, "origin": PANEL}, page=PANEL),
@@ -284,7 +284,7 @@ def _ask(
 
 def head() -> list[str]:
     names = [group.name for group in groups()]
-    return [f"| who asks | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
+    return [f"| client | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
 
 
 def read_page() -> list[str]:
