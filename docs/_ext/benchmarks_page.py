@@ -13,19 +13,20 @@ _OPENING = """\
 This page shows whether the program became faster or slower: a line for each figure, and a column
 for each of the last commits that `make bench` measured as a whole, the newest on the right.
 
-- A figure whose reference ran in turns with it is a ratio to that. "Of bare" compares with a
-  responder that only parses requests.
-- Other times are in *rounds*, so that different machines compare. A round is the time in which the
-  machine updated a dict and made twenty comparisons, before and after that part of the run. Rates
-  are *per round*. Where the round was not measured, times and rates are as measured.
+- A figure whose reference was measured alternately with it is shown as a ratio to this reference.
+  "Of bare" compares with a responder that only parses requests.
+- Other times are in *rounds*, so that machines can be compared. A round is the time in which the
+  machine updated a dict and made twenty comparisons, measured before and after that part of the
+  run. Rates are *per round*. If the round was not measured, times and rates are in their own units.
 - Sizes and shares are in their units.
-- The goal shows which direction is better. **Bold** figures missed the goal of their commit. An
-  empty cell was not measured, or not in the same way.
-- All figures are from single runs on shared machines, so a difference below a tenth says little.
-  `make bench-compare COMMIT=...` compares a commit with the present one on one machine, in turns.
+- The goal shows which direction is better. **Bold** figures did not meet the goal of their commit.
+  A cell is empty if the figure was not measured, or not in the same way.
+- All figures are from single runs on shared machines, so differences below 10 % are not
+  significant. `make bench-compare COMMIT=...` measures a commit and the current one alternately on
+  one machine.
 
-`bench/RESULTS.md` has the newest run with all of its rounds, and `bench/history.jsonl` every run.
-The runs up to bda7a976 were read from the tables of their time, rounded as these are.
+`bench/RESULTS.md` contains the newest run with all of its rounds, and `bench/history.jsonl` every
+run. The figures of runs up to bda7a976 come from older, rounded tables.
 """
 _LAST = 6
 #: Units of times.
@@ -39,7 +40,7 @@ def benchmarks_page(runs: Sequence[Run]) -> str:
 def _sections(runs: Sequence[Run]) -> Iterator[str]:
     yield _OPENING.rstrip()
     yield "## Commits"
-    heads = ("commit", "measured on", "machine", "busy with other work", "a round")
+    heads = ("commit", "measured on", "machine", "busy with other work", "one round")
     yield table(heads, map(_describe, runs))
     commits = [run.commit for run in runs]
     for part in dict.fromkeys(part for run in reversed(runs) for part in run.figures):

@@ -25,8 +25,9 @@ EXIT_CODES = {
 _OPENING = """\
 # Command line
 
-`leverframe help COMMAND` shows the same help, and `leverframe -V` the version. The package also
-installs a man page and completion for bash, zsh and fish (`share/` of its environment).
+`leverframe help COMMAND` shows this help in the terminal, and `leverframe -V` the version. The
+package also installs a man page and completion for bash, zsh and fish (`share/` of its
+environment).
 """
 
 

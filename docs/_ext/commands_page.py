@@ -32,7 +32,7 @@ _OPENING = f"""\
 
 Every command of every version. Letters in angle brackets are fields: `<A><B>` is written without
 a separator, and A is one character wide; other separators are sent as shown. Texts are
-percent-encoded. Allowed values are those of {NEWEST} unless a line says otherwise. "SW 1.49+" means
+percent-encoded. Allowed values are those of {NEWEST} unless stated otherwise. "SW 1.49+" means
 this and later versions, "HW 3.5+" means hardware 3.5 to 3.9.
 
 Names of settings such as `outputs.{{A}}.name` are explained in [settings](settings.md), answers and

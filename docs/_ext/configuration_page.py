@@ -6,8 +6,8 @@ from leverframe.host.configuration.keys import REQUIRED, Key, Labelled, as_toml,
 _OPENING = """\
 # Configuration
 
-The configuration of a controller at startup. Every key can be set in three ways; later ways
-override earlier ones:
+These keys configure a controller at startup. Every key can be set in three ways; each overrides the
+ways before it:
 
 1. a TOML file with `--config FILE`: `port = 8081`; the key `board.kind` is `kind` in the table
    `[board]`
@@ -17,7 +17,7 @@ override earlier ones:
 In variables and options, separate the items of a list with commas:
 `LEVERFRAME_HOSTS=cellar.lan,cellar`. A variable is `true` or `false`; an option switches on
 (`--tls`) or off (`--no-tls`). An empty variable counts as not set. A variable that begins with
-`LEVERFRAME_` but belongs to no key is a mistake.
+`LEVERFRAME_` but belongs to no key is rejected.
 
 `leverframe config example` prints a complete file; `leverframe config check --config FILE` prints
 the effective settings with their sources. All mistakes are reported together, one line each, with

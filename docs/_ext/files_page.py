@@ -9,7 +9,7 @@ from leverframe.interface import status_files
 _OPENING = """\
 # Status files
 
-Every value is a text, including numbers, because clients of these controllers compare texts. The
+Every value is a text, even a number, because clients of these controllers compare texts. The
 scale converts it to the real value: "/10" means that the text is ten times the value. Keys appear
 in the order shown.
 """

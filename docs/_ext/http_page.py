@@ -27,14 +27,14 @@ _REQUESTS = """\
 ## Requests
 
 A command is a GET request to a path such as `/stm.cgi`, with the command as its query. POST with
-the same query and an empty body does the same. Without a query these paths return the present
-states.
+the same query and an empty body has the same effect. Without a query these paths return the
+current states.
 
 - Join commands of one path with `&`, up to 100; a name may repeat. They are carried out in order,
   and each command sees the changes of the commands before it.
-- All or nothing: every command is checked first. If a command is invalid, none is carried out, and
-  the answer names it with the reason. With `--lenient`, invalid commands are skipped and the answer
-  is 200.
+- A request is applied completely or not at all: every command is checked first. If a command is
+  invalid, none is carried out, and the answer names it with the reason. With `--lenient`, invalid
+  commands are skipped and the answer is 200.
 - The query is split before it is percent-decoded, so an encoded `*`, `&` or `=` inside a text is
   safe. `+` and `%20` are spaces and `%2B` is a plus; in telephone numbers a bare `+` stays a plus.
 - List bodies are read from the first `&` to `&&`; text before and after is ignored.
@@ -80,7 +80,7 @@ any other address sign-in is always required.
 - Programs use HTTP Basic, with the first request or after a 401.
 - Pages send `username` and `password` as a form to `POST /post.cgi?signin` and get a cookie. The
   session ends with `POST /post.cgi?signout`, after 30 minutes without a request, after 12 hours,
-  and when the password changes. `/signin` is a plain page that does all this.
+  and when the password changes. `/signin` is a simple page for signing in and out.
 - After three wrong passwords for an account from one address, further attempts must wait longer
   each time (429, with `Retry-After`), with at most ten attempts in five minutes. Other addresses
   are not affected.
@@ -109,9 +109,9 @@ _PICTURES = """
 ## Pictures and pages
 
 For every account. `/` is the built-in page and `/signin` a plain sign-in page. `/api/oled.png` is
-the present picture of the display, black while it is dark. `/picture` is the uploaded picture. An
-uploaded web site is served at `/` and at every path that the controller does not use itself;
-`/?safe` is always the built-in page. While the bootloader waits, every request returns 503;
+the current picture of the display; it is black while the display is off. `/picture` is the uploaded
+picture. An uploaded web site is served at `/` and at every path that the controller does not use
+itself; `/?safe` is always the built-in page. While the bootloader waits, every request returns 503;
 browsers get a page with a countdown.
 """
 
@@ -126,10 +126,10 @@ For the administrator. `/dev_settings.bin`, and `/lk3_settings.bin` with the sam
 _FLEET = """
 ## A node with many controllers
 
-Each of [many controllers in one process](../how-to/fleet.md) has the interface above under its own
-name. The node has these paths at its own address, for its administrator, and on loopback for every
-user of the machine. `name` and `tag` select the controllers with one of these names and all of
-these tags; without both, all controllers. Separate several values with commas.
+Each controller of a [node](../how-to/fleet.md) has the interface above under its own name. The node
+has these paths at its own address, for its administrator, and on loopback for every user of the
+machine. `name` and `tag` select the controllers with one of these names and all of these tags;
+without both, all controllers are selected. Separate several values with commas.
 """
 
 
@@ -163,7 +163,7 @@ def http_page() -> str:
             "\n## Status files\n",
             "Files for existing clients. [Status files](files.md) lists every key.\n",
             table(
-                ("path", "holds"),
+                ("path", "content"),
                 [(code(x.path), prose(x.doc)) for x in STATUS_FILES],
             ),
             _PICTURES,
@@ -195,16 +195,16 @@ all items are checked before the first is carried out.
 - `fault=slow*delay:5s*path:/json/all.json*times:2` sets a [fault](simulation.md#faults);
   `fault=end:3` ends the fault with this number; `fault=none` ends all faults.
 - `ping=router:5` lets a host answer pings of the watchdog after 5 ms; `ping=router:none` stops it.
-  Only with `--virtual-time`; on real time pings are real.
+  Only with `--virtual-time`; in real time, real pings are sent.
 - `advance=3600` moves virtual time by seconds; `advance=next` moves it to the next due event. Only
-  with `--virtual-time`. Everything due in between happens before the answer.
+  with `--virtual-time`. All events that are due in this time happen before the answer.
 - `until=DS1 >= 30 and "Pump room" != on*within:2h`, percent-encoded, moves virtual time until a
-  condition is met; 409 if it is not met within this time (default: one day). It is evaluated now
-  and after every due event. A comparison is a label or a name, then
+  condition is met; 409 if it is not met within this time (default: one day). The condition is
+  evaluated immediately and after every due event. A comparison is a label or a name, then
   {", ".join(map(code, COMPARISONS))}, then a number, `on`, `off`, or `none` for an absent reading.
   Join comparisons with `and`, `or` and parentheses.
 
 `/api/sim` shows all of this as data, with limits and units. `/api/sim/snapshot` downloads the
-present state of the controller, or a stored snapshot with `name=NAME`, as a file with all secrets.
+current state of the controller, or a stored snapshot with `name=NAME`, as a file with all secrets.
 `POST /api/sim/snapshots?load=NAME` accepts such a file as its body, also in another process of the
 same version."""

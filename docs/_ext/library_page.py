@@ -14,9 +14,9 @@ MODULES = ("leverframe", "leverframe.testing")
 _OPENING = """\
 # Library
 
-The exports of these modules are stable: they change only as the version number in `CHANGELOG.md`
-indicates. They are typed (`py.typed`) and loaded lazily; importing them starts nothing and changes
-no global state. Everything else in the package is internal.
+The exports of these modules are stable: incompatible changes raise the version number as described
+in `CHANGELOG.md`. They are typed (`py.typed`) and loaded lazily; importing them starts nothing and
+changes no global state. Everything else in the package is internal.
 """
 
 

@@ -21,7 +21,7 @@ HTTP command interface, on a simulated board or on the pins and buses of a Linux
 .PP
 .B leverframe help
 .I COMMAND
-shows the same help."""
+shows the help of a command."""
 _CLOSING = """\
 .SH FILES
 .TP

@@ -45,7 +45,8 @@ _OF_UNITS = """\
 
 `leverframe unit watch` serves these metrics at its own `/metrics`, with the label `name` for the
 unit's name in the inventory, in addition to those of the outbox, the history and the process. The
-values of a unit have no samples while it does not answer correctly: [units](../how-to/units.md).
+values of a unit have no samples while the unit does not answer correctly; see
+[units](../how-to/units.md).
 """
 
 
@@ -53,8 +54,8 @@ _OF_NODE = """\
 ## A node with many controllers
 
 `/metrics` of a [node](../how-to/fleet.md) contains sums over all its controllers. `?tag=critical`
-adds the metrics above for the controllers with this tag, each with its name as the label
-`controller`, for at most 500 controllers.
+adds the metrics above for at most 500 controllers with this tag; the label `controller` contains
+the name of the controller.
 """
 
 

@@ -18,31 +18,31 @@ most 32 clients can be connected at a time; a client that is silent for ten minu
 
 Every client may read. A client may write if its address is in `modbus_writers` of the
 configuration, a list of addresses and networks; by default only this machine may write ({writers}).
-A write works like the command: all or nothing, recorded in the log, and rejected while outputs are
-locked if it could switch an output.
+A write has the same effect as the command: it is applied completely or not at all, recorded in the
+log, and rejected while outputs are locked if it could switch an output.
 
-Addresses count from 0, as transmitted, and stay the same in later versions. Numbers of two
-registers have their high word first.
+Addresses count from 0, as transmitted, and stay the same in later versions. In a number of two
+registers, the high word comes first.
 
 | exception | when |
 |---|---|
 | 1 | an unsupported function, or a write by a client that may only read |
-| 2 | an address that does not exist, even if only the last of a range |
+| 2 | an address that does not exist, even if it is only the last one of a range |
 | 3 | a value or a length that is not allowed |
 | 4 | the outputs are locked, or the change cannot be stored |
-| 6 | the controller is in its bootloader, or its node does not know whether it still has it |
+| 6 | the controller is in its bootloader, or its node does not know whether it still owns it |
 """
 _COILS = """\
 ### Coils: functions 1, 5 and 15
 
-Outputs, PWM outputs and event variables, followed by coils that reset: writing 1 sets the energy
-counter to 0, writing 0 does nothing, and they read 0.
+Outputs, PWM outputs and event variables, followed by coils that reset an energy counter: writing 1
+sets the counter to 0, writing 0 has no effect, and reading returns 0.
 """
 _INPUTS = """\
 ### Discrete inputs: function 2
 
-The digital inputs as rules see them: after bistable mode, without the negation of the display. An
-unreadable input is 0.
+The digital inputs with the values that rules use: after bistable mode, without the negation of the
+display. An unreadable input is 0.
 """
 _DUTIES = """\
 ### Holding registers: functions 3, 6 and 16
@@ -52,7 +52,7 @@ write is answered when it is on disk.
 
 The target appears twice: multiplied by {scale} as a signed number in one register, and as a float
 in two. The two registers of the float are written together. Written values are rounded to tenths,
-as by the command `pidtarget`. In the single register, a target beyond ±3276.7 reads as that limit.
+as by the command `pidtarget`. The single register limits a target to ±3276.7.
 """
 _READINGS = """\
 ### Input registers: function 4
@@ -69,8 +69,8 @@ _MODULES = """\
 Configure the bus with `serial_modbus`, like `/dev/ttyUSB0`. Up to three modules are read in turn.
 `/stm.cgi?modbus_sensor=` and `modbusid=` select the module and slave ID of a slot, and
 `modbusmapping=` assigns readings to m1-m30. A module that does not answer is polled less often, so
-that it uses less than a tenth of the time of the remaining modules. A reading older than {stale}
-seconds is absent, and `absent_since` in `/api/state` shows since when.
+that it uses less than a tenth of the time of the other modules. A reading older than {stale}
+seconds is absent; `absent_since` in `/api/state` shows since when it has been absent.
 
 `mod_write`, and rules with the actions MODBUS WRITE 1-8, write coils and holding registers of the
 modules and read the value back.
@@ -96,7 +96,7 @@ def _parts() -> Iterator[str]:
     yield _number_labels(modbus.DISCRETE_INPUTS)
     yield "\n" + _DUTIES.format(most=modbus.MAX_DUTY, scale=modbus.TARGET_SCALE)
     yield table(
-        ("address", "what"),
+        ("address", "content"),
         [
             *((str(address), label) for address, label in enumerate(modbus.DUTIES)),
             (str(modbus.TARGET_AT), f"PID target x{modbus.TARGET_SCALE}"),
@@ -133,14 +133,14 @@ def _pair(address: int) -> str:
 
 
 def _number_labels(labels: tuple[str, ...]) -> str:
-    return table(("address", "what"), [(str(n), label) for n, label in enumerate(labels)])
+    return table(("address", "content"), [(str(n), label) for n, label in enumerate(labels)])
 
 
 def _module_parts(label: str, module: Module) -> Iterator[str]:
     line = module.line
     bitrate = "the SDM bitrate" if module.is_sdm else f"{line.bitrate} bit/s"
     yield f"### {prose(label)}\n"
-    yield f"Speaks at {bitrate}, parity {line.parity}, {line.stop_bits} stop bit.\n"
+    yield f"Line: {bitrate}, parity {line.parity}, stop bits {line.stop_bits}.\n"
     yield table(
         ("reading", "name", "unit", "function", "register", "type", "divisor"),
         [

@@ -25,7 +25,7 @@ _OPENING = """\
 All settings of a controller that commands change, as one tree: `GET /api/settings` returns it, and
 the store and backups contain it. The path of a setting is its name; `*` stands for a position,
 counted from 0. Values are in real units and words, never in the codes of the commands. Secret
-settings never leave the controller: they read `***` if set and null if not.
+settings never leave the controller: they are shown as `***` if set, and as null if not.
 """
 _CLASS = re.compile(r"class (\w+)\(Node")
 _COMMENT = re.compile(r"    #: (.*)")

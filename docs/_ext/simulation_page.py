@@ -12,7 +12,7 @@ _OPENING = """\
 ## Plants
 
 A plant connects outputs and inputs of the simulated board, so that the regulator, rules and
-protections have a process to control. Wire it with
+protections have a process to control. Set it up with
 `/sim.cgi?plant=KIND*FIELD:VALUE*FIELD:VALUE...`, for example
 `/sim.cgi?plant=room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:1h`, or with a
 `[[plants]]` table in a scenario, with `kind` and the same fields as keys. Write times like `90s`,
@@ -21,8 +21,8 @@ protections have a process to control. Wire it with
 A new plant replaces the previous source of its readings; `plant=none` removes all plants. A
 switched output affects readings after a tenth of a second at the earliest. `DS1=none` unplugs a
 reading even if it has a plant; `DS1=plant` plugs it in again. A value set by hand lasts until the
-plant changes it. While no plant changes, no events are due, and a day on virtual time costs
-nothing.
+plant changes it. While the values of all plants are constant, no events are due, and a day of
+virtual time needs almost no CPU time.
 """
 _FAULTS = """\
 
@@ -41,23 +41,23 @@ _RULES_OF_FAULTS = """\
 
 If several faults match a request, the newest acts; `slow` and `raw` act in addition to any other.
 Faults do not affect requests of the test bench itself (`/sim.cgi`, `/api/sim`...), except that a
-closed port is closed for all requests. A request is carried out even if its answer is faulty,
-except with `status`.
+closed port is closed for all requests. A request is carried out even if its answer is faulty; only
+the fault `status` prevents this.
 
-Delays of answers use real time, because clients do; everything else uses the controller's clock. If
+Delays of answers use real time, because clients do; all other times use the controller's clock. If
 that clock is virtual and a request makes the controller unreachable (`refuse`, `reboot`,
 `brown_out`), the virtual clock follows real time until the controller is reachable again. Such a
 fault ends within an hour. The request that sets it is carried out but gets no answer.
 
-Random values, noise and garbage derive from the `seed`, or else from the number of the fault: the
-same faults have the same effects. Faults are part of [snapshots](http.md).
+Random values, noise and garbage are derived from the `seed` or, without it, from the number of the
+fault, so the same faults have the same effects. Faults are part of [snapshots](http.md).
 """
 _SCENARIOS = """\
 
 ## Scenarios
 
-`leverframe simulate SCENARIO.toml` runs a controller through a scenario on virtual time and prints
-what happened and why. Examples are in `examples/`. The keys of the file, all optional:
+`leverframe simulate SCENARIO.toml` runs a controller through a scenario in virtual time and prints
+the events with their causes. Examples are in `examples/`. The keys of the file, all optional:
 
 - `start = 2026-06-01T05:00:00`: local date and time of the start.
 - `timezone = "Europe/Warsaw"`: time zone of the controller (default UTC).
@@ -65,8 +65,8 @@ what happened and why. Examples are in `examples/`. The keys of the file, all op
 - `record = ["DS1", "OUT0", "PWM0.duty"]`: labels for `--csv` and the summary (default: the inputs
   and outputs of the plants).
 - `sim = "DS2=8&INPD1=1"`: initial readings of the board, as for `/sim.cgi`.
-- `commands = ["/outs.cgi?ortime=05"]`: requests at the start, each all or nothing. Append a body
-  after a space: `"/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&"`.
+- `commands = ["/outs.cgi?ortime=05"]`: requests at the start; each is applied completely or not at
+  all. Append a body after a space: `"/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&"`.
 - `[[plants]]`: tables as above.
 - `[[at]]`: later events, with `time`, and `sim`, `commands` or both. The time is a time of day
   (`"06:00"`, the next time that the local clock shows it), a duration from the start (`"+90s"`,
@@ -85,7 +85,7 @@ def simulation_page() -> str:
 
 
 def _fault(name: str, kind: FaultKind) -> str:
-    heading = f"### {code(name)}\n\n{prose(kind.doc)} In reality: {prose(kind.real)}\n"
+    heading = f"### {code(name)}\n\n{prose(kind.doc)} On real units: {prose(kind.real)}\n"
     also = f"\nAlso: {', '.join(map(code, kind.scopes))}.\n"
     if not kind.fields:
         return heading + also

@@ -39,9 +39,9 @@ leverframe MODULE-IDENTITY
     ::= {{ enterprises {ENTERPRISE[-1]} }}
 """
 _TRAP_TEXTS = {
-    "source": "The label of the reading or state that the rule looked at.",
-    "value": "Its value at that moment, as text.",
-    "text": "A sentence for users.",
+    "source": "The label of the reading or state in the first condition of the rule.",
+    "value": "The value of the source when the rule acted, as text.",
+    "text": "A sentence that describes the event.",
     "reason": "The rule that sent the trap.",
     "mac": "The MAC address of the controller, such as 02:1B:44:11:3A:B7.",
 }

@@ -1,4 +1,4 @@
-"""The page of reading codes: what may stand in the texts of messages and on the display."""
+"""The page of reading codes, for texts of messages and lines of the display."""
 
 from docs._ext.markdown import code, table
 from leverframe.core.engine.texts import ABSENT, CODED, MAX_SMS_LETTERS
@@ -14,12 +14,12 @@ display is drawn: `%0141` is T1 with one decimal, such as `26.3`.
 | --- | --- | --- |
 | addresses and bodies of HTTP1 to HTTP4 | `%`, or `%%` after `httpdouble=1` | number, decimals |
 | texts of e-mail and SMS (HW 3.5+ SW 1.40+) | `%` | number, decimals |
-| lines of the display | `!` | number, decimals, least width |
+| lines of the display | `!` | number, decimals, minimum width |
 
 - The number has three digits on HW 3.5+ from SW 1.49 on (`%0141`), and two digits before that and
   on HW 3.0 (`%141`).
 - Decimals are one digit, 0 to 9. A state is 0 or 1; the digit has no effect.
-- The least width is one digit: shorter values are padded with spaces on the left, so that columns
+- The minimum width is one digit: shorter values are padded with spaces on the left, so that columns
   align.
 - An absent value is shown as `{ABSENT}`.
 - Text that is not a code, or whose number is not in the table, is not changed. With two digits
