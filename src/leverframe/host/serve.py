@@ -39,6 +39,7 @@ from leverframe.host.reach import (
     certificate_of,
     ensure_sign_in,
     reach_of,
+    reachable_host,
     take_up_certificate,
     try_host,
 )
@@ -289,7 +290,7 @@ def _print_address(
 ) -> None:
     """Print the address of the controller and all open ports."""
     controller, scheme = host.controller, "https" if certificate else "http"
-    url = f"{scheme}://{url_host(config.host)}:{port}/"
+    url = f"{scheme}://{url_host(reachable_host(config.host))}:{port}/"
     fingerprint = certificate.fingerprint if certificate else None
     ports = controller.open_ports()
     if config.json:

@@ -60,6 +60,7 @@ SIMULATE = Task(
             type=step,
             help="write a row at every step instead of at every change, like 60s",
         ),
+        AS_JSON,
     ),
     """\
 Run a controller through a scenario in virtual time, print what happened and why, and record
@@ -207,6 +208,7 @@ LIST_COMMANDS = Task(
     (
         argument("word", nargs="?", help="only commands that contain this word"),
         *VERSION,
+        AS_JSON,
     ),
     exit_status="0 if a command was found, 1 if not",
 )
