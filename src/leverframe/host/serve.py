@@ -15,6 +15,7 @@ from typing import Any
 from leverframe import __version__
 from leverframe.core.engine.schedule_times import zone_named
 from leverframe.core.engine.secret_servers import url_host
+from leverframe.core.errors import print_json
 from leverframe.core.runtime.clock import Clock, SystemClock, VirtualClock
 from leverframe.core.runtime.event_loop import stop_by_signal
 from leverframe.core.runtime.outgoing import Targets
@@ -25,7 +26,7 @@ from leverframe.host import logs
 from leverframe.host.assembly import ConfiguredIdentity, ControllerHost, build
 from leverframe.host.configuration import Config, NodeConfig
 from leverframe.host.controller import Controller
-from leverframe.host.logs import JournalLog, Supervisor, print_json
+from leverframe.host.logs import JournalLog, Supervisor
 from leverframe.host.logs import set_up as set_up_logs
 from leverframe.host.ports import (
     bind_errors_for_people,

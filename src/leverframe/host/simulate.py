@@ -186,14 +186,16 @@ async def simulate(
         raise BadScenario(f'{scenario} names nothing to record; add record = ["DS1", "OUT0"].')
     output, errors = Console(highlight=False), Console(stderr=True)
     simulation = await Simulation.start(story)
-    summary = Summary(simulation, labels)
-    watchers: list[Watcher] = [Timeline(simulation, output, as_json=as_json), summary]
+    controller, timezone = simulation.controller, story.timezone
+    summary = Summary(controller, labels)
+    watchers: list[Watcher] = [Timeline(controller, timezone, output, as_json=as_json), summary]
     began = time.monotonic()
     # Lines and progress bar must share a console; otherwise they overwrite each other.
     shown_on = output if output.is_terminal else errors
     with _csv_file(csv) as file, _progress(shown_on, for_s) as progress:
         if file is not None:
-            watchers.append(RunRecorder(simulation, file, labels, on_change=step_s is None))
+            on_change = step_s is None
+            watchers.append(RunRecorder(controller, timezone, file, labels, on_change=on_change))
         await simulation.run(for_s, [*watchers, progress], step_s)
     summary.print(output, as_json=as_json)
     took_s = time.monotonic() - began

@@ -3,7 +3,8 @@
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -15,17 +16,14 @@ from leverframe.core.durations import text_from_seconds
 from leverframe.core.engine.calls import Notify
 from leverframe.core.engine.machine import Value
 from leverframe.core.engine.pwm import DUTIES
+from leverframe.core.errors import print_json
 from leverframe.core.labels import OUTPUTS, PWMS
 from leverframe.host.controller import Controller
-from leverframe.host.logs import print_json
-
-if TYPE_CHECKING:
-    from leverframe.host.simulate import Simulation
 
 _CAUSE_COLOUR = {"rule": "cyan", "schedule": "green", "watchdog": "magenta", "timer": "blue"}
 
 
-class Event(Struct, frozen=True):
+class TimelineLine(Struct, frozen=True):
     """A line of the timeline."""
 
     at: str
@@ -38,11 +36,16 @@ class Timeline:
     """Prints every journal entry and every message: when, what, why."""
 
     def __init__(
-        self, simulation: "Simulation", console: Console, *, as_json: bool = False
+        self,
+        controller: Controller,
+        timezone: ZoneInfo,
+        console: Console,
+        *,
+        as_json: bool = False,
     ) -> None:
         self._as_json = as_json
-        self._controller = simulation.controller
-        self._timezone = simulation.scenario.timezone
+        self._controller = controller
+        self._timezone = timezone
         self._console = console
         self._number = 0
         self._day = ""
@@ -68,7 +71,7 @@ class Timeline:
     def _print(self, wall: float, what: str, why: str, kind: str) -> None:
         local = datetime.fromtimestamp(wall, self._timezone)
         if self._as_json:
-            print_json(asdict(Event(local.isoformat(), what, why, kind)))
+            print_json(asdict(TimelineLine(local.isoformat(), what, why, kind)))
             return
         day = f"{local:%a %d %b %Y}"
         if day != self._day:
@@ -83,10 +86,16 @@ class RunRecorder:
     """Writes values to a CSV file: at every step, or without steps at every change."""
 
     def __init__(
-        self, simulation: "Simulation", file: TextIO, labels: Sequence[str], *, on_change: bool
+        self,
+        controller: Controller,
+        timezone: ZoneInfo,
+        file: TextIO,
+        labels: Sequence[str],
+        *,
+        on_change: bool,
     ) -> None:
-        self._controller = simulation.controller
-        self._timezone = simulation.scenario.timezone
+        self._controller = controller
+        self._timezone = timezone
         self._labels = labels
         self._on_change = on_change
         self._writer = csv.writer(file, lineterminator="\n")
@@ -168,7 +177,7 @@ class _Track:
         return self._sum / self._known_s if self._known_s else self.value
 
 
-class Figures(Struct, frozen=True):
+class RunFigures(Struct, frozen=True):
     """The statistics of one label over a run."""
 
     label: str
@@ -184,8 +193,8 @@ class Figures(Struct, frozen=True):
 class Summary:
     """Prints one line for each output that was switched and each reading that was recorded."""
 
-    def __init__(self, simulation: "Simulation", labels: Sequence[str]) -> None:
-        self._controller = simulation.controller
+    def __init__(self, controller: Controller, labels: Sequence[str]) -> None:
+        self._controller = controller
         self._version = _Version()
         readings = [label for label in labels if label not in OUTPUTS]
         self._tracks = {label: _Track() for label in (*OUTPUTS, *PWMS, *DUTIES, *readings)}
@@ -208,13 +217,13 @@ class Summary:
         track.live_until(self._elapsed_s)
         return track
 
-    def figures(self) -> Iterator[Figures]:
+    def figures(self) -> Iterator[RunFigures]:
         """Yield the statistics of labels that were recorded or changed."""
         for label in self._tracks:
             track = self.track(label)
             if track.changes or label in self._recorded:
                 on_s = track.seconds if label in (*OUTPUTS, *PWMS) else None
-                yield Figures(
+                yield RunFigures(
                     label, track.value, track.low, track.mean, track.high, track.changes, on_s
                 )
 

@@ -11,12 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leverframe.core.errors import DONE, NO, print_lines, print_warnings
+from leverframe.core.errors import DONE, NO, print_json, print_lines, print_warnings
 from leverframe.core.profile import Profile, existing, newest_software
 from leverframe.host.command_line.parser import command_line_parser
 from leverframe.host.command_line.table import COMMANDS
 from leverframe.host.command_line.task import Group, Task
-from leverframe.host.logs import print_json
 from leverframe.interface.descriptions.listing import (
     CommandDescription,
     FieldDescription,

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from leverframe.core.errors import DONE, NO, print_line, printable, printable_json
+from leverframe.core.errors import DONE, NO, print_json, print_line, printable, printable_json
 from leverframe.core.profile import Profile, UnknownProfile, existing
 from leverframe.core.tree import (
     MISSING,
@@ -22,7 +22,6 @@ from leverframe.core.tree import (
 )
 from leverframe.host.configuration import Config
 from leverframe.host.configuration.toml import read_toml
-from leverframe.host.logs import print_json
 from leverframe.host.start_version import profile_rows, read_stored_profile
 from leverframe.host.terminal import ask_secret
 from leverframe.interface.table.refusals import NotCarriedOver, Refusal, Restored

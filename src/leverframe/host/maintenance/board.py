@@ -15,13 +15,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leverframe.core.errors import DONE, NO, ErrorForPeople, print_lines, print_warnings
+from leverframe.core.errors import DONE, NO, ErrorForPeople, print_json, print_lines, print_warnings
 from leverframe.devices.linux.board_check import PartCheck, part_checks, port_checks
 from leverframe.devices.linux.i2c_parts import open_kernel_bus
 from leverframe.devices.linux.pins import kernel_lines
 from leverframe.host.configuration import Config
 from leverframe.host.configuration.reader import Sources
-from leverframe.host.logs import print_json
 
 # The rights of the service: those of an account, or those of its systemd unit.
 #

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from leverframe.core.errors import ErrorForPeople
+from leverframe.core.errors import ErrorForPeople, print_json
 from leverframe.core.profile import Profile, existing, newest_software
 from leverframe.core.settings import Settings
 from leverframe.core.tree import defaults, difference, leaves
@@ -18,7 +18,6 @@ from leverframe.host.configuration.reader import (
     effective_settings,
     in_columns,
 )
-from leverframe.host.logs import print_json
 from leverframe.host.maintenance.backup import as_text, read
 from leverframe.interface.table.refusals import Conflict, Refusal
 from leverframe.interface.version_change.conversion import carry_over
