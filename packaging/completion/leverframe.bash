@@ -3,7 +3,7 @@ _leverframe() {
     local word=${COMP_WORDS[COMP_CWORD]} words
     local first=${COMP_WORDS[1]:-} second=${COMP_WORDS[2]:-}
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data completion help -V --version -h --help"
+        words="run fleet simulate what-if record replay unit rule commands passwd config board site firmware backup data completion help -V --version -h --help"
     else
         case "$first" in
             fleet) words="run migrate nodes drain forget move simulate add list show remove rename place start tag send rollout drift changes advance snapshot snapshots remove-snapshot restore fork fault export tenant account protect map adopt release" ;;
@@ -14,7 +14,7 @@ _leverframe() {
             firmware) words="keygen build sign show" ;;
             backup) words="create show diff convert restore" ;;
             data) words="check repair show export reset" ;;
-            help) words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data completion" ;;
+            help) words="run fleet simulate what-if record replay unit rule commands passwd config board site firmware backup data completion" ;;
         esac
         case "$first $second" in
             "run "*) words="--verbose --config --host --port --hosts --proxies --redirect-port --modbus-port --snmp-port --tftp-port --discovery --no-discovery --mdns --no-mdns --hw --sw --name --mac --data --history-days --history-max-mb --recorded --timezone --virtual-time --no-virtual-time --virtual-start --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address --serial-port --serial-modbus --tls --no-tls --tls-certificate --tls-key --cors-origins --trusted --trusted-role --modbus-writers --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --firmware-key --firmware-check-url --udp-bootloader --no-udp-bootloader --lenient --no-lenient --capture --no-capture --log-level --log-format --syslog --json --no-json -h --help" ;;
@@ -67,6 +67,7 @@ _leverframe() {
             "unit watch") words="--port --once --ca-file --json -h --help" ;;
             "unit take-over") words="--data --config-out --host --port --file --user --ca-file -h --help" ;;
             "unit give-back") words="--data --to --out --user --ca-file -h --help" ;;
+            "rule "*) words="--to --user --ca-file --json -h --help" ;;
             "commands "*) words="--hw --sw --json -h --help" ;;
             "passwd "*) words="--generate --controller --database --node --config --data -h --help" ;;
             "config check") words="--config --host --port --hosts --proxies --redirect-port --modbus-port --snmp-port --tftp-port --discovery --no-discovery --mdns --no-mdns --hw --sw --name --mac --data --history-days --history-max-mb --recorded --timezone --virtual-time --no-virtual-time --virtual-start --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address --serial-port --serial-modbus --tls --no-tls --tls-certificate --tls-key --cors-origins --trusted --trusted-role --modbus-writers --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --firmware-key --firmware-check-url --udp-bootloader --no-udp-bootloader --lenient --no-lenient --capture --no-capture --log-level --log-format --syslog --json --no-json -h --help" ;;
