@@ -3,7 +3,7 @@ _leverframe() {
     local word=${COMP_WORDS[COMP_CWORD]} words
     local first=${COMP_WORDS[1]:-} second=${COMP_WORDS[2]:-}
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data completion help -V --version -h --help"
+        words="run fleet simulate what-if record replay unit rule commands passwd config board site firmware backup data completion help -V --version -h --help"
     else
         case "$first" in
             fleet) words="run migrate nodes drain forget move simulate add list show remove rename place start tag send rollout drift changes advance snapshot snapshots remove-snapshot restore fork fault export tenant account protect map adopt release" ;;
@@ -14,7 +14,7 @@ _leverframe() {
             firmware) words="keygen build sign show" ;;
             backup) words="create show diff convert restore" ;;
             data) words="check repair show export reset" ;;
-            help) words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data completion" ;;
+            help) words="run fleet simulate what-if record replay unit rule commands passwd config board site firmware backup data completion" ;;
         esac
         case "$first $second" in
             "run "*) words="--verbose --config --host --port --hosts --proxies --redirect-port --modbus-port --snmp-port --tftp-port --discovery --no-discovery --mdns --no-mdns --hw --sw --name --mac --data --history-days --history-max-mb --recorded --timezone --virtual-time --no-virtual-time --virtual-start --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address --serial-port --serial-modbus --tls --no-tls --tls-certificate --tls-key --cors-origins --trusted --trusted-role --modbus-writers --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --firmware-key --firmware-check-url --udp-bootloader --no-udp-bootloader --lenient --no-lenient --capture --no-capture --log-level --log-format --syslog --json --no-json -h --help" ;;
@@ -51,7 +51,7 @@ _leverframe() {
             "fleet map") words="--domain --haproxy --file --every --node --user --ca-file -h --help" ;;
             "fleet adopt") words="--name --tag --config --data -h --help" ;;
             "fleet release") words="--to --config --data -h --help" ;;
-            "simulate "*) words="--for --csv --step -h --help" ;;
+            "simulate "*) words="--for --csv --step --json -h --help" ;;
             "what-if "*) words="--commands --for --plants --json --config --data --timezone -h --help" ;;
             "record "*) words="--out --port --ca-file --json -h --help" ;;
             "replay "*) words="--against --exclude --strict --tolerance --pace --user --ca-file --json -h --help" ;;
@@ -67,22 +67,23 @@ _leverframe() {
             "unit watch") words="--port --once --ca-file --json -h --help" ;;
             "unit take-over") words="--data --config-out --host --port --file --user --ca-file -h --help" ;;
             "unit give-back") words="--data --to --out --user --ca-file -h --help" ;;
-            "commands "*) words="--hw --sw -h --help" ;;
+            "rule "*) words="--to --user --ca-file --json -h --help" ;;
+            "commands "*) words="--hw --sw --json -h --help" ;;
             "passwd "*) words="--generate --controller --database --node --config --data -h --help" ;;
             "config check") words="--config --host --port --hosts --proxies --redirect-port --modbus-port --snmp-port --tftp-port --discovery --no-discovery --mdns --no-mdns --hw --sw --name --mac --data --history-days --history-max-mb --recorded --timezone --virtual-time --no-virtual-time --virtual-start --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address --serial-port --serial-modbus --tls --no-tls --tls-certificate --tls-key --cors-origins --trusted --trusted-role --modbus-writers --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --firmware-key --firmware-check-url --udp-bootloader --no-udp-bootloader --lenient --no-lenient --capture --no-capture --log-level --log-format --syslog --json --no-json -h --help" ;;
             "config example") words=" -h --help" ;;
-            "board check") words="--account --config -h --help" ;;
+            "board check") words="--account --json --config -h --help" ;;
             "site build") words="--output -h --help" ;;
             "site reset") words="--config --data -h --help" ;;
             "firmware keygen") words=" -h --help" ;;
             "firmware build") words="--hw --sw --site -h --help" ;;
             "firmware sign") words="--key -h --help" ;;
             "firmware show") words="--key -h --help" ;;
-            "backup create") words="--passphrase --passphrase-file --without-secrets --config --data -h --help" ;;
+            "backup create") words="--passphrase --passphrase-file --without-secrets --json --config --data -h --help" ;;
             "backup show") words="--json -h --help" ;;
-            "backup diff") words=" -h --help" ;;
-            "backup convert") words="--hw --sw --passphrase --passphrase-file --without-secrets -h --help" ;;
-            "backup restore") words="--passphrase --passphrase-file --without-secrets --config --data -h --help" ;;
+            "backup diff") words="--json -h --help" ;;
+            "backup convert") words="--hw --sw --passphrase --passphrase-file --without-secrets --json -h --help" ;;
+            "backup restore") words="--passphrase --passphrase-file --without-secrets --json --config --data -h --help" ;;
             "data check") words="--config --data -h --help" ;;
             "data repair") words="--config --data -h --help" ;;
             "data show") words="--config --data -h --help" ;;

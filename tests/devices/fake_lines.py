@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 
 from leverframe.devices.readings import Unusable
-from leverframe.devices.wiring import Pin
+from leverframe.devices.wiring import FilteredPin, Pin
 
 CHIP = "/dev/gpiochip0"
 
@@ -30,7 +30,7 @@ class FakeLines:
         output.drive(on)
         return output
 
-    def open_input(self, pin: Pin, pull_up: bool) -> "FakeInput":
+    def open_input(self, pin: FilteredPin, pull_up: bool) -> "FakeInput":
         self.need(pin)
         line = self.inputs[pin.line] = FakeInput(self, self.held.get(pin.line, int(pull_up)))
         return line

@@ -8,7 +8,15 @@ from leverframe.core.tree import with_value
 from leverframe.devices.linux.board import LinuxBoard
 from leverframe.devices.readings import Readings
 from leverframe.devices.wire import i2c_chips
-from leverframe.devices.wiring import AdcChannel, I2cWiring, OneWireWiring, Pin, PwmChannel, Wiring
+from leverframe.devices.wiring import (
+    AdcChannel,
+    FilteredPin,
+    I2cWiring,
+    OneWireWiring,
+    Pin,
+    PwmChannel,
+    Wiring,
+)
 
 from .fake_i2c import FakeI2cBus, am2320_part
 from .fake_lines import CHIP, FakeLines
@@ -20,7 +28,7 @@ OTHER_SENSOR = "28:AA:64:1D:61:17:03:48"
 WIRING = {
     "kind": "linux",
     "outputs": {f"OUT{n}": Pin(CHIP, n) for n in range(6)},
-    "digital_inputs": {f"INPD{n}": Pin(CHIP, 10 + n) for n in range(1, 5)},
+    "digital_inputs": {f"INPD{n}": FilteredPin(CHIP, 10 + n) for n in range(1, 5)},
     "pwm": {f"PWM{n}": PwmChannel(0, n) for n in range(4)},
     "analog": {
         **{f"INPA{n}": AdcChannel("iio:device0", f"voltage{n}") for n in range(1, 7)},

@@ -8,7 +8,7 @@ import pytest
 from leverframe.devices.linux.board_check import PartCheck, display_checks, part_checks
 from leverframe.devices.readings import IN_USE, Unusable
 from leverframe.devices.wire import i2c_chips
-from leverframe.devices.wiring import I2cWiring, OledWiring, Pin, Wiring
+from leverframe.devices.wiring import FilteredPin, I2cWiring, OledWiring, Pin, Wiring
 
 from .fake_i2c import FakeI2cBus, am2320_part, bme280_part, sps30_part
 from .fake_lines import CHIP, FakeInput, FakeLines
@@ -27,7 +27,9 @@ def test_inputs_are_opened_and_outputs_are_not() -> None:
     lines = FakeLines()
     lines.held[11] = 1
     wiring = Wiring(
-        kind="linux", outputs={"OUT0": Pin(CHIP, 0)}, digital_inputs={"INPD1": Pin(CHIP, 11)}
+        kind="linux",
+        outputs={"OUT0": Pin(CHIP, 0)},
+        digital_inputs={"INPD1": FilteredPin(CHIP, 11)},
     )
     rows = check_parts(wiring, lines, FakeI2cBus())
     assert rows["OUT0"].text == "free"
@@ -37,10 +39,10 @@ def test_inputs_are_opened_and_outputs_are_not() -> None:
 
 def test_input_whose_driver_cannot_watch_it_is_reported() -> None:
     class Unwatched(FakeLines):
-        def open_input(self, pin: Pin, pull_up: bool) -> FakeInput:
+        def open_input(self, pin: FilteredPin, pull_up: bool) -> FakeInput:
             raise Unusable("rejects its setting")
 
-    wiring = Wiring(kind="linux", digital_inputs={"INPD1": Pin(CHIP, 11)})
+    wiring = Wiring(kind="linux", digital_inputs={"INPD1": FilteredPin(CHIP, 11)})
     assert check_parts(wiring, Unwatched(), FakeI2cBus())["INPD1"].is_good is False
 
 
@@ -50,7 +52,7 @@ def test_input_of_a_running_controller_is_left_alone() -> None:
             return IN_USE
 
     lines = Taken()
-    wiring = Wiring(kind="linux", digital_inputs={"INPD1": Pin(CHIP, 11)})
+    wiring = Wiring(kind="linux", digital_inputs={"INPD1": FilteredPin(CHIP, 11)})
     assert check_parts(wiring, lines, FakeI2cBus())["INPD1"].text == IN_USE
     assert lines.inputs == {}
 

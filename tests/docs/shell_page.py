@@ -39,6 +39,8 @@ if [ "${{1-}}" = run ]; then
 elif [ "${{1-}} ${{2-}}" = "fleet run" ]; then
   shift 2
   set -- fleet run --port {port} --modbus-port {modbus_port} "$@"
+elif [ "${{1-}}" = rule ]; then
+  set -- "$@" --to http://127.0.0.1:{port}
 elif [ "${{1-}}" = fleet ] && [ "${{2-}}" != simulate ]; then
   set -- "$@" --node http://127.0.0.1:{port}
   # On a busy machine a node takes longer to start than a page waits.

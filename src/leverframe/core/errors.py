@@ -1,8 +1,8 @@
 """Errors that users can correct, exit statuses, and untrusted text made safe to show."""
 
 import sys
-from collections.abc import Iterable
-from typing import TextIO
+from collections.abc import Iterable, Mapping
+from typing import Any, TextIO
 
 # The base class of all errors that users can understand and correct.
 #
@@ -72,6 +72,14 @@ def print_lines(lines: Iterable[str], *, file: TextIO | None = None, flush: bool
 
 def print_line(text: str, *, flush: bool = False) -> None:
     print_lines([text], flush=flush)
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Print a document as one line of JSON Lines."""
+    # Imported here: this module also reports that a package is missing.
+    import msgspec
+
+    print(printable_json(msgspec.json.encode(document).decode()), flush=True)
 
 
 def print_warnings(sentences: Iterable[str]) -> None:

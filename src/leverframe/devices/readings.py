@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Generic, TypeVar
 
+from leverframe.core.runtime.installation import command_for_extra
 from leverframe.core.runtime.log_lines import LogThrottle
 
 # Readings on their way from a board to the controller.
@@ -63,8 +64,7 @@ class Unusable(Exception):
 def not_installed(package: str) -> Unusable:
     """Return the error for a missing package that only boards with real pins and buses need."""
     return Unusable(
-        f"the Python package {package} is not installed; run pip install '.[hardware]' in the "
-        "folder of Leverframe."
+        f"the Python package {package} is not installed; run {command_for_extra('hardware')}."
     )
 
 

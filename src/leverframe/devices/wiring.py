@@ -44,13 +44,17 @@ class Pin(Table, frozen=True):
     chip: Annotated[str, Meta(description="The chip of the line, like /dev/gpiochip0.")]
     line: Annotated[Number | str, Meta(description="Number of the line on the chip, or its name.")]
     active_low: Annotated[bool, Meta(description="True if a low level means on.")] = False
+
+
+class FilteredPin(Pin, frozen=True):
+    """A GPIO line that is read."""
+
     debounce_ms: Annotated[
         int,
         Meta(
             ge=0,
             le=1000,
-            description="Changes shorter than this number of milliseconds are ignored; "
-            "inputs only.",
+            description="Changes shorter than this number of milliseconds are ignored.",
         ),
     ] = 10
 
@@ -131,7 +135,7 @@ class Wiring(Table, frozen=True):
         ),
     ] = {}
     digital_inputs: Annotated[
-        dict[str, Pin],
+        dict[str, FilteredPin],
         Meta(
             description="GPIO lines of the inputs INPD1-INPD4.",
             examples=[{"INPD1": {"chip": "/dev/gpiochip0", "line": 5, "debounce_ms": 20}}],

@@ -35,6 +35,7 @@ from msgspec.structs import replace
 
 from leverframe.core.errors import ErrorForPeople
 from leverframe.core.profile import HARDWARE
+from leverframe.core.runtime.installation import command_for_extra
 from leverframe.devices.wiring import Wiring, find_mistakes
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.member import PLAIN, NewController
@@ -112,8 +113,8 @@ def needing_driver() -> Iterator[None]:
         yield
     except ImportError as error:
         raise NoDriver(
-            "The PostgreSQL driver is not installed. Install it with `pip install "
-            "leverframe[fleet]`."
+            "The PostgreSQL driver is not installed. Install it with"
+            f" `{command_for_extra('fleet')}`."
         ) from error
 
 

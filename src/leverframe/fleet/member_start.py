@@ -10,6 +10,7 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from leverframe.core.errors import print_json
 from leverframe.core.profile import Profile
 from leverframe.core.runtime.clock import Clock, SystemClock, VirtualClock
 from leverframe.core.runtime.event_loop import LoopShare, LoopTurns, close_all
@@ -27,7 +28,7 @@ from leverframe.host.controller import Controller
 from leverframe.host.controller.findings import FindingSource
 from leverframe.host.controller.hand_over import SavedLive, resumption
 from leverframe.host.controller.hooks import Hindrance, SettingsWatcher
-from leverframe.host.logs import JournalLog, print_json
+from leverframe.host.logs import JournalLog
 from leverframe.host.ports import connect_bootloader, open_ports
 from leverframe.host.reach import (
     ADMINISTRATOR,

@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import Struct
 
 from leverframe.core.durations import text_from_seconds
-from leverframe.core.errors import DONE, NO
+from leverframe.core.errors import DONE, NO, print_json
 from leverframe.core.profile import Profile
 from leverframe.core.runtime.clock import VirtualClock
 from leverframe.fleet.bulk import BulkReport, each, send
@@ -32,7 +32,6 @@ from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.serve import node_of, start_controllers
 from leverframe.host.configuration.reader import Sources
-from leverframe.host.logs import print_json
 from leverframe.host.scenario import BadScenario, seconds_after
 from leverframe.host.serve import clock_of
 from leverframe.interface.table.command_text import calls_of, parse_commands

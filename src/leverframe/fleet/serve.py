@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from leverframe import __version__
+from leverframe.core.errors import print_json
 from leverframe.core.runtime.clock import Clock
 from leverframe.core.runtime.event_loop import close_all
 from leverframe.core.runtime.outgoing import Targets
@@ -30,7 +31,7 @@ from leverframe.fleet.records import Registry, TenantRecord
 from leverframe.fleet.roster import Roster
 from leverframe.host.configuration import NodeConfig
 from leverframe.host.configuration.reader import Sources
-from leverframe.host.logs import Supervisor, print_json
+from leverframe.host.logs import Supervisor
 from leverframe.host.logs import set_up as set_up_logs
 from leverframe.host.ports import bind_errors_for_people, descriptor_budget, http_limits
 from leverframe.host.reach import certificate_of, ensure_sign_in, reach_of_node, try_host

@@ -5,7 +5,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +17,6 @@ from leverframe.core.errors import ErrorForPeople, printable, printable_json
 from leverframe.core.runtime.log_lines import CONTROLLER
 from leverframe.host.controller import Controller
 from leverframe.host.controller.findings import is_of_trouble
-
-# JSON Lines of `run --json` on standard output, distinguished by their `event`.
-
-
-def print_json(document: Mapping[str, Any]) -> None:
-    print(printable_json(msgspec.json.encode(document).decode()), flush=True)
-
 
 # Logs of the process: as readable text or as JSON, and optionally to syslog.
 #

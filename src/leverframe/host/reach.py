@@ -13,11 +13,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from leverframe.core.engine.journal import Cause
-from leverframe.core.errors import ErrorForPeople
+from leverframe.core.errors import ErrorForPeople, print_json
 from leverframe.core.profile import Profile
 from leverframe.core.tree import defaults, settings_from_leaves
 from leverframe.host.configuration import Config, NodeConfig
-from leverframe.host.logs import print_json
 from leverframe.interface.table.accounts import (
     MAX_PASSWORD_LETTERS,
     MIN_PASSWORD_LETTERS,
@@ -25,7 +24,7 @@ from leverframe.interface.table.accounts import (
     password_path,
 )
 from leverframe.interface.table.lookup import TRUSTED_ADMINISTRATOR, TRUSTED_USER
-from leverframe.server.cross_site import OwnNames, is_loopback
+from leverframe.server.cross_site import OwnNames, is_any_address, is_loopback
 from leverframe.server.http.certificate import Certificate, CertificateUnusable, own_certificate
 from leverframe.server.passwords import Passwords
 from leverframe.server.routes.admission import TrustedNetworks
@@ -182,6 +181,16 @@ async def ensure_sign_in(
             f"Sign in as {name} with the password {password}\nIt is shown only once; {way_on}.",
             flush=True,
         )
+
+
+def reachable_host(host: str) -> str:
+    """Return a host for URLs: for a server on all addresses, one that other machines can reach."""
+    if not is_any_address(host):
+        return host
+    # Imported here: most controllers run without discovery.
+    from leverframe.server.discovery import own_addresses
+
+    return next(iter(own_addresses()), socket.gethostname())
 
 
 def certificate_of(config: NodeConfig, folder: Path, name: str) -> Certificate | None:

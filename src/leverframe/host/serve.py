@@ -15,6 +15,7 @@ from typing import Any
 from leverframe import __version__
 from leverframe.core.engine.schedule_times import zone_named
 from leverframe.core.engine.secret_servers import url_host
+from leverframe.core.errors import print_json
 from leverframe.core.runtime.clock import Clock, SystemClock, VirtualClock
 from leverframe.core.runtime.event_loop import stop_by_signal
 from leverframe.core.runtime.outgoing import Targets
@@ -25,7 +26,7 @@ from leverframe.host import logs
 from leverframe.host.assembly import ConfiguredIdentity, ControllerHost, build
 from leverframe.host.configuration import Config, NodeConfig
 from leverframe.host.controller import Controller
-from leverframe.host.logs import JournalLog, Supervisor, print_json
+from leverframe.host.logs import JournalLog, Supervisor
 from leverframe.host.logs import set_up as set_up_logs
 from leverframe.host.ports import (
     bind_errors_for_people,
@@ -39,6 +40,7 @@ from leverframe.host.reach import (
     certificate_of,
     ensure_sign_in,
     reach_of,
+    reachable_host,
     take_up_certificate,
     try_host,
 )
@@ -289,7 +291,7 @@ def _print_address(
 ) -> None:
     """Print the address of the controller and all open ports."""
     controller, scheme = host.controller, "https" if certificate else "http"
-    url = f"{scheme}://{url_host(config.host)}:{port}/"
+    url = f"{scheme}://{url_host(reachable_host(config.host))}:{port}/"
     fingerprint = certificate.fingerprint if certificate else None
     ports = controller.open_ports()
     if config.json:

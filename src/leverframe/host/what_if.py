@@ -31,14 +31,13 @@ from leverframe.core.engine.what_if import (
     labels_needed,
     what_if,
 )
-from leverframe.core.errors import DONE, NO, ErrorForPeople, printable
+from leverframe.core.errors import DONE, NO, ErrorForPeople, print_json, printable
 from leverframe.core.labels import LABELS, OUTPUTS, PWMS
 from leverframe.core.profile import Profile
 from leverframe.core.settings import Settings
 from leverframe.core.tree import settings_from_leaves
 from leverframe.devices.simulated.plant_kinds import Plants
 from leverframe.host.configuration import Config
-from leverframe.host.logs import print_json
 from leverframe.host.scenario import plant_from_table, read_scenario, sentence_of
 from leverframe.host.start_version import read_stored_profile
 from leverframe.interface.table.command_text import parse_commands, perform_written

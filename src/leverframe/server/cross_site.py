@@ -67,7 +67,7 @@ class OwnNames:
         #: A request from this machine may come from elsewhere, through a proxy.
         self._has_proxies = has_proxies or bool(self._for_others)
         #: Clients can use any address that the machine has now or gets later.
-        self._any_address = _is_any_address(listening_on)
+        self._any_address = is_any_address(listening_on)
         #: Other sites whose pages may use the controller.
         self.origins = frozenset(origins)
         #: Host headers already found to be ours, exactly as they were sent.
@@ -163,7 +163,8 @@ class OwnNames:
         return of_page if without_port(headers["host"]).lower() in self._for_others else "http"
 
 
-def _is_any_address(host: str) -> bool:
+def is_any_address(host: str) -> bool:
+    """Return whether a server on this address listens on all addresses of the machine."""
     try:
         return not host or ip_address(host).is_unspecified
     except ValueError:

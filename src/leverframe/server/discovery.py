@@ -88,6 +88,18 @@ def find_own_address(host: str) -> OwnAddress | None:
     return None
 
 
+def own_addresses() -> list[str]:
+    """Return the IPv4 addresses of this machine that other machines can reach."""
+    import ifaddr
+
+    return [
+        str(address.ip)
+        for adapter in ifaddr.get_adapters()
+        for address in adapter.ips
+        if address.is_IPv4 and not str(address.ip).startswith("127.")
+    ]
+
+
 class DiscoveryServer:
     def __init__(
         self,

@@ -17,7 +17,7 @@ from msgspec import Struct
 from leverframe.core.profile import Profile
 from leverframe.devices.readings import Troubles
 from leverframe.host.controller import Controller
-from leverframe.server.discovery import DiscoveryServer, find_own_address
+from leverframe.server.discovery import DiscoveryServer, find_own_address, own_addresses
 from leverframe.server.shared_ports import ANY_ADDRESS
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class MdnsResponder:
             return self._opened
 
     async def addresses(self) -> Sequence[str]:
-        return self._interfaces or await asyncio.to_thread(_own_addresses)
+        return self._interfaces or await asyncio.to_thread(own_addresses)
 
     def withdraw(self, services: "Sequence[ServiceInfo]", *, silently: bool) -> None:
         """Stop answering for services; send goodbye messages unless `silently`."""
@@ -264,18 +264,6 @@ def follow(
 def _instance_label(name: str) -> str:
     """Turn a name into one DNS label, without dots, which would end the label."""
     return name.replace(".", " ").encode()[:MAX_LABEL_BYTES].decode(errors="ignore")
-
-
-def _own_addresses() -> list[str]:
-    """Return the IPv4 addresses of this machine that other machines can reach."""
-    import ifaddr
-
-    return [
-        str(address.ip)
-        for adapter in ifaddr.get_adapters()
-        for address in adapter.ips
-        if address.is_IPv4 and not str(address.ip).startswith("127.")
-    ]
 
 
 # Discovery in the network: UDP discovery and mDNS together.

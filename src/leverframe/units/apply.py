@@ -13,11 +13,11 @@ from leverframe.core.errors import (
     INTERRUPTED,
     NO,
     NOT_DONE,
+    print_json,
     print_line,
     print_lines,
     print_warnings,
 )
-from leverframe.host.logs import print_json
 from leverframe.host.terminal import progress_bar
 from leverframe.units.client import open_paced_client
 from leverframe.units.execution import Applier, Canary, RolledOut, choose_canaries, roll_out

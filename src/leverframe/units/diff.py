@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
 
-from leverframe.core.errors import DONE, NO, NOT_DONE, print_lines
+from leverframe.core.errors import DONE, NO, NOT_DONE, print_json, print_lines
 from leverframe.core.profile import Profile
 from leverframe.core.tree import is_confidential, leaves, settings_from_leaves
 from leverframe.host.configuration.toml import read_toml
-from leverframe.host.logs import print_json
 from leverframe.host.maintenance.backup import read
 from leverframe.host.start_version import read_stored_profile
 from leverframe.interface.table.refusals import Refusal

@@ -13,12 +13,12 @@ from leverframe.core.errors import (
     DONE,
     NO,
     ErrorForPeople,
+    print_json,
     print_line,
     print_lines,
     print_warnings,
     printable,
 )
-from leverframe.host.logs import print_json
 from leverframe.units.addresses import addresses_from_names, shorten_addresses, single_addresses
 from leverframe.units.inventory import count_units, distinct_names, plain_name
 from leverframe.units.search import (

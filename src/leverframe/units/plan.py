@@ -8,9 +8,8 @@ import msgspec
 
 from leverframe.core.engine.engine import Engine
 from leverframe.core.engine.what_if import TriedChange, WhatIf
-from leverframe.core.errors import DONE, NO, NOT_DONE, print_line, print_lines
+from leverframe.core.errors import DONE, NO, NOT_DONE, print_json, print_line, print_lines
 from leverframe.host.configuration import Config
-from leverframe.host.logs import print_json
 from leverframe.host.what_if import futures, print_futures
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.units.client import open_paced_client

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leverframe.core.errors import DONE, NOT_DONE, ErrorForPeople, print_lines
+from leverframe.core.errors import DONE, NOT_DONE, ErrorForPeople, print_json, print_lines
 from leverframe.core.tree import MASK, MISSING, defaults, difference, is_confidential
-from leverframe.host.logs import print_json
 from leverframe.host.maintenance.backup import write
 from leverframe.storage.backup import BackupFile
 from leverframe.units.file_keys import key_of

@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, M
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, Protocol, TypeVar
 
-from leverframe.core.errors import ErrorForPeople, print_warnings
-from leverframe.host.logs import print_json
+from leverframe.core.errors import ErrorForPeople, print_json, print_warnings
 from leverframe.testing.recordings.replay import UnitLogin
 from leverframe.units.client import open_paced_client
 from leverframe.units.comparison import UnitDifference

@@ -18,12 +18,11 @@ from msgspec.structs import replace
 from leverframe.core.engine.calls import Notify
 from leverframe.core.engine.machine import Traced
 from leverframe.core.engine.secret_servers import url_host
-from leverframe.core.errors import DONE, NO, ErrorForPeople, print_line, print_lines
+from leverframe.core.errors import DONE, NO, ErrorForPeople, print_json, print_line, print_lines
 from leverframe.core.runtime.clock import Clock, SystemClock
 from leverframe.core.runtime.event_loop import close_all, stop_by_signal
 from leverframe.core.runtime.outgoing import Targets
 from leverframe.core.settings import Email, Gsm, HttpClient, Mqtt, Snmp
-from leverframe.host.logs import print_json
 from leverframe.host.ports import bind_errors_for_people, check_port
 from leverframe.interface.table.accounts import MIN_PASSWORD_LETTERS
 from leverframe.notify.channel import Trust

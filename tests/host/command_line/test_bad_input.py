@@ -94,7 +94,7 @@ def test_empty_value_is_refused_instead_of_selecting_all(
         ("run --config .", "cannot be read: Is a directory"),
         ("run --hw 4.0", "--hw: "),
         ("run --sw 2", "--sw: "),
-        ("run --port 70000", "--port: port must be a whole number from 0 to 65535, not 70000"),
+        ("run --port 70000", "--port must be a whole number from 0 to 65535, not 70000"),
         ("run --host=", "host must be a string of at least one character"),
         ("run --data=", "data must be a string of at least one character"),
         ("run --log-level loud", '"debug", "info", "warning" or "error"'),

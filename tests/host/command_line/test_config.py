@@ -42,7 +42,7 @@ def test_check_of_a_wrong_file_ends_with_a_line_for_each_mistake(
 ) -> None:
     path = tmp_path / "cellar.toml"
     path.write_text("prot = 1\ntls = 2\n")
-    assert main(["config", "check", "--config", str(path)]) == 1
+    assert main(["config", "check", "--config", str(path)]) == 2
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.splitlines() == [
@@ -56,7 +56,7 @@ def test_other_variables_are_not_printed(
 ) -> None:
     monkeypatch.setenv("SMTP_PASSWORD", "hunter2")
     monkeypatch.setenv("LEVERFRAME_SECRET", "hunter2")
-    assert main(["config", "check"]) == 1
+    assert main(["config", "check"]) == 2
     output = capsys.readouterr()
     assert "LEVERFRAME_SECRET" in output.err
     assert "hunter2" not in output.out + output.err

@@ -15,6 +15,8 @@ FILES = {
     "type.toml": 'port = "many"\n',
     "syntax.toml": "port = \n",
     "board.toml": '[board]\nknd = "linux"\n',
+    "lamp.toml": "start = 2026-06-01T05:00:00\n",
+    "debounce.toml": '[board.outputs.OUT0]\nchip = "x"\nline = 1\ndebounce_ms = 5\n',
     "scenario.toml": "strt = 2026-06-01T05:00:00\n",
     "command.toml": 'commands = ["/outs.cgi?out9=1"]\n',
     "commands.txt": "/outs.cgi?out0=1\n",
@@ -63,13 +65,13 @@ MISTAKES = [
         "word instead of a number",
         "run --port http",
         2,
-        "leverframe: --port: port must be a whole number from 0 to 65535, not 'http'.",
+        "leverframe: --port must be a whole number from 0 to 65535, not 'http'.",
     ),
     (
         "port out of range",
         "run --port 70000",
         2,
-        "leverframe: --port: port must be a whole number from 0 to 65535, not 70000.",
+        "leverframe: --port must be a whole number from 0 to 65535, not 70000.",
     ),
     (
         "port in use",
@@ -114,6 +116,20 @@ MISTAKES = [
         "leverframe: board.toml, line 2: Unknown key board.knd. Did you mean kind?",
     ),
     (
+        "time without a unit",
+        "simulate lamp.toml --for 24",
+        2,
+        "leverframe simulate: argument --for: 24 has no unit; write 24s for seconds, 24m for"
+        " minutes, 24h for hours or 24d for days; see leverframe simulate --help",
+    ),
+    (
+        "setting of inputs at an output",
+        "run --config debounce.toml",
+        2,
+        "leverframe: debounce.toml, line 4: Unknown key board.outputs.OUT0.debounce_ms; known keys:"
+        " chip, line, active_low.",
+    ),
+    (
         "unknown hardware version",
         "run --hw 4.0",
         2,
@@ -123,7 +139,7 @@ MISTAKES = [
         "software version of other hardware",
         "run --hw 3.0 --sw 1.75",
         2,
-        "leverframe: --hw: Software 1.75 does not exist for HW 3.0. The newest version "
+        "leverframe: --sw: Software 1.75 does not exist for HW 3.0. The newest version "
         "for it is 1.58a.",
     ),
     (
@@ -158,7 +174,7 @@ MISTAKES = [
         "unknown board",
         "run --board-kind rasberry",
         2,
-        "leverframe: --board-kind: board.kind must be one of simulated, linux, not 'rasberry'.",
+        "leverframe: --board-kind must be one of simulated, linux, not 'rasberry'.",
     ),
     (
         "certificate without a key",
@@ -171,8 +187,7 @@ MISTAKES = [
         "unknown log level",
         "run --log-level loud",
         2,
-        'leverframe: --log-level: log_level must be "debug", "info", "warning" or '
-        "\"error\", not 'loud'.",
+        'leverframe: --log-level must be "debug", "info", "warning" or "error", not \'loud\'.',
     ),
     (
         "missing syslog socket",

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from leverframe.host.scenario import read_scenario
-from leverframe.host.simulate import Simulation, Summary
+from leverframe.host.simulate import Simulation
+from leverframe.host.simulation_report import Summary
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HOUR_S = 3600.0
@@ -27,7 +28,7 @@ class Run:
 async def run_example(name: str, for_s: float) -> Run:
     scenario = read_scenario(EXAMPLES / name)
     simulation = await Simulation.start(scenario)
-    summary = Summary(simulation, scenario.record)
+    summary = Summary(simulation.controller, scenario.record)
     await simulation.run(for_s, [summary])
     return Run(simulation, summary)
 

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from leverframe.__main__ import main
 from leverframe.host.scenario import BadScenario, read_scenario
-from leverframe.host.simulate import Simulation, Summary, Timeline
+from leverframe.host.simulate import Simulation
+from leverframe.host.simulation_report import Summary, Timeline
 
 LAMP = """\
 start = 2026-06-01T00:00:00
@@ -37,6 +38,11 @@ def lamp(tmp_path: Path) -> Path:
 
 async def start_simulation(path: Path) -> Simulation:
     return await Simulation.start(read_scenario(path))
+
+
+def timeline(simulation: Simulation, printed: StringIO) -> Timeline:
+    console = Console(file=printed, width=200)
+    return Timeline(simulation.controller, simulation.scenario.timezone, console)
 
 
 class Steps:
@@ -113,7 +119,7 @@ async def test_scenario_that_sets_up_accounts_keeps_all_rights(tmp_path: Path) -
 async def test_timeline_says_when_what_and_why(lamp: Path) -> None:
     simulation = await start_simulation(lamp)
     printed = StringIO()
-    await simulation.run(86400.0, [Timeline(simulation, Console(file=printed, width=200))])
+    await simulation.run(86400.0, [timeline(simulation, printed)])
     lines = [line.split() for line in printed.getvalue().splitlines()]
     assert lines[0] == ["Mon", "01", "Jun", "2026"]
     assert lines[-4:] == [
@@ -133,13 +139,13 @@ async def test_messages_are_in_the_timeline(tmp_path: Path) -> None:
     )
     simulation = await start_simulation(path)
     printed = StringIO()
-    await simulation.run(7200.0, [Timeline(simulation, Console(file=printed, width=200))])
+    await simulation.run(7200.0, [timeline(simulation, printed)])
     assert "01:00:00  sends email 2 (begins, DS1 is 31.0)" in printed.getvalue()
 
 
 async def test_summary_counts_changes_time_and_means(lamp: Path) -> None:
     simulation = await start_simulation(lamp)
-    summary = Summary(simulation, ("DS1", "OUT0"))
+    summary = Summary(simulation.controller, ("DS1", "OUT0"))
     await simulation.run(86400.0, [summary])
     lamp_track, sensor = summary.track("OUT0"), summary.track("DS1")
     assert (lamp_track.changes, lamp_track.seconds) == (2, 600)

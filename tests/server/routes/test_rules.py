@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from leverframe.core.profile import Profile
+from leverframe.server.http.messages import Reply
 from leverframe.testing.in_process import NEWEST, LoopTwin
 from tests.cases import for_each
 from tests.server.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, start_with_accounts
@@ -267,3 +268,53 @@ async def test_rules_are_shown_and_tried_for_the_administrator_only() -> None:
         tried = await twin.ask("/api/rules/try", "POST", HEATING.encode(), authorization=who)
         assert (report.status, tried.status) == (status, status)
     assert (await twin.ask("/api/rules/try", "POST", HEATING.encode())).status == 401
+
+
+async def add_rule(twin: LoopTwin, line: str) -> Reply:
+    return await twin.ask("/api/rules", "POST", line.encode())
+
+
+async def test_posted_line_becomes_an_enabled_rule_and_is_listed_alone() -> None:
+    twin = await twin_with(HEATING, "event=2*10*0*2150*50*0*2*0*0*0*0")
+    await twin.ok("/stm.cgi?oname=3Lamp")
+    reply = await add_rule(twin, 'when INPD1 is off then "Lamp" on, permanent')
+    assert reply.status == 200
+    (added,) = msgspec.json.decode(reply.body)
+    assert (added["number"], added["settings"]["action"]) == (2, "OUT3")
+    assert added["settings"]["enabled"]
+    assert added["settings"]["permanent"]
+    await twin.ok("/sim.cgi?INPD1=0")
+    assert (await twin.outputs())[3] == "1"
+    assert [rule["number"] for rule in await rules(twin)] == [1, 2, 3]
+
+
+async def test_refused_line_changes_nothing() -> None:
+    twin = await twin_with(HEATING)
+    before = await twin.settings()
+    reply = await add_rule(twin, "when DS1 >= 25 then OUT9 on")
+    assert (reply.status, b"OUT9 is not available to rules" in reply.body) == (400, True)
+    assert await twin.settings() == before
+
+
+async def test_line_that_the_version_cannot_express_is_refused() -> None:
+    twin = await twin_with(profile=Profile("3.0", "1.38"))
+    reply = await add_rule(twin, "when DS1 >= 25 then OUT1 reverse")
+    assert reply.status == 404
+    assert await rules(twin) == []
+
+
+async def test_line_is_refused_when_all_rules_are_in_use() -> None:
+    twin = await twin_with(*(f"event={place}*10*0*0*0*0*2*0*0*0*0" for place in range(20)))
+    assert (await add_rule(twin, "when DS1 >= 25 then OUT1 on")).status == 409
+
+
+async def test_only_the_administrator_adds_a_rule() -> None:
+    twin = await start_with_accounts()
+    for account, status in ((CONTROL_USER, 403), (USER, 403), (ADMINISTRATOR, 200)):
+        reply = await twin.ask(
+            "/api/rules",
+            "POST",
+            b"when DS1 >= 25 then OUT1 on",
+            authorization=basic(*account),
+        )
+        assert reply.status == status

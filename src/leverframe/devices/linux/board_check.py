@@ -8,7 +8,7 @@ would drive it, and releasing it might switch it off.
 import fcntl
 import os
 import termios
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from leverframe.devices.linux.onewire import OneWireBus
 from leverframe.devices.linux.pins import Lines
 from leverframe.devices.linux.sysfs import PwmPin
 from leverframe.devices.readings import IN_USE, Unusable, os_error_text
-from leverframe.devices.wiring import OledWiring, OneWireWiring, Pin, Wiring
+from leverframe.devices.wiring import FilteredPin, OledWiring, OneWireWiring, Pin, Wiring
 
 
 class PartCheck(NamedTuple):
@@ -91,18 +91,19 @@ def _try_port(path: str) -> None:
 
 
 def _of_lines(wiring: Wiring, lines: Lines) -> Iterator[PartCheck]:
-    for label, pin in (*wiring.outputs.items(), *wiring.digital_inputs.items()):
+    pins: Iterable[tuple[str, Pin]] = (*wiring.outputs.items(), *wiring.digital_inputs.items())
+    for label, pin in pins:
         place = f"{pin.chip} line {pin.line}"
         try:
             text = lines.describe(pin)
-            if label in wiring.digital_inputs and text != IN_USE:
+            if isinstance(pin, FilteredPin) and text != IN_USE:
                 text = f"{text}; level {_level(lines, pin)}"
             yield PartCheck(label, place, True, text)
         except Unusable as fault:
             yield PartCheck(label, place, False, str(fault))
 
 
-def _level(lines: Lines, pin: Pin) -> int:
+def _level(lines: Lines, pin: FilteredPin) -> int:
     """Read an input as the service does, which also shows whether its driver can report edges."""
     line = lines.open_input(pin, pull_up=False)
     try:

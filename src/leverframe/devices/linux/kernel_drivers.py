@@ -9,7 +9,7 @@ from gpiod.line import Bias, Direction, Edge, Value
 from smbus2 import SMBus, i2c_msg
 
 from leverframe.devices.readings import IN_USE, Unusable, os_error_text
-from leverframe.devices.wiring import Pin
+from leverframe.devices.wiring import FilteredPin, Pin
 
 # The kernel's GPIO lines, through the `gpiod` package (version 2), which only this file imports.
 #
@@ -29,7 +29,7 @@ def output_settings(pin: Pin, on: bool) -> gpiod.LineSettings:
     )
 
 
-def input_settings(pin: Pin, pull_up: bool) -> gpiod.LineSettings:
+def input_settings(pin: FilteredPin, pull_up: bool) -> gpiod.LineSettings:
     return gpiod.LineSettings(
         direction=Direction.INPUT,
         edge_detection=Edge.BOTH,
@@ -44,7 +44,7 @@ class KernelLines:
     def open_output(self, pin: Pin, on: bool) -> "KernelOutput":
         return KernelOutput(_request(pin, output_settings(pin, on)), pin)
 
-    def open_input(self, pin: Pin, pull_up: bool) -> "KernelInput":
+    def open_input(self, pin: FilteredPin, pull_up: bool) -> "KernelInput":
         return KernelInput(_request(pin, input_settings(pin, pull_up)), pin)
 
     def describe(self, pin: Pin) -> str:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from leverframe.devices.linux.device_thread import DeviceThread
 from leverframe.devices.readings import Troubles, Unusable, not_installed
-from leverframe.devices.wiring import Pin
+from leverframe.devices.wiring import FilteredPin, Pin
 
 # GPIO lines: the interface that the board needs.
 #
@@ -42,7 +42,7 @@ class InputLine(Protocol):
 class Lines(Protocol):
     def open_output(self, pin: Pin, on: bool) -> OutputLine: ...
 
-    def open_input(self, pin: Pin, pull_up: bool) -> InputLine: ...
+    def open_input(self, pin: FilteredPin, pull_up: bool) -> InputLine: ...
 
     def describe(self, pin: Pin) -> str:
         """Describe the line or its problem without opening it."""
@@ -54,7 +54,7 @@ class NoLines:
     def open_output(self, pin: Pin, on: bool) -> OutputLine:
         raise not_installed("gpiod")
 
-    def open_input(self, pin: Pin, pull_up: bool) -> InputLine:
+    def open_input(self, pin: FilteredPin, pull_up: bool) -> InputLine:
         raise not_installed("gpiod")
 
     def describe(self, pin: Pin) -> str:
@@ -100,7 +100,7 @@ class InputPin:
     def __init__(
         self,
         label: str,
-        pin: Pin,
+        pin: FilteredPin,
         lines: Lines,
         thread: DeviceThread,
         report: Callable[[str, int | None], None],

@@ -60,6 +60,7 @@ SIMULATE = Task(
             type=step,
             help="write a row at every step instead of at every change, like 60s",
         ),
+        AS_JSON,
     ),
     """\
 Run a controller through a scenario in virtual time, print what happened and why, and record
@@ -200,6 +201,39 @@ uptime and mac, are listed but not counted. Requests with masked secrets are not
     exit_status="0 if the answers are equal, 1 if they differ, 2 if the replay failed",
 )
 
+RULE = Task(
+    "rule",
+    "host.rule:add_rule",
+    "add a rule, written as a line of text",
+    (
+        argument("text", metavar="RULE", help="like 'when DS1 >= 25 until 23 then OUT2 on'"),
+        argument(
+            "--to",
+            metavar="URL",
+            default="http://127.0.0.1:8080",
+            help="URL of the controller (default http://127.0.0.1:8080)",
+        ),
+        argument(
+            "--user",
+            metavar="NAME",
+            help="administrator to sign in as; the password is prompted for",
+        ),
+        CA_FILE,
+        AS_JSON,
+    ),
+    """\
+Add a rule to a running controller and enable it. The command prints the request that sets the rule.
+
+  leverframe rule 'when DS1 >= 25 until 23 then OUT2 on'
+  leverframe rule 'when INPD1 is off and DS2 < 3 then "Heater" on, starts after 1min'
+  leverframe rule 'when DS1 >= 60 then eMail 1, only at the start' --to http://192.168.1.10
+
+A name in double quotes is the user's name of an input or output. `until` is the value at which the
+condition ends. Options after the action: starts after TIME, ends after TIME, only at the start,
+only at the end, unless rule N, while rule N, permanent.
+""",
+)
+
 LIST_COMMANDS = Task(
     "commands",
     "host.command_line.listings:list_commands",
@@ -207,6 +241,7 @@ LIST_COMMANDS = Task(
     (
         argument("word", nargs="?", help="only commands that contain this word"),
         *VERSION,
+        AS_JSON,
     ),
     exit_status="0 if a command was found, 1 if not",
 )

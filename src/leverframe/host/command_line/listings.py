@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leverframe.core.errors import DONE, NO, print_lines
+from leverframe.core.errors import DONE, NO, print_json, print_lines, print_warnings
 from leverframe.core.profile import Profile, existing, newest_software
 from leverframe.host.command_line.parser import command_line_parser
 from leverframe.host.command_line.table import COMMANDS
@@ -201,17 +201,28 @@ def _quote(text: str) -> str:
 Schema = dict[str, Any]
 
 
-def list_commands(word: str | None, hw: str, sw: str | None) -> int:
+def list_commands(word: str | None, hw: str, sw: str | None, as_json: bool = False) -> int:
     """Print the commands of a version, or those that contain a word."""
-    return print_commands(existing(hw, sw or newest_software(hw)), word, Console())
+    profile = existing(hw, sw or newest_software(hw))
+    return print_commands(profile, word, Console(), as_json=as_json)
 
 
-def print_commands(profile: Profile, word: str | None, console: Console) -> int:
+def print_commands(
+    profile: Profile, word: str | None, console: Console, *, as_json: bool = False
+) -> int:
     """Print the commands that contain a word; return the exit status, as grep does."""
     found = [row for row in command_table(profile) if _is_about(row, word or "")]
     if not found:
-        console.print(f"{profile} has no command with {word!r}.", markup=False)
+        message = f"{profile} has no command with {word!r}."
+        if as_json:
+            print_warnings([message])
+        else:
+            console.print(message, markup=False)
         return NO
+    if as_json:
+        for row in found:
+            print_json(row)
+        return DONE
     for section, rows in groupby(found, key=lambda row: row["section"]):
         if console.is_terminal:
             console.print(_section_table(section, list(rows)))

@@ -8,6 +8,7 @@ from leverframe.host.command_line.controller_tasks import (
     PASSWD,
     RECORD,
     REPLAY,
+    RULE,
     RUN,
     SIMULATE,
     WHAT_IF,
@@ -15,6 +16,7 @@ from leverframe.host.command_line.controller_tasks import (
 from leverframe.host.command_line.fleet_group import FLEET
 from leverframe.host.command_line.task import (
     ALL_KEYS,
+    AS_JSON,
     DATA,
     IMAGE,
     ONLY_FILE,
@@ -57,7 +59,6 @@ file, environment variables that override it, and options that override both.
             "host.maintenance.configuration:check_config",
             "print the effective settings with their sources, or all mistakes",
             config=ALL_KEYS,
-            exit_status="0 if the configuration is valid, 1 if not",
         ),
         Task(
             "example",
@@ -89,6 +90,7 @@ Check the hardware of this machine in the way a service uses it. No output is sw
                     help="check with the rights of this account (default, for root: those of the"
                     " systemd service of this file)",
                 ),
+                AS_JSON,
             ),
             config=ONLY_FILE,
             exit_status="0 if all wired devices work, 1 if any does not",
@@ -223,7 +225,7 @@ backup, enter the passphrase or use --without-secrets to leave them out.
             "create",
             "host.maintenance.backup:create",
             "create a backup of a stopped controller",
-            (argument("file", type=Path, help="new file: .bin, .toml or .json"), *SECRETS),
+            (argument("file", type=Path, help="new file: .bin, .toml or .json"), *SECRETS, AS_JSON),
             config=DATA,
         ),
         Task(
@@ -239,7 +241,7 @@ backup, enter the passphrase or use --without-secrets to leave them out.
             "diff",
             "host.maintenance.backup:diff",
             "print the differences between two backups",
-            (argument("first", type=Path), argument("second", type=Path)),
+            (argument("first", type=Path), argument("second", type=Path), AS_JSON),
             exit_status="0 if they are equal, 1 if they differ",
         ),
         Task(
@@ -252,13 +254,14 @@ backup, enter the passphrase or use --without-secrets to leave them out.
                 argument("--hw", metavar="VERSION", help="hardware version to convert to"),
                 argument("--sw", metavar="VERSION", help="software version to convert to"),
                 *SECRETS,
+                AS_JSON,
             ),
         ),
         Task(
             "restore",
             "host.maintenance.backup:restore",
             "restore a backup into a data folder",
-            (argument("file", type=Path), *SECRETS),
+            (argument("file", type=Path), *SECRETS, AS_JSON),
             config=DATA,
         ),
     ),
@@ -340,6 +343,7 @@ COMMANDS: tuple[Task | Group, ...] = (
     RECORD,
     REPLAY,
     UNIT,
+    RULE,
     LIST_COMMANDS,
     PASSWD,
     CONFIG,

@@ -117,9 +117,16 @@ def non_empty(text: str) -> str:
 
 def duration(text: str) -> float:
     try:
-        return seconds_from_text(text)
+        seconds = seconds_from_text(text)
     except BadDuration as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    bare = text.strip()
+    if seconds and not bare[-1].isalpha():
+        raise argparse.ArgumentTypeError(
+            f"{bare} has no unit; write {bare}s for seconds, {bare}m for minutes, {bare}h for hours"
+            f" or {bare}d for days"
+        )
+    return seconds
 
 
 def step(text: str) -> float:

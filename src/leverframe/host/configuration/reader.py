@@ -7,14 +7,16 @@ converted are reported with all other mistakes.
 
 import re
 import ssl
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from leverframe.core.profile import HARDWARE
 from leverframe.devices.wiring import find_mistakes
 from leverframe.host.configuration.fields import BadConfiguration, Config, NodeConfig
 from leverframe.host.configuration.keys import (
@@ -167,10 +169,12 @@ def _sentence(mistake: Mistake, sources: Sources) -> str:
     origin = sources.origin(mistake.place)
     if origin is None:
         return mistake.sentence
-    # The origin of an option or variable already names the key.
-    sentence = mistake.sentence
+    # An option or variable names the key itself.
+    name, sentence = ".".join(mistake.place), mistake.sentence
     if not sources.is_in_file(origin):
-        sentence = sentence.removeprefix(f"{'.'.join(mistake.place)}: ")
+        sentence = sentence.removeprefix(f"{name}: ")
+        if sentence.startswith(f"{name} must "):
+            return f"{origin}{sentence.removeprefix(name)}"
     return f"{origin}: {sentence}"
 
 
@@ -237,6 +241,16 @@ def wrong_keys(config: Config, keys: Collection[str]) -> Iterator[tuple[str, str
                 check(config)
             except BadConfiguration as error:
                 yield key, str(error)
+
+
+def _check_hardware(config: Config) -> None:
+    # Any software version will do: that of the file is checked by itself.
+    replace(config.version, sw=None).profile(None, None, None)
+
+
+def _check_software(config: Config) -> None:
+    if config.hw is None or config.hw in HARDWARE:
+        config.version.profile(None, None, None)
 
 
 def _check_origins(config: Config) -> None:
@@ -306,7 +320,8 @@ def _check_virtual_time(config: Config) -> None:
 
 #: The keys that a check examines, and the check, which raises `BadConfiguration`.
 _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Any], object]], ...] = (
-    (("hw", "sw"), lambda config: config.version.profile(None, None, None)),
+    (("hw",), _check_hardware),
+    (("sw", "hw"), _check_software),
     (("timezone",), NodeConfig.zone),
     (("virtual_start", "timezone"), NodeConfig.first_moment),
     (("cors_origins",), _check_origins),
@@ -328,25 +343,38 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Any], object]], ...] = (
 # The effective configuration: every value and its source.
 
 
-def effective_table(sources: Sources, config: Config) -> str:
+class EffectiveSetting(Struct, frozen=True):
+    """A configured value, as TOML, and its source."""
+
+    key: str
+    value: str
+    source: str
+
+
+def in_columns(settings: Sequence[EffectiveSetting]) -> str:
     """Format the effective configuration in columns, one value per line."""
-    rows = list(_rows(sources, config))
-    names, values = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
+    keys_width = max(len(it.key) for it in settings)
+    values_width = min(40, max(len(it.value) for it in settings))
     return "\n".join(
-        f"{name:{names}}  {value:{min(values, 40)}}  {origin}" for name, value, origin in rows
+        f"{it.key:{keys_width}}  {it.value:{values_width}}  {it.source}" for it in settings
     )
 
 
-def _rows(sources: Sources, config: Config) -> Iterator[tuple[str, str, str]]:
-    """Yield name, value as TOML, and origin of every value that is set."""
+def effective_settings(sources: Sources, config: Config) -> list[EffectiveSetting]:
+    """Return every value that is set, with its source."""
+    return [*_effective_settings(sources, config)]
+
+
+def _effective_settings(sources: Sources, config: Config) -> Iterator[EffectiveSetting]:
     for key in keys():
         value = _value(config, key.place)
         if value is not None:
-            yield key.name, as_toml(value), _origin(sources, key.place)
+            yield EffectiveSetting(key.name, as_toml(value), _origin(sources, key.place))
     for tables in list_labelled():
         for label, table in _value(config, tables.place).items():
             place = (*tables.place, label)
-            yield ".".join(place), as_toml(msgspec.to_builtins(table)), _origin(sources, place)
+            value = as_toml(msgspec.to_builtins(table))
+            yield EffectiveSetting(".".join(place), value, _origin(sources, place))
 
 
 def _value(config: Config, place: tuple[str, ...]) -> Any:

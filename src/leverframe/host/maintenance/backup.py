@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from leverframe.core.errors import DONE, NO, print_line, printable, printable_json
+from leverframe.core.errors import DONE, NO, print_json, print_line, printable, printable_json
 from leverframe.core.profile import Profile, UnknownProfile, existing
 from leverframe.core.tree import (
     MISSING,
@@ -255,12 +255,16 @@ def show(file: Path, json: bool) -> None:
     print(as_text(read(file), ".json" if json else ".toml"), end="")
 
 
-def diff(first: Path, second: Path) -> int:
+def diff(first: Path, second: Path, as_json: bool) -> int:
     """Print the differences between two backups."""
     files = read(first), read(second)
     old, new = (_everything(file) for file in files)
     for path in sorted(old.keys() | new.keys(), key=_order):
-        if old.get(path) != new.get(path):
+        if old.get(path) == new.get(path):
+            continue
+        if as_json:
+            print_json({"path": path, "old": old.get(path), "new": new.get(path)})
+        else:
             print_line(f"{path}: {_show(old, path)} -> {_show(new, path)}")
     return NO if old != new else DONE
 
@@ -271,6 +275,7 @@ async def create(
     passphrase: bool,
     passphrase_file: Path | None,
     without_secrets: bool,
+    as_json: bool,
 ) -> None:
     """Write the settings of a stopped controller to a new backup."""
     _refuse_existing(file)
@@ -285,8 +290,12 @@ async def create(
     choice = SecretsChoice(passphrase, passphrase_file, without_secrets)
     words = passphrase_to_seal(secrets, choice)
     write(file, unpack(encode_backup(profile, settings, words)))
+    left_out = secrets if words is None else ()
+    if as_json:
+        print_json({"file": str(file), "left_out": left_out})
+        return
     print_line(f"Written to {file}.")
-    if secrets and words is None:
+    if left_out:
         print_line(f"Secrets not included: {list_secrets(secrets)}.")
 
 
@@ -303,6 +312,7 @@ def convert(
     passphrase: bool,
     passphrase_file: Path | None,
     without_secrets: bool,
+    as_json: bool,
 ) -> None:
     """Convert a backup to another format or version."""
     choice = SecretsChoice(passphrase, passphrase_file, without_secrets)
@@ -318,7 +328,7 @@ def convert(
         backup = unpack(encode_backup(profile, restored.settings, words))
         # A file of an earlier version may contain secrets in plain text that are omitted today.
         backup.left_out = tuple(dict.fromkeys((*left_out, *backup.left_out)))
-        print_losses(restored.not_carried_over)
+        print_losses(restored.not_carried_over, as_json=as_json)
     elif without_secrets:
         backup = backup.without_secrets()
     write(output, backup)
@@ -337,6 +347,7 @@ async def restore(
     passphrase: bool,
     passphrase_file: Path | None,
     without_secrets: bool,
+    as_json: bool,
 ) -> None:
     """Restore a backup into the data folder of a stopped controller."""
     backup = read(file)
@@ -362,12 +373,18 @@ async def restore(
             await store.close()
         if any(is_secret(path) for path in changes):
             Snapshots(folder.store_path).renew()
-    print_losses(restored.not_carried_over)
-    print_line(f"{len(changes)} settings changed in {config.data}.")
+    print_losses(restored.not_carried_over, as_json=as_json)
+    if as_json:
+        print_json({"data": config.data, "changed": len(changes)})
+    else:
+        print_line(f"{len(changes)} settings changed in {config.data}.")
 
 
-def print_losses(lost: tuple[NotCarriedOver, ...]) -> None:
+def print_losses(lost: tuple[NotCarriedOver, ...], *, as_json: bool) -> None:
     for entry in lost:
+        if as_json:
+            print_json({"left_out": entry.path, "value": entry.value, "reason": entry.reason})
+            continue
         value = "" if entry.value is None else f" ({_encode(entry.value)})"
         print_line(f"left out: {entry.path}{value}: {entry.reason}")
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leverframe.core.errors import DONE, NO, ErrorForPeople
+from leverframe.core.errors import DONE, NO, ErrorForPeople, print_json, print_lines, print_warnings
 from leverframe.devices.linux.board_check import PartCheck, part_checks, port_checks
 from leverframe.devices.linux.i2c_parts import open_kernel_bus
 from leverframe.devices.linux.pins import kernel_lines
@@ -127,13 +127,13 @@ def _name_group(gid: int) -> str:
         return str(gid)
 
 
-def check_board(config: Config, sources: Sources, account: str | None) -> int:
+def check_board(config: Config, sources: Sources, account: str | None, as_json: bool) -> int:
     """Print the available and missing devices, with the rights of the service account."""
     console, wiring = Console(), config.board
     named = {"serial_port": config.serial_port, "serial_modbus": config.serial_modbus}
     ports = {name: path for name, path in named.items() if path is not None}
     if wiring.kind != "linux":
-        console.print(_other_board(wiring.kind))
+        (print_warnings if as_json else print_lines)([_other_board(wiring.kind)])
         if not ports:
             return DONE
     lines = kernel_lines()
@@ -142,16 +142,18 @@ def check_board(config: Config, sources: Sources, account: str | None) -> int:
         drop_rights_to(account)
     elif os.geteuid() == 0 and sources.file is not None:
         path = sources.file.absolute()
-        command = like_the_unit(path, ["board", "check", "--config", str(path)], console.width)
+        task = ["board", "check", "--config", str(path), *(["--json"] if as_json else [])]
+        command = like_the_unit(path, task, console.width)
         if command is not None:
             return subprocess.run(command, check=False).returncode
     found = part_checks(wiring, lines, open_kernel_bus) if wiring.kind == "linux" else ()
-    return show([*found, *port_checks(ports)], console)
+    checks = [*found, *port_checks(ports)]
+    return print_as_json(checks) if as_json else show(checks, console)
 
 
 def _other_board(kind: str) -> str:
     if kind == "simulated":
-        return r'The board is simulated; set \[board] kind = "linux" to use this machine.'
+        return 'The board is simulated; set [board] kind = "linux" to use this machine.'
     return f"The board {kind} comes from another package and is not checked."
 
 
@@ -160,6 +162,15 @@ def _load_what_is_loaded_late() -> None:
     codecs.lookup("ascii")
     with suppress(ImportError):
         import_module("leverframe.devices.linux.kernel_drivers")
+
+
+def print_as_json(checks: Sequence[PartCheck]) -> int:
+    """Print one object per device; return the exit status."""
+    for check in checks:
+        state = "ok" if check.is_good else "fails"
+        about = {"label": check.label, "place": check.place, "state": state, "found": check.text}
+        print_json(about)
+    return DONE if checks and all(check.is_good for check in checks) else NO
 
 
 def show(found: Iterable[PartCheck], console: Console) -> int:

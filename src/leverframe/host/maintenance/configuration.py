@@ -1,17 +1,23 @@
 """`leverframe config check|example`: the effective configuration, and an example."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from leverframe.core.errors import DONE, NO, ErrorForPeople
+from msgspec.structs import asdict
+
+from leverframe.core.errors import ErrorForPeople, print_json
 from leverframe.core.profile import Profile, existing, newest_software
 from leverframe.core.settings import Settings
 from leverframe.core.tree import defaults, difference, leaves
-from leverframe.host.configuration.fields import BadConfiguration, Config
+from leverframe.host.configuration.fields import Config
 from leverframe.host.configuration.keys import example
-from leverframe.host.configuration.reader import Sources, check_sources, effective_table
+from leverframe.host.configuration.reader import (
+    Sources,
+    check_sources,
+    effective_settings,
+    in_columns,
+)
 from leverframe.host.maintenance.backup import as_text, read
 from leverframe.interface.table.refusals import Conflict, Refusal
 from leverframe.interface.version_change.conversion import carry_over
@@ -19,15 +25,15 @@ from leverframe.interface.version_change.limits import Content
 from leverframe.storage.backup import BackupFile, content_of
 
 
-def check_config(sources: Sources) -> int:
-    """Print the effective settings with their sources, or all mistakes."""
-    try:
-        print(effective_table(sources, check_sources(sources, Config)))
-    except BadConfiguration as error:
-        for line in str(error).splitlines():
-            print(f"leverframe: {line}", file=sys.stderr)
-        return NO
-    return DONE
+def check_config(sources: Sources) -> None:
+    """Print the effective settings with their sources; raise BadConfiguration with all mistakes."""
+    config = check_sources(sources, Config)
+    settings = effective_settings(sources, config)
+    if not config.json:
+        print(in_columns(settings))
+        return
+    for setting in settings:
+        print_json(asdict(setting))
 
 
 def print_example() -> None:

@@ -122,6 +122,12 @@ def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
     return EVENT_ROW.form.items[0].write(texts)
 
 
+def enabling_commands(index: int, rule: Rule) -> list[str]:
+    """Return the commands that enable an entry, and make it permanent if the rule is."""
+    permanent = [f"eventper={index}*1"] if rule.permanent else []
+    return [*permanent, f"eventon={index}*1"]
+
+
 def _fields(rule: Rule, profile: Profile) -> dict[str, Any]:
     """Return the fields of a rule for `set_rule`; older dialects have the value in the action."""
     fields = {letter: getattr(rule, name) for letter, name in SETTINGS.items()}

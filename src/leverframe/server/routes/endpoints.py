@@ -22,6 +22,7 @@ from leverframe.interface import status_files
 from leverframe.interface.descriptions.listing import CommandDescription
 from leverframe.interface.descriptions.openapi import EndpointDescription, openapi
 from leverframe.interface.descriptions.schemas import BINARY, XML, StatusReply
+from leverframe.interface.rule_words import EXAMPLE
 from leverframe.interface.table.lookup import ANONYMOUS, TABLE, require
 from leverframe.interface.table.row import ADMIN, ANYONE, CONTROL
 from leverframe.notify.outbox import OutboxReport
@@ -38,7 +39,7 @@ from leverframe.server.routes.history import PARAMETERS as HISTORY_PARAMETERS
 from leverframe.server.routes.metrics import METRICS, metrics
 from leverframe.server.routes.pages import page_reply
 from leverframe.server.routes.rules import PARAMETERS as WHAT_IF_PARAMETERS
-from leverframe.server.routes.rules import TRIAL_PARAMETERS, rule_reports, rule_trial, try_commands
+from leverframe.server.routes.rules import TRIAL_PARAMETERS, rule_trial, rules, try_commands
 from leverframe.server.routes.sign_in import SIGN_IN_PATH, redirect, wants_page
 from leverframe.server.routes.sim_report import SimReport, sim_report
 from leverframe.server.routes.sim_time import FILE_PARAMETERS as SNAPSHOT_FILE_PARAMETERS
@@ -199,9 +200,12 @@ VALUES = (
         "/api/rules",
         role=ADMIN,
         reply=list[RuleReport],
-        function=rule_reports,
+        methods=("GET", "HEAD", "POST"),
+        body=Annotated[str, Meta(description=f"A rule as a line of text: {EXAMPLE}.")],
+        function=rules,
         doc="List every rule: its settings and state, what it does, why it is or is not acting, "
-        "and when it last acted. Advice names rules that conflict, loop or can never act.",
+        "and when it last acted. Advice names rules that conflict, loop or can never act. POST "
+        "adds and enables the rule of the body in the first free place, and lists it alone.",
     ),
     Endpoint(
         "/api/history",

@@ -2,9 +2,12 @@
 
 import asyncio
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from leverframe.core.durations import DAY_S, BadDuration, seconds_from_text
 from leverframe.core.engine.machine import export_state
@@ -12,17 +15,24 @@ from leverframe.core.engine.rule_advice import Advice, Offer, advise
 from leverframe.core.engine.rule_report import RuleReport, encode_rule_trial, find_sources, report
 from leverframe.core.engine.what_if import TriedChange, encode_what_if, labels_needed
 from leverframe.core.profile import Profile
-from leverframe.core.settings import Settings, number_rules
+from leverframe.core.settings import MAX_RULES, Settings, free_place, number_rules
 from leverframe.host.controller import Controller
 from leverframe.interface.descriptions.openapi import QueryParameter
 from leverframe.interface.descriptions.schemas import JSON
-from leverframe.interface.names import unit_of
+from leverframe.interface.names import own_names, unit_of
+from leverframe.interface.rule_words import Names, read_rule
 from leverframe.interface.table import schedule
 from leverframe.interface.table.command_text import parse_commands, perform_written
 from leverframe.interface.table.lookup import find, items_of
 from leverframe.interface.table.params import decode_text
-from leverframe.interface.table.refusals import BadValue, Malformed, Refusal
-from leverframe.interface.table.rules import EVENT_ROW, actions_of, event_query, sources_of
+from leverframe.interface.table.refusals import BadValue, Conflict, Malformed, NotOffered, Refusal
+from leverframe.interface.table.rules import (
+    EVENT_ROW,
+    actions_of,
+    enabling_commands,
+    event_query,
+    sources_of,
+)
 from leverframe.interface.table.stage import NO_HASHES, Stage
 from leverframe.server.http.messages import NOT_KEPT, Reply
 from leverframe.server.routes.context import Context
@@ -103,6 +113,39 @@ TRIAL_PARAMETERS = (
 )
 #: Commands that may accompany the rule: they set the time window that it uses.
 _BESIDE = schedule.ENTRY_ROWS
+
+
+async def rules(context: Context) -> Reply:
+    """List the rules; if the request has one as a line of text, add it and list it alone."""
+    place = None
+    if context.request.method == "POST":
+        place = free_place(context.controller.pending.rules)
+        refusal = await _add_rule(context, place)
+        if refusal is not None:
+            return refusal
+    reports = await rule_reports(context)
+    listed = [one for one in reports if place is None or one.number == place + 1]
+    return Reply(200, JSON, msgspec.json.encode(listed), (NOT_KEPT,))
+
+
+async def _add_rule(context: Context, place: int) -> Reply | None:
+    """Add and enable a rule by the commands that set it; return the refusal if there is one."""
+    profile, settings = context.controller.profile, context.controller.pending
+    labels: dict[str, list[str]] = {}
+    for label, name in own_names(settings).items():
+        labels.setdefault(name, []).append(label)
+    rule = read_rule(context.request.body.decode(errors="replace"), Names(profile, labels))
+    if place == MAX_RULES:
+        raise Conflict(f"All {MAX_RULES} rules are in use. Delete one with /inpa.cgi?eventdel=....")
+    query = event_query(place, rule, profile)
+    if query is None:
+        raise NotOffered(f"{profile} has no command for this rule.", allowed="another action")
+    query = "&".join([query, *enabling_commands(place, rule)])
+    request = replace(context.request, path=EVENT_ROW.form.path, query=query, body=b"")
+    commands = context.handlers.commands
+    answer = commands.handle(request, commands.commands(request), context.account)
+    reply = answer if isinstance(answer, Reply) else await answer
+    return None if reply.status == HTTPStatus.OK else reply
 
 
 async def rule_reports(context: Context) -> list[RuleReport]:

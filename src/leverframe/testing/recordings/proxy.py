@@ -14,9 +14,8 @@ from pathlib import Path
 import httpx
 from msgspec.structs import replace
 
-from leverframe.core.errors import ErrorForPeople, print_line
+from leverframe.core.errors import ErrorForPeople, print_json, print_line
 from leverframe.core.runtime.event_loop import stop_by_signal
-from leverframe.host.logs import print_json
 from leverframe.host.ports import bind_errors_for_people, check_port
 from leverframe.host.recordings import RecordingFile
 from leverframe.interface.exchange import (

@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from leverframe.core.durations import MAX_ADVANCE_S
-from leverframe.core.errors import DONE, NO, ErrorForPeople, print_line, print_warnings
-from leverframe.host.logs import print_json
+from leverframe.core.errors import DONE, NO, ErrorForPeople, print_json, print_line, print_warnings
 from leverframe.host.recordings import read_recording
 from leverframe.host.terminal import ask_secret, progress_bar
 from leverframe.interface.exchange import (
