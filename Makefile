@@ -22,7 +22,7 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml packaging/*/pypr
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench bench-compare soak mutate docs lock changelog clean
+.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench bench-compare soak mutate docs lock changelog release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,9 @@ lock: ## write requirements/ from pyproject.toml; ARGS=--upgrade takes newer ver
 
 changelog: $(TEST_READY) ## collect changes/ into CHANGELOG.md for a release, e.g. make changelog ARGS=0.3.0
 	@$(BIN)/python -m tools.changes $(ARGS)
+
+release: $(TEST_READY) ## build the files of a release in dist/, twice, and compare; see RELEASING.md
+	@$(BIN)/python -m tools.release
 
 clean: ## remove .venv and everything else that was generated
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

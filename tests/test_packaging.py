@@ -2,7 +2,6 @@
 
 import runpy
 import subprocess
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from leverframe import __version__
 from leverframe.host.command_line.table import COMMANDS
 from leverframe.testing import pytest_plugin
+from tools.release import build, build_twice, commit_time
 
 PROJECT = Path(__file__).parent.parent
 PACKAGING = PROJECT / "packaging"
@@ -61,20 +61,25 @@ def test_man_page_is_sound_troff() -> None:
     assert done.stderr == ""
 
 
-def names_in_wheel(source: Path, folder: Path) -> set[str]:
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=source,
-        capture_output=True,
-        check=True,
-    )
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return build(PROJECT, tmp_path_factory.mktemp("dist"), commit_time(PROJECT))
+
+
+@pytest.mark.thorough
+def test_two_builds_are_identical(tmp_path: Path) -> None:
+    files = build_twice(PROJECT, tmp_path, commit_time(PROJECT))
+    assert len(files) == 4
+
+
+def names_in(files: list[Path], wheel: str) -> set[str]:
+    (path,) = (one for one in files if one.name.startswith(wheel) and one.suffix == ".whl")
+    with zipfile.ZipFile(path) as archive:
         return {name.partition(".data/")[2] or name for name in archive.namelist()}
 
 
-def test_wheel_holds_types_pages_examples_and_the_unit_file(tmp_path: Path) -> None:
-    names = names_in_wheel(PROJECT, tmp_path)
+def test_wheel_holds_types_pages_examples_and_the_unit_file(built: list[Path]) -> None:
+    names = names_in(built, "leverframe")
     assert {
         "leverframe/py.typed",
         "leverframe/web/index.html",
@@ -97,8 +102,8 @@ def test_pytest_finds_no_plugin_in_the_package_itself() -> None:
     assert "entry-points" not in project_in(PROJECT)
 
 
-def test_wheel_for_pytest_holds_the_entry_point_alone(tmp_path: Path) -> None:
-    names = {name for name in names_in_wheel(PLUGIN, tmp_path) if ".dist-info/" not in name}
+def test_wheel_for_pytest_holds_the_entry_point_alone(built: list[Path]) -> None:
+    names = {name for name in names_in(built, "pytest_leverframe") if ".dist-info/" not in name}
     assert names == {"pytest_leverframe.py"}
     assert project_in(PLUGIN)["entry-points"]["pytest11"] == {
         "pytest_leverframe": "pytest_leverframe"

@@ -33,7 +33,7 @@ def _about(module: ModuleType) -> Iterator[str]:
         value = getattr(module, name)
         if inspect.isclass(value):
             yield f"### `{module.__name__}.{name}`\n\n{_signature(name, value)}{_doc(value)}"
-            members = [_member(owner, member) for owner, member in _members(value)]
+            members = [_member(owner, member) for owner, member in members_of(value)]
             attributes = attributes_of(value).items()
             members += [f"- `{one}`: {doc}" if doc else f"- `{one}`" for one, doc in attributes]
             if members:
@@ -48,10 +48,10 @@ def _signature(name: str, value: Any) -> str:
     is_raised = inspect.isclass(value) and issubclass(value, BaseException)
     if is_raised or getattr(value, "_is_protocol", False):
         return ""
-    return f"`{name}{_parameters(value)}`\n\n"
+    return f"`{name}{parameters_of(value)}`\n\n"
 
 
-def _parameters(function: Any) -> str:
+def parameters_of(function: Any) -> str:
     """Write the parameters of a function without their types, which are in the source."""
     signature = inspect.signature(function)
     shown = [
@@ -84,7 +84,7 @@ def _doc(value: Any) -> str:
     return inspect.getdoc(value) or ""
 
 
-def _members(cls: type) -> Iterator[tuple[str, Any]]:
+def members_of(cls: type) -> Iterator[tuple[str, Any]]:
     """Yield the public members that the class or an ancestor in this package defines."""
     seen: set[str] = set()
     for owner in cls.__mro__:
@@ -108,7 +108,7 @@ def attributes_of(cls: type) -> dict[str, str]:
                 is_member = callable(getattr(cls, name, None)) and name not in _fields_of(owner)
                 if not found.get(name) and not is_member:
                     found[name] = doc
-    shown = {name for name, _ in _members(cls)}
+    shown = {name for name, _ in members_of(cls)}
     return {name: doc for name, doc in found.items() if name not in shown}
 
 
@@ -170,7 +170,7 @@ def _member(name: str, value: Any) -> str:
         return f"- `{name}`: {_summary(value)}"
     function = getattr(value, "__func__", value)
     wait = "await " if inspect.iscoroutinefunction(function) else ""
-    return f"- `{wait}{name}{_parameters(function)}`: {_summary(value)}"
+    return f"- `{wait}{name}{parameters_of(function)}`: {_summary(value)}"
 
 
 def _summary(value: Any) -> str:

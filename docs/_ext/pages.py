@@ -11,6 +11,7 @@ from docs._ext.library_page import library_page
 from docs._ext.man_page import man_page
 from docs._ext.metrics_page import metrics_page
 from docs._ext.modbus_page import modbus_page
+from docs._ext.public_interface import public_interface
 from docs._ext.settings_page import settings_page
 from docs._ext.simulation_page import simulation_page
 from docs._ext.snmp_mib import mib_text
@@ -63,6 +64,10 @@ def pages() -> dict[str, str]:
 
 
 def list_packaged_files() -> dict[str, str]:
-    """Return the man page and shell completion by their place below `packaging/`."""
+    """Return the generated files of the package by their place below `packaging/`."""
     scripts = {f"completion/{name}": text for name, text in completions().items()}
-    return {"leverframe.1": man_page(), **scripts}
+    return {
+        "leverframe.1": man_page(),
+        "public-interface.txt": public_interface(),
+        **scripts,
+    }
