@@ -62,7 +62,7 @@ def test_man_page_is_sound_troff() -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def release_files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return build(PROJECT, tmp_path_factory.mktemp("dist"), commit_time(PROJECT))
 
 
@@ -78,8 +78,8 @@ def names_in(files: list[Path], wheel: str) -> set[str]:
         return {name.partition(".data/")[2] or name for name in archive.namelist()}
 
 
-def test_wheel_holds_types_pages_examples_and_the_unit_file(built: list[Path]) -> None:
-    names = names_in(built, "leverframe")
+def test_wheel_holds_types_pages_examples_and_the_unit_file(release_files: list[Path]) -> None:
+    names = names_in(release_files, "leverframe")
     assert {
         "leverframe/py.typed",
         "leverframe/web/index.html",
@@ -102,8 +102,8 @@ def test_pytest_finds_no_plugin_in_the_package_itself() -> None:
     assert "entry-points" not in project_in(PROJECT)
 
 
-def test_wheel_for_pytest_holds_the_entry_point_alone(built: list[Path]) -> None:
-    names = {name for name in names_in(built, "pytest_leverframe") if ".dist-info/" not in name}
+def test_wheel_for_pytest_holds_the_entry_point_alone(release_files: list[Path]) -> None:
+    names = {name for name in names_in(release_files, "pytest_leverframe") if ".dist-info/" not in name}
     assert names == {"pytest_leverframe.py"}
     assert project_in(PLUGIN)["entry-points"]["pytest11"] == {
         "pytest_leverframe": "pytest_leverframe"
