@@ -103,7 +103,9 @@ def test_pytest_finds_no_plugin_in_the_package_itself() -> None:
 
 
 def test_wheel_for_pytest_holds_the_entry_point_alone(release_files: list[Path]) -> None:
-    names = {name for name in names_in(release_files, "pytest_leverframe") if ".dist-info/" not in name}
+    names = {
+        name for name in names_in(release_files, "pytest_leverframe") if ".dist-info/" not in name
+    }
     assert names == {"pytest_leverframe.py"}
     assert project_in(PLUGIN)["entry-points"]["pytest11"] == {
         "pytest_leverframe": "pytest_leverframe"
