@@ -11,23 +11,23 @@ from leverframe.core.errors import ErrorForPeople
 # From days to milliseconds, largest unit first, each at most once; spaces do not matter.
 
 DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
-#: A hundred years: long enough for every use, and short enough that no number overflows.
+#: About a hundred years: longer than anyone needs, and short enough to prevent overflows.
 MAX_S = 3.2e9
-#: The longest time by which one request may advance virtual time: a year, even a leap year.
+#: The longest time by which one request may advance virtual time: a leap year.
 MAX_ADVANCE_S = 366 * DAY_S
 
 _UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}
-#: Only for reading: a time of whole seconds is never shown in milliseconds.
+#: Units that users may write. Output uses `_UNITS`, without milliseconds.
 _READ_UNITS = {**_UNITS, "ms": 0.001}
-# Texts that `re` compiles at their first use, so that startup does not wait for them.
+# Uncompiled patterns: `re` compiles them on first use, which keeps startup fast.
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
-#: `min` is a common spelling that distinguishes minutes from metres and months.
+#: Minutes may also be written `min`; `ms` is not read as minutes followed by seconds.
 _WRITTEN = {"m": "m(?:in|(?!s))"}
 _WITH_UNITS = "".join(rf"(?:{_NUMBER}{_WRITTEN.get(unit, unit)})?" for unit in _READ_UNITS)
 
 
 class BadDuration(ErrorForPeople, ValueError):
-    """An error about a duration, in one sentence: what is wrong, what is allowed."""
+    """An invalid duration; the message says what is wrong and what is allowed."""
 
 
 def seconds_from_text(text: str) -> float:
@@ -66,7 +66,7 @@ WhenText = str | float | datetime
 
 
 class BadMoment(ErrorForPeople, ValueError):
-    """An error about a moment, in one sentence: what is wrong, what is allowed."""
+    """An invalid date and time; the message says what is wrong and what is allowed."""
 
 
 def seconds_of(duration: Duration) -> float:
@@ -84,7 +84,7 @@ def seconds_of(duration: Duration) -> float:
 def wall_of(moment: WhenText, zone: tzinfo) -> float:
     """Return the seconds since 1970 of `"2026-03-29T00:30"`, a `datetime`, or such a number.
 
-    Without an offset it is local time; if the clock shows a time twice, the first one is meant.
+    A time without an offset is local; if it occurs twice on that day, the first occurrence is used.
     """
     if isinstance(moment, int | float) and not isinstance(moment, bool):
         return float(moment)
