@@ -276,7 +276,7 @@ class Journal:
 
     @classmethod
     def resume(cls, count: int, entries: Iterable[_Row]) -> "Journal":
-        """Return a journal that continues after `count` entries, of which `entries` are the newest."""
+        """Return a journal that continues after `count` entries; `entries` are the newest ones."""
         journal = cls()
         journal._number = count
         journal._entries = list(entries)[-KEPT_ENTRIES:]

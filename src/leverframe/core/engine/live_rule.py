@@ -180,7 +180,7 @@ KEPT_FIRINGS = 20
 
 
 def dependence(rule: Rule) -> tuple[int, bool]:
-    """Return the number of the rule on which it depends (0 for none), and whether that must be met."""
+    """Return the number of the rule on which it depends (or 0), and whether that must be met."""
     if rule.depends > MAX_RULES:
         return rule.depends - MAX_RULES, True
     return rule.depends, False

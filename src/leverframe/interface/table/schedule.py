@@ -93,7 +93,7 @@ FIELDS: dict[str, Param] = {
 def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
     days, periodic = fields["G"], bool(fields["G"] & PERIODIC_BIT)
     if days & EVERY_DAY_BIT and not days & ALL_DAYS:
-        # Public clients use this bit for every day; together with days it has no meaning.
+        # Public clients use this bit to mean every day; it is ignored if days are also set.
         days |= ALL_DAYS
     if fields["E"] == SECONDS_OF_DAY and not periodic:
         raise BadValue(

@@ -1,4 +1,4 @@
-"""The versions that differ, found by visiting the spans of everything in the table.
+"""The versions that differ from each other, according to the spans in the table.
 
 Tests name them `3.5/1.49`, `3.5` with its newest software, `newest`, `hardware` or `all`.
 """
@@ -80,7 +80,7 @@ def params_of(row: Row) -> Mapping[str, Param]:
 
 
 def inner_params(param: Param) -> Iterator[Param]:
-    """Yield a type and all types inside it."""
+    """Yield a type and all types that it contains."""
     yield param
     match param:
         case Changed(versions):
