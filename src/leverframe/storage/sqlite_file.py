@@ -33,10 +33,10 @@ log = logging.getLogger(__name__)
 #: The scripts of a controller's store.
 MIGRATIONS = Path(__file__).parent / "migrations"
 
-#: How long to wait for another program that has locked the file.
+#: How long SQLite waits for another program that has locked the file.
 _BUSY_S = 1.0
 
-#: After a large upload the log is cut back to this size.
+#: After a large upload, the log is truncated to this size.
 LOG_BYTES = 8 * 1024 * 1024
 
 #: Error codes of a file that is not a sound store; the last one is for missing tables.
@@ -67,7 +67,7 @@ def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
     with sentences(path):
         # Created here and not by SQLite, so that other users can never read it, not even briefly.
         ensure_private(path)
-        # Before SQLite recovers what it can from the log.
+        # Check the file before SQLite recovers the valid part of the log.
         secure(path)
         connection = connect(path)
         scripts = read_migrations(migrations)
@@ -77,10 +77,10 @@ def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = FAST")
-            # SQLite's rollback data for a failing statement; as a file it would take a fifth of a
+            # Keep the rollback data of statements in memory; in a file, it would take a fifth of a
             # batch's time and contain old values.
             connection.execute("PRAGMA temp_store = MEMORY")
-            # The writer runs checkpoints itself, and knows when they change the main file.
+            # The writer runs checkpoints itself, so that it knows when they change the main file.
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
             copy_before_migration(connection, path, len(scripts))
@@ -139,9 +139,7 @@ def old_format_path(path: Path, version: int) -> Path:
 
 
 def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
-    """Run the scripts that the file has not had yet; each of them succeeds completely or not at
-    all.
-    """
+    """Run the scripts missing in the file; each script succeeds completely or not at all."""
     for version in range(_version(connection) + 1, len(scripts) + 1):
         try:
             connection.executescript(
@@ -208,10 +206,10 @@ def _error_code(error: Exception) -> int:
     return code
 
 
-# The check of a store's file: everything in it is read and must be valid.
+# The check of a store's file: all data in it is read and must be valid.
 
 _NEWEST = Profile()
-#: As bytes, since sqlite3 repeats undecodable text in errors, and it may be a password.
+#: Read as bytes, because sqlite3 repeats undecodable text in errors, which may be a password.
 _BLOBS = "CAST({} AS BLOB), CAST(value AS BLOB)"
 
 
@@ -225,10 +223,10 @@ def findings(path: Path) -> str:
 
 
 def check(path: Path) -> bool:
-    """Read everything in a store's file; raise StoreDamaged if it is damaged.
+    """Read all data in a store's file; raise StoreDamaged if it is damaged.
 
-    A file without tables is sound, too: an interrupted first start leaves one. Return whether there
-    are tables.
+    A file without tables is also sound; an interrupted first start leaves such a file. Return
+    whether there are tables.
     """
     with sentences(path), closing(connect(path)) as connection:
         found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
@@ -238,8 +236,8 @@ def check(path: Path) -> bool:
         if not tables:
             return False
         if _is_of_many(connection):
-            # The meaning of a controller's rows is checked when it is built: errors there affect no
-            # other.
+            # The meaning of rows is checked when a controller is created, so that errors affect no
+            # other controller.
             if "recent" in tables:
                 RecentBatches(connection)
             return True
