@@ -91,7 +91,6 @@ class Troubles:
 
 
 def describe_unexpected(error: Exception) -> str:
-    """Describe an unexpected failure."""
     return f"failed unexpectedly: {error!r}; see the log."
 
 

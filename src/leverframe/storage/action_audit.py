@@ -252,7 +252,6 @@ def parse_entries(rows: Mapping[str, str]) -> list[msgspec.Raw]:
 
 
 def _count_entries(rows: Mapping[str, str]) -> tuple[int, list[AuditEntry]]:
-    """Count the stored entries; return the count and the entries to keep."""
     entries = parse_actions(rows)
     staying = EntriesByAccount()
     for entry in entries:

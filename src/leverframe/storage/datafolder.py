@@ -105,7 +105,6 @@ class DataFolder:
 
     @property
     def store_path(self) -> Path:
-        """Return the path of the controller's store."""
         return self.path / STORE_NAME
 
     @property
@@ -115,7 +114,6 @@ class DataFolder:
 
     @property
     def history_path(self) -> Path:
-        """Return the path of the history."""
         return self.path / "history.db"
 
     @property

@@ -182,7 +182,6 @@ def _map_reachable(rules: RulePlaces) -> dict[int, set[int]]:
 
 
 def _source_labels(rule: Rule, numbered: dict[int, Rule]) -> set[str]:
-    """Return the source labels of a rule and of the rule that it depends on."""
     needed = numbered.get(dependence(rule)[0])
     rules = (rule,) if needed is None else (rule, needed)
     return {condition.label for one in rules for condition in conditions_of(one)}

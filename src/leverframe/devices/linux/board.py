@@ -222,7 +222,6 @@ class LinuxBoard:
         self._report({label: level})
 
     def _report(self, readings: Readings) -> None:
-        """Report the readings that have changed."""
         sensed = self._sensed
         new = {
             label: value

@@ -127,7 +127,6 @@ class Write(Struct, frozen=True):
 
 
 def request_from(pdu: bytes) -> Read | Write:
-    """Decode a request."""
     function = pdu[0]
     if function in BIT_READS:
         return _read(pdu, MAX_BITS_READ)

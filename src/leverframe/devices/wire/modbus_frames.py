@@ -52,7 +52,6 @@ def build_frame(slave: int, pdu: bytes) -> bytes:
 
 
 def answer_frame_bytes(request: Read | Write) -> int:
-    """Return the length of the frame that answers a request."""
     return _SLAVE_BYTES + len(request.answer_head()) + request.answer_bytes + _CHECKSUM_BYTES
 
 

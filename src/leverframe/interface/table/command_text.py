@@ -138,7 +138,6 @@ def perform_written(commands: list[WrittenCommand], stage: Stage) -> None:
 
 
 def perform_one(command: WrittenCommand, stage: Stage) -> None:
-    """Perform one command on a stage."""
     for call, body in calls_of(command, stage.profile):
         call.perform(stage, body)
 

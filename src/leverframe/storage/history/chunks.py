@@ -296,7 +296,6 @@ class ChunkStore:
         self._points[tier] += points
 
     def add_entries(self, rows: Sequence[EntryRow]) -> None:
-        """Add entries of the journal."""
         self._begin()
         self.entries.add(rows)
 
