@@ -106,7 +106,7 @@ def wall_of(moment: WhenText, zone: tzinfo) -> float:
 
 
 def zone_named(name: str) -> tzinfo:
-    """Return the time zone that a node reports; UTC if this machine does not know it."""
+    """Return the time zone that a node reports; UTC if this machine does not have it."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

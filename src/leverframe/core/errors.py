@@ -11,7 +11,7 @@ from typing import TextIO
 
 
 class ErrorForPeople(Exception):
-    """An error whose text says what is wrong, what is allowed, and what to do."""
+    """An error that users can correct; it says what is wrong, what is allowed, and what to do."""
 
     #: The field of the error if its text begins with `Field NAME: `. The command line replaces this
     #: name by the name of its option.

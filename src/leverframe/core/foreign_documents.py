@@ -76,7 +76,7 @@ def read_xml(body: bytes | str, max_depth: int = MAX_DEPTH) -> XmlElement:
     """Parse an XML document; raise `BadDocument` if it is invalid or beyond the limits."""
     if len(body) > MAX_XML_BYTES:
         raise BadDocument(f"has more than {MAX_XML_BYTES} bytes")
-    # A `str` is encoded as UTF-8 here, whatever encoding it declares.
+    # A `str` is encoded as UTF-8 here, regardless of the encoding that it declares.
     reader = _XmlReader(expat.ParserCreate("utf-8" if isinstance(body, str) else None), max_depth)
     return reader.read(body.encode("utf-8", "replace") if isinstance(body, str) else body)
 

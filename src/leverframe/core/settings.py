@@ -48,7 +48,7 @@ class OutputFlags(Node, frozen=True):
 
 class Pwm(Node, frozen=True):
     name: str = ""
-    #: The set duty in percent; while the output moves to it, the present duty is a live value.
+    #: The set duty in percent; while the output moves to it, the current duty is a live value.
     duty: int = 50
     active_low: bool = False
     on_off_mode: bool = False

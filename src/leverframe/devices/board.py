@@ -36,7 +36,7 @@ class Board(Protocol):
         """Apply the settings of the controller that concern devices."""
 
     def connect(self, sense: Sense) -> Readings:
-        """Pass changes of readings to `sense` from now on; return all present readings."""
+        """Pass changes of readings to `sense` from now on; return all current readings."""
 
     def drive_output(self, index: int, on: bool) -> None:
         """Set the pin of OUT0 to OUT5."""

@@ -137,7 +137,7 @@ class ModbusMaster:
         """Return the statistics of the requests by slot number."""
         return {str(slot.number): slot.counters.statistics() for slot in self._slots.values()}
 
-    # --- following the settings -------------------------------------------------------------------
+    # --- changes of settings ----------------------------------------------------------------------
 
     def _rebuild(self) -> None:
         """Rebuild the slots from the settings; an unchanged module keeps its readings."""

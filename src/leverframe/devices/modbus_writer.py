@@ -4,7 +4,7 @@ Writes to the same place are performed one after the other, at most one per `PAC
 newest waiting write is performed, so a rule that switches often cannot flood a bus or wear out a
 device. If the module rejects a rule's write, the write is retried a few times; a command gets the
 error after two attempts. A problem stays under `troubles` until a later write to the same place
-succeeds or the slot gets another module. The journal contains every outcome.
+succeeds or the slot gets another module. The journal contains every result.
 """
 
 import asyncio
@@ -151,7 +151,7 @@ class ModbusWriter:
         add_entry: Callable[[str, Fact], None],
         reports: WriteReports,
     ) -> None:
-        """Call `add_entry` with the reason and the outcome of each write."""
+        """Call `add_entry` with the reason and the result of each write."""
         self._request = request
         self._troubles = Troubles(troubles)
         self._add_entry = add_entry
@@ -294,6 +294,6 @@ class ModbusWriter:
 
 
 def _outcome(effect: WriteModbus, problem: str | None) -> Fact:
-    """Return the outcome of a write for the journal."""
+    """Return the result of a write for the journal."""
     figures = {"value": effect.value, "target": effect.target, "problem": problem or ""}
     return Fact("module_not_written" if problem else "module_written", figures=figures)

@@ -117,7 +117,7 @@ class Modem:
         self._work.jobs.append(job)
         self._work.wake.set()
 
-    # --- life on an open port ---------------------------------------------------------------------
+    # --- the session on an open port --------------------------------------------------------------
 
     async def run(self, reader: SerialReader, writer: SerialWriter) -> None:
         line = ModemLine(writer, self._pace, self._handle_unasked, self._work.wake.set)
@@ -217,7 +217,7 @@ class Modem:
             return
         self._work.wake.set()
 
-    # --- the single things ------------------------------------------------------------------------
+    # --- single tasks -----------------------------------------------------------------------------
 
     async def _look(self, line: ModemLine) -> None:
         """Read the state of the SIM card and of the network."""

@@ -57,7 +57,7 @@ def map_readings(
 def find_freed_labels(
     old: Sequence[ModbusMapping], new: Sequence[ModbusMapping], slots: Sequence[int]
 ) -> dict[str, None]:
-    """List labels that showed one of these slots and now show no slot.
+    """List the labels that showed one of these slots and no longer show any slot.
 
     If a label shows another slot now, the reader of that slot reports it.
     """

@@ -182,7 +182,7 @@ def _of_module(index: int, settings: Settings) -> str:
 # `==`, `=` or `!=`; then a number, `on`, `off` or `none`. Comparisons are joined with `and`, `or`
 # and parentheses; `and` binds more closely than `or`. An absent value equals only `none`.
 
-#: A function that returns the present value of a label.
+#: A function that returns the current value of a label.
 Read = Callable[[str], Value]
 Judge = Callable[[Read], bool]
 

@@ -281,7 +281,7 @@ class KeyFile:
 
 
 def unreadable_sentence(paths: Sequence[str], why: str) -> str:
-    """Return a sentence that says which secrets are missing, why, and what to do."""
+    """Return a sentence that names the missing secrets, the reason, and what to do."""
     named = ", ".join(paths[:_NAMED]) + (" and more" if len(paths) > _NAMED else "")
     return (
         f"{why} Stored secrets count as not set: {named}. Restore the right key and restart, or "

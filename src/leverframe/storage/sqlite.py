@@ -271,7 +271,7 @@ def open_store(
 
 
 def prepare(path: Path, *, was_closed: bool, killed_history: Path | None = None) -> str | None:
-    """Repair a file before writing; return a sentence about present or earlier losses, if any.
+    """Repair a file before writing; return a sentence about current or earlier losses, if any.
 
     The history beside it is checked, too, if it is known that only its writer was killed.
     """

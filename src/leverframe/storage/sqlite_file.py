@@ -63,7 +63,7 @@ class StoreDamaged(ErrorForPeople):
 
 
 def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
-    """Open the writing connection to a sound file, and upgrade the file to the present format."""
+    """Open the writing connection to a sound file, and upgrade the file to the current format."""
     with sentences(path):
         # Created here and not by SQLite, so that other users can never read it, not even briefly.
         ensure_private(path)
@@ -113,7 +113,7 @@ def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def read_migrations(folder: Path = MIGRATIONS) -> list[str]:
-    """Return the scripts from an empty file to the present format, one per version."""
+    """Return the scripts from an empty file to the current format, one per version."""
     scripts = sorted(folder.iterdir(), key=lambda script: script.name)
     return [script.read_text(encoding="utf-8") for script in scripts]
 
@@ -179,7 +179,7 @@ def sentences(path: Path) -> Iterator[None]:
 
 
 def damage_sentence(path: Path, finding: str) -> str:
-    """Return a sentence that says what is wrong with the file."""
+    """Return a sentence that describes the damage of the file."""
     one_line = " ".join(finding.split())
     return f"The store {path} is damaged ({one_line})."
 
@@ -242,7 +242,7 @@ def check(path: Path) -> bool:
                 RecentBatches(connection)
             return True
         texts = {
-            # The names are those of our own tables, not from outside.
+            # The names are those of the store's own tables.
             table: dict(
                 connection.execute(f"SELECT {_BLOBS.format(key)} FROM {table}")  # noqa: S608
             )

@@ -236,7 +236,7 @@ def _read_header(file: BinaryIO) -> LogHeader | None:
 
 
 def _frames(file: BinaryIO, page_size: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield header and page of each whole frame that follows."""
+    """Yield header and page of each complete frame that follows."""
     while True:
         frame, page = file.read(FRAME_HEADER_BYTES), file.read(page_size)
         if len(page) < page_size:

@@ -56,7 +56,7 @@ class StoreState(Struct, frozen=True):
 
     log: SqliteLog | None
     verdict: LogVerdict
-    #: Checksums of the present pages, including those that SQLite may recover.
+    #: Checksums of the current pages, including those that SQLite may recover.
     sums: PageSums
     #: The number of pages whose content differs from what was written.
     wrong_pages: int

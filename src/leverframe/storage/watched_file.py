@@ -239,7 +239,7 @@ class WatchedFile:
                 self._tidy_up(statements, erases, scattered)
             except BaseException:
                 log.exception("the store could not be cleaned up after a transaction")
-                # This process has caused the present state of the files.
+                # This process has caused the current state of the files.
                 self._watch = StoreWatch(self._path)
 
     def _undo(self, error: BaseException) -> None:

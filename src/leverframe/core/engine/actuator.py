@@ -149,7 +149,7 @@ class Actuator:
             self._outputs.set_periodic(AUTO_SWITCH.index(action), on, cause)
 
     def remember_as(self, label: str, state: int) -> None:
-        """Set the state to which an output with remembered state returns after a power cut."""
+        """Set the state to which an output with remembered state returns after a power failure."""
         if label in OUTPUTS:
             self._outputs.remember_as(OUTPUTS.index(label), bool(state))
 

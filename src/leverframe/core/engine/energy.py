@@ -376,7 +376,7 @@ class Energy:
                 self._pulse_followers.setdefault(meter.setting.current, []).append(index)
 
     def _measure(self, index: int) -> None:
-        """Publish the present power, and set the counter's rate accordingly."""
+        """Publish the current power, and set the counter's rate accordingly."""
         now = self._machine.at.now
         meter = self._meters[index]
         number = self._number(meter)

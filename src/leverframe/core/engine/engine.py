@@ -206,7 +206,7 @@ class Engine:
 
     @property
     def values(self) -> Mapping[str, Value]:
-        """Every reading and state by label, and the present PWM duties (`PWM0.duty`)."""
+        """Every reading and state by label, and the current PWM duties (`PWM0.duty`)."""
         return self.machine.values
 
     @property

@@ -14,7 +14,8 @@ from leverframe.core.tree import MISSING, is_confidential
 #
 # A fact has a kind (`what`), the label that it is about (`which`), the values before and after, and
 # the other figures of its sentence. The sentence is built only when it is read, because most
-# entries never are. The pages have the same sentences in five languages (`web/words/journal.json`).
+# sentences are never read. The pages have the same sentences in five languages
+# (`web/words/journal.json`).
 
 #: Facts of the engine: switching, decisions of rules, and actions performed or omitted.
 _OF_ENGINE = {

@@ -86,8 +86,8 @@ def _changes(label: str, course: Course) -> Iterator[_Change]:
 
 # Lanes of the timeline: the states of outputs, rules and contacts as bars, with their causes.
 #
-# The bars of a lane cover the whole requested time without gaps: off and unknown states also have
-# bars. A bar begins when the value or its cause changes, and names the cause of its beginning.
+# The bars of a lane cover the complete requested time without gaps: off and unknown states also
+# have bars. A bar begins when the value or its cause changes, and names the cause of its beginning.
 
 #: Bars that are shorter than this fraction of the displayed time are merged.
 FINEST = 1 / 1000

@@ -271,7 +271,7 @@ class LiveRule:
     def judge(self, values: dict[str, Value]) -> bool:
         """Evaluate the conditions; return True if the combined result changed.
 
-        Settings also come from files: an unknown source counts as absent.
+        A settings file may contain an unknown source, which counts as absent.
         """
         first, second, combine = self.first, self.second, self.combine
         result = first.judge(values.get(first.label))

@@ -2,7 +2,7 @@
 
 A feature (outputs, rules, schedule...) is a class with `start`, `adopt` and `on_timer`; it has a
 few variables of its own and shares everything else through the `Machine`: the settings, every value
-by label, the deadlines, the effects requested so far and the present moment. Only `engine.py`
+by label, the deadlines, the effects requested so far and the current moment. Only `engine.py`
 decides in which order features are called.
 """
 
@@ -316,7 +316,7 @@ class Machine:
         self.dsid = NO_ONEWIRE_ID
 
     def use_timezone(self) -> None:
-        """Use the time zone in the settings if there is one and this machine knows it."""
+        """Use the time zone in the settings, if it is set and this machine has it."""
         name = self.settings.timezone
         self.timezone = (name and zone_named(name)) or self.configured_timezone
 
@@ -385,7 +385,7 @@ class Machine:
         fallback: str = "",
         cause: Cause | None = None,
     ) -> None:
-        """Request a message; its text has the present values, even if it is sent later."""
+        """Request a message; its text has the current values, even if it is sent later."""
         text, body = message_texts(channel, slot, active, self.settings, self.values, self.profile)
         sent = text or fallback
         message = Notify(channel, slot, active, reason, label, value, sent, body, cause)

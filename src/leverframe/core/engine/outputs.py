@@ -129,12 +129,12 @@ class Outputs:
                 self._keep(index)
 
     def remember_as(self, index: int, on: bool) -> None:
-        """Store this state instead of the present one, until the output is switched again."""
+        """Store this state instead of the current one, until the output is switched again."""
         if self._machine.settings.outputs[index].remember:
             self._machine.emit(Persist(storage_name(index), on))
 
     def forget(self) -> None:
-        """Delete the stored states of outputs that do not remember them; store the others."""
+        """Delete the stored states of outputs that do not remember them; store all others."""
         for index in range(len(OUTPUTS)):
             self._keep(index)
 

@@ -46,7 +46,7 @@ class Explanation(TypedDict):
     #: The last evaluated value.
     input: Value
     target: float
-    #: The present duty of the controlled output.
+    #: The current duty of the controlled output.
     duty: float
     terms: Terms
     #: Why the duty is not regulated although the regulator is enabled.
@@ -67,7 +67,7 @@ class PidRegulator:
     def __init__(self, machine: Machine, pwm: PwmOutputs) -> None:
         self._machine = machine
         self._pwm = pwm
-        #: True if the next sample has to continue from the present duty.
+        #: True if the next sample has to continue from the current duty.
         self._fresh = True
         self._last_input: Value = None
         self._holding: str | None = None
@@ -164,7 +164,7 @@ class PidRegulator:
         if measured is None or self._holding is not None:
             self._note_holding(pid, measured)
         if measured is None:
-            # Hold the present duty, even if it was moving.
+            # Hold the current duty, even if it was moving.
             self._pwm.set_target(pid.pwm, self._pwm.duty(pid.pwm))
         else:
             self._pwm.set_target(pid.pwm, self._regulate(pid, measured))

@@ -1,7 +1,7 @@
 """The PWM outputs PWM0-PWM3: their state, their duty during the change time, and the level at the
 pin.
 
-The duty moves linearly from its present value to a newly set one during the change time, even if it
+The duty moves linearly from its current value to a newly set one during the change time, even if it
 was still moving. It is computed from the elapsed time, so it can neither overshoot nor drift. A
 deadline for each step of about 1 % (but at most fifty a second) updates the pin. There are no
 deadlines while no duty moves.
@@ -9,7 +9,7 @@ deadlines while no duty moves.
 Behaviour that the interface document does not specify:
 
 - A PWM output is switched on or off immediately. Only the duty changes gradually, also while the
-  output is off. A change time that is set during a move restarts the move from the present duty, so
+  output is off. A change time that is set during a move restarts the move from the current duty, so
   a change time of 0 ends the move.
 - The regulator (see `pid.py`) sets the duty directly. When it releases the output, the duty moves
   to 0 over the change time and stays there until a duty is set: a heater must neither return to a
@@ -28,7 +28,7 @@ from leverframe.core.engine.timers import Key
 from leverframe.core.labels import DECIMALS, PWMS
 from leverframe.core.settings import Pwm, Settings
 
-#: Present duties, in percent, among the machine's values.
+#: Current duties, in percent, among the machine's values.
 DUTIES = tuple(f"{label}.duty" for label in PWMS)
 MAX_STEPS_PER_SECOND = 50
 _SWITCHINGS = tuple(switchings(label) for label in PWMS)
@@ -130,7 +130,7 @@ class PwmOutputs:
             self._follow(index)
 
     def duty(self, index: int) -> float:
-        """Return the present duty in percent."""
+        """Return the current duty in percent."""
         return self._channels[index].duty(self._machine.at.now)
 
     def set_target(self, index: int, duty: float) -> None:
@@ -208,7 +208,7 @@ class PwmOutputs:
             self._machine.timers.set(_STEP[index], channel.began + after_s)
 
     def _follow(self, index: int) -> None:
-        """Publish the present duty, and drive the pin accordingly."""
+        """Publish the current duty, and drive the pin accordingly."""
         machine = self._machine
         duty = round(self.duty(index), DECIMALS)
         if machine.values[DUTIES[index]] != duty:

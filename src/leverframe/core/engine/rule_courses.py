@@ -225,7 +225,7 @@ def _others(trial: Settings, switched: set[str], settings: Settings) -> Iterator
 
 
 def _is_stopped(engine: Engine, others: dict[str, float], switched: set[str]) -> bool:
-    """Return True if the rules are stopped as a loop, at the start or when a target is switched."""
+    """Return True if the engine stops the rules as a loop, at the start or after a switching."""
     engine.start(_START)
     _put(engine, others)
     for label in sorted(switched):
@@ -235,7 +235,7 @@ def _is_stopped(engine: Engine, others: dict[str, float], switched: set[str]) ->
 
 def _put(engine: Engine, values: dict[str, float]) -> None:
     for label, value in values.items():
-        # Settings also come from files: an unknown source stays absent.
+        # A settings file may contain an unknown source, which stays absent.
         if label in engine.values:
             engine.machine.put(label, value)
     engine.sense({}, _START)

@@ -72,9 +72,7 @@ _UNCONFIRMED: Key = ("rules", "unconfirmed")
 
 
 def rules_without(rules: RulePlaces, index: int) -> tuple[Rule | None, ...]:
-    """Return the rules without one of them: later rules move down, and dependences follow their
-    rule.
-    """
+    """Return the rules without one of them: later rules move down, and dependences are adapted."""
     deleted = index + 1
     return without_trailing_gaps(
         [rule and _after_deletion(rule, deleted) for rule in (*rules[:index], *rules[index + 1 :])]
@@ -89,7 +87,7 @@ def _after_deletion(rule: Rule, deleted: int) -> Rule:
 
 
 def rules_moved(rules: RulePlaces, index: int, to: int) -> tuple[Rule | None, ...]:
-    """Return the rules with one of them moved: dependences follow their rule."""
+    """Return the rules with one rule moved, and with dependences adapted."""
     order = [place for place in range(len(rules)) if place != index]
     order.insert(to, index)
     numbers = {old + 1: new + 1 for new, old in enumerate(order)}

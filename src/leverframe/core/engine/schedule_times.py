@@ -25,13 +25,13 @@ _NONE_OPENS_NOW = (EMFILE, ENFILE)
 
 
 def zone_named(name: str) -> tzinfo | None:
-    """Return the zone with this name; None if this machine does not know it."""
+    """Return the zone with this name; None if this machine does not have it."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError):
         return None
     except OSError as error:
-        # A name that is a folder of zones, such as Europe, or that is too long, cannot be opened.
+        # A name that is too long, or that of a folder of zones such as Europe, cannot be opened.
         if error.errno in _NONE_OPENS_NOW:
             raise
         return None
@@ -45,7 +45,7 @@ _DAYS_LOOKED_AT = 10
 
 
 def next_run(entry: ScheduleEntry, after: float, timezone: tzinfo) -> float | None:
-    """Return the first instant after `after` at which the entry runs, or None if it never does."""
+    """Return the first moment after `after` at which the entry runs, or None if it never does."""
     if entry.periodic and entry.time <= 0:
         return None
     for day in _days(entry, after, timezone):

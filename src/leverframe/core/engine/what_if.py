@@ -184,7 +184,7 @@ class _Future:
         return []
 
     def _restart(self) -> list[Effect]:
-        """Start a new engine with the present readings, as after a power failure."""
+        """Start a new engine with the current readings, as after a power failure."""
         self._note_entries()
         old = self.engine
         machine = old.machine

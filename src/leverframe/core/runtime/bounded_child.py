@@ -60,7 +60,7 @@ def main(parent: int, cpu_s: int, memory_bytes: int) -> None:
         answer = FAULT + format_exc().encode()
     with open(result, "wb") as out:
         out.write(answer)
-    # Skip the cleanup of the function's objects, which end with the process anyway.
+    # Skip the cleanup of the function's objects, which are freed with the process.
     os._exit(0)
 
 

@@ -63,7 +63,7 @@ class WorkRefused(ErrorForPeople):
 
 
 class NoProcess(ErrorForPeople):
-    """No process can be started at present; the message is one sentence."""
+    """No process can be started now; the message is one sentence."""
 
 
 class WorkFailed(Exception):

@@ -96,7 +96,7 @@ class SystemClock:
 
 
 class VirtualClock:
-    """A clock that stands still until it is advanced, from a fixed date on for repeatable runs."""
+    """A clock that stands still until it is advanced; its fixed start makes runs repeatable."""
 
     is_virtual = True
     ahead_s = 0.0

@@ -90,7 +90,7 @@ class LoopShare:
     def __init__(self) -> None:
         #: The time at which the debt is paid off at the controller's share.
         self.paid_until = 0.0
-        #: Held by the request whose turn is next; the others wait for it.
+        #: Held by the request whose turn is next; all further requests wait for this lock.
         self.turn: asyncio.Lock | None = None
 
     def wait_s(self, now: float) -> float:

@@ -46,7 +46,7 @@ class OwnConnections:
         self._sockets[key] = weakref.ref(own)
 
     def have(self, address: str, port: int) -> bool:
-        """Return whether a connection from an address and port is one of these."""
+        """Return whether a connection from an address and port comes from one of these sockets."""
         peer = _plain(address)
         known = self._sockets.get((isinstance(peer, IPv6Address), port))
         if known is None or not _is_open(known):

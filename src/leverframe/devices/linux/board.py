@@ -71,7 +71,7 @@ class LinuxBoard:
         self._followers: list[tuple[OneWireBus | I2cSensors, Poller]] = []
         self._watch: AdapterWatch | None = None
 
-    # --- life -------------------------------------------------------------------------------------
+    # --- opening and closing ----------------------------------------------------------------------
 
     async def open(self, settings: Settings, texts: MutableMapping[str, str]) -> None:
         """Open the devices; record their problems in `texts`, now and later."""

@@ -161,7 +161,7 @@ class OneWireBus:
         return PollResult({**no_longer, "onewire": found, **shown, **mapped}, troubles)
 
     def search(self) -> tuple[str, ...]:
-        """List the IDs that the kernel knows on the bus."""
+        """List the IDs that the kernel has found on the bus."""
         try:
             names = sorted(path.name for path in self._devices.iterdir())
         except OSError as error:

@@ -1,7 +1,7 @@
 """The outputs and digital inputs of a Linux board, on GPIO lines.
 
 Lines are opened on first use, in the thread of their chip, and reopened after a failure. A reopened
-output gets its last commanded state, and an input reports its present level. Edges reach the event
+output gets its last commanded state, and an input reports its current level. Edges reach the event
 loop directly.
 """
 

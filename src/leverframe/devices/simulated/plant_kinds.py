@@ -40,7 +40,7 @@ class Plant(Protocol):
     def next_deadline(self) -> float | None: ...
 
     def tick(self, now: float) -> dict[str, float]:
-        """Return the present readings; called at the deadline or earlier."""
+        """Return the current readings; called at the deadline or earlier."""
 
 
 class Plants:
@@ -82,7 +82,7 @@ class Plants:
         self.next_due = None
 
     def look(self, label: str, now: float) -> dict[str, float]:
-        """Return the present readings of the plant that supplies a label, whether due or not."""
+        """Return the current readings of the plant that supplies a label, whether due or not."""
         readings: dict[str, float] = {}
         for plant in self.wired:
             if label in plant.feeds:

@@ -136,7 +136,7 @@ class Driven(Struct, frozen=True, gc=False):
 
 
 class PlantState(Struct, frozen=True, forbid_unknown_fields=True):
-    """A plant: its wiring, and its present state."""
+    """A plant: its wiring, and its current state."""
 
     wiring: str
     slots: dict[str, float | int | bool | None]
@@ -370,7 +370,7 @@ class SimulatedBoard:
 
     @property
     def readings(self) -> Readings:
-        """Return the present readings by label or 1-Wire ID."""
+        """Return the current readings by label or 1-Wire ID."""
         return self._readings
 
     @property
@@ -462,7 +462,7 @@ class SimulatedBoard:
         self._sense(readings)
 
     def deliver_again(self, key: str) -> None:
-        """Report a reading to the controller again, so that the present faults affect it."""
+        """Report a reading to the controller again, so that the current faults affect it."""
         self._report_readings({key: self._readings.get(key)})
 
     def _gather(self, gathered: dict[str, Any], readings: Readings) -> None:

@@ -290,7 +290,7 @@ def _submit(number: str, dcs: int, header: bytes, chunk: bytes) -> Submit:
         data, length = pack(chunk, header)
     tpdu = bytes((_SUBMIT | (_HEADER_FLAG if header else 0), 0)) + _address(number)
     tpdu += bytes((0, dcs, length)) + data
-    # The leading 00 selects the message centre that the SIM card knows.
+    # The leading 00 selects the message centre that is stored on the SIM card.
     return Submit(len(tpdu), "00" + tpdu.hex().upper())
 
 

@@ -32,7 +32,7 @@ USM = 3
 AUTHENTICATED, SECURED = 0b01, 0b11
 
 _INTEGER, _TEXT, _SEQUENCE = 0x02, 0x04, 0x30
-#: Every request has one of these types, from Get to Report.
+#: The types of requests, from Get to Report.
 _REQUESTS = range(0xA0, 0xA9)
 _MAX_INTEGER_BYTES = 5
 
@@ -97,7 +97,7 @@ class _Fields:
         self._at = 0
 
     def take(self, *tags: int) -> bytes:
-        """Return the content of the next field, which has one of these tags."""
+        """Return the content of the next field, which must have one of these tags."""
         data, at = self._data, self._at
         if len(data) < at + 2 or data[at] not in tags:
             raise NotSnmp("another field")

@@ -214,7 +214,7 @@ def typical(param: Param, profile: Profile, seen: Mapping[str, Any]) -> str:
         case Base64Text():
             return param.format("admin"[: param.most], profile, seen)
         case Word(table):
-            # Code 0 often stands for "none", so use the second code.
+            # Code 0 often means "none", so use the second code.
             return str(table.of(profile)[:2][-1].number)
         case ListOf():
             count = param.most(profile) if param.least is None else 1

@@ -1,1 +1,1 @@
-"""The inverse of the commands: the requests that lead from the present to the desired settings."""
+"""The inverse of the commands: the requests that lead from the current to the desired settings."""

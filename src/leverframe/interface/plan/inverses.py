@@ -266,7 +266,7 @@ def _logins(
 def _readings(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Describe the readings of a custom device: only those that differ, or all of them."""
+    """Describe the readings of a custom device: only differing readings, or all of them."""
     for device, (old, new) in enumerate(
         zip(now.modbus_devices, wanted.modbus_devices, strict=True)
     ):

@@ -207,7 +207,7 @@ def plan_between(
     named: Collection[str] = (),
     rows: Sequence[Row] = REAL_UNIT_ROWS,
 ) -> Plan:
-    """Plan the change from present to desired settings of the same version.
+    """Plan the change from current to desired settings of the same version.
 
     `unread` are leaves or branches that the unit could not show. They are not changed, except those
     in `named`, which are always sent. `rows` are the commands of the unit; Leverframe supports the

@@ -205,7 +205,7 @@ class _RuleOrder:
 
     @property
     def is_dense(self) -> bool:
-        """Return whether neither the present nor the desired rules have an empty place."""
+        """Return whether neither the current nor the desired rules have an empty place."""
         return None not in self._rules and None not in self._aims
 
     def _can_lose(self, place: int) -> bool:
@@ -243,7 +243,7 @@ class _RuleOrder:
         )
 
     def keep_what_cannot_be_said(self) -> None:
-        """Keep present rules at places where the version cannot represent the desired ones."""
+        """Keep current rules at places where the version cannot represent the desired ones."""
         for place, aim in enumerate(self._aims):
             if aim is not None and not self._writer.can_say(aim):
                 self._aims[place] = rule_numbered(self._rules, place + 1) or Rule()
@@ -360,7 +360,7 @@ class _RuleOrder:
                 yield place, aim
 
     def delete_copies(self) -> None:
-        """Delete surplus rules after the wanted ones, the last one first."""
+        """Delete surplus rules after the desired ones, the last rule first."""
         for place in self._places(len(self._aims)):
             if self._can_lose(place):
                 self._writer.delete(place)

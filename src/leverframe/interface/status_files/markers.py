@@ -300,7 +300,7 @@ def _keys_by_marker(profile: Profile) -> dict[str, Keys]:
 
 
 def marker_values(names: Iterable[str], view: View) -> dict[str, str]:
-    """Return the present values of the markers among these names."""
+    """Return the current values of the markers among these names."""
     by_marker = _keys_by_marker(view.engine.machine.profile)
     values: dict[str, str] = {}
     for name in names:

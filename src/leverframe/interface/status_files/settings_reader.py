@@ -153,7 +153,7 @@ class _SettingsReader:
         if setting.loss:
             self._lossy[setting.path] = setting.loss
 
-    # --- what becomes of it -----------------------------------------------------------------------
+    # --- the result -------------------------------------------------------------------------------
 
     def result(self) -> ReadBack:
         tree, read = self._tree()

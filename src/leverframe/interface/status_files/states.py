@@ -153,7 +153,7 @@ OUT_CHARACTERS = key(
     "out", OUTPUTS, lambda view: "".join(_outputs(view)), "OUT0-OUT5", "six characters 0 or 1"
 )
 PWM = states("pwm", PWMS)
-#: The present duty equals the set duty unless it is moving; `settings_reader.py` decides.
+#: The current duty equals the set duty unless it is moving; `settings_reader.py` decides.
 PWM_DUTY = replace(
     readings(number_names("pwmd", 0, 4), DUTIES, 1, PERCENT, ZERO),
     stored=settings((), "pwm.*.duty", WHOLE_FORM, "").stored,

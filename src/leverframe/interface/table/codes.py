@@ -166,7 +166,7 @@ DIFFERENTIAL_INPUTS = CodeTable(
     run(25, DIFFERENTIALS[:3], HW35_SW["1.36"] + span("1.58a", hw=HW30)),
     run(28, DIFFERENTIALS[3:], HW35_SW["1.49"]),
 )
-#: The older two-digit form of `diffsel` knows the codes up to 27.
+#: The older two-digit form of `diffsel` has the codes up to 27.
 DIFFERENTIAL_INPUTS_OLDER = DIFFERENTIAL_INPUTS.only("differential input", range(28))
 DIFFERENTIAL_OPERATORS = CodeTable("operator", run(0, ("-", "+", "*", "/")))
 
@@ -297,7 +297,7 @@ SERIAL_MODULES = CodeTable(
             "PM sensor SPS30",
         ),
     ),
-    # Gap: the document calls the meters "older"; the distance sensor came with SW 1.21.
+    # Gap: the document calls the meters "older"; SW 1.21 introduced the distance sensor.
     run(6, ("SDM120", "SDM72D-M"), span(until="1.21") + _HW30),
     run(6, ("bar/QR code scanner", "ultrasonic distance sensor"), HW35_SW["1.21"]),
     run(8, ("82comfort module",), SW["1.38"]),

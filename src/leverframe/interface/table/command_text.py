@@ -27,7 +27,7 @@ from leverframe.interface.table.stage import Stage
 # Commands without a path are searched on every path: first all together, because some forms have
 # several items, then each separately.
 
-#: `/outs.cgi` comes first: switching is the most frequent use and has the shortest names.
+#: `/outs.cgi` is searched first, because switching is most frequent and has the shortest names.
 _PATHS = tuple(sorted(COMMAND_PATHS, key=lambda path: (path != "/outs.cgi", path)))
 
 

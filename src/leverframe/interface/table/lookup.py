@@ -132,7 +132,7 @@ class Call(Struct, frozen=True):
     text: str
 
     def perform(self, stage: Stage, body: Any = None) -> None:
-        """Carry out the command on the stage; a refusal names the command."""
+        """Perform the command on the stage; a refusal names the command."""
         try:
             self.row.perform(stage, self.values, body)
         except Refusal as refusal:
@@ -145,7 +145,7 @@ class Call(Struct, frozen=True):
 _RUN_TOGETHER = re.compile(r"(sensor=\d+)?(calibration=\d-?\d+)?(multiplier=\d+)?", re.ASCII)
 
 
-#: The limits of one request, whatever its protocol; the length is that of an HTTP query.
+#: The limits of one request in all protocols; the length is that of an HTTP query.
 MAX_COMMANDS = 100
 MAX_QUERY_BYTES = 8 << 10
 

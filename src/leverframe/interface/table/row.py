@@ -77,7 +77,7 @@ class Row(Struct, frozen=True, kw_only=True):
     role: str
     body: Body | None
     doc: str
-    #: Its fields contain a secret, so refusals do not repeat what was sent.
+    #: Its fields contain a secret, so refusals do not repeat the client's text.
     secret: bool
     #: It sets the server to which a stored secret is sent.
     names_server: bool
@@ -138,7 +138,7 @@ class Row(Struct, frozen=True, kw_only=True):
         return seen
 
     def perform(self, stage: Stage, values: Values, body: Any = None) -> None:
-        """Carry the command out on the stage."""
+        """Perform the command on the stage."""
         for letter, paths in self.sets.items():
             if letter in values:
                 for path in paths:

@@ -139,7 +139,7 @@ def day_number(entry: ScheduleEntry) -> int:
 
 
 def save(stage: Stage, items: list[dict[str, Any]]) -> None:
-    """Replace the whole schedule by the entries sent."""
+    """Replace the complete schedule by the entries sent."""
     entries: list[ScheduleEntry | None] = [None] * SCHEDULE_ENTRIES
     for item in items:
         entries[item["A"]] = entry_from_fields(item)

@@ -1,7 +1,7 @@
 """The stage of a request: its changes and actions, until all commands are known to be valid.
 
 Commands run one after the other on the stage, and each command sees the changes of earlier ones, so
-that `sensor=01&igain=03` works in one request. Nothing outside the stage changes until the whole
+that `sensor=01&igain=03` works in one request. Nothing outside the stage changes until the complete
 request has been accepted; after a refusal the stage is discarded.
 """
 

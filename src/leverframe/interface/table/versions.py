@@ -116,7 +116,7 @@ def version_parameters(text: str) -> dict[str, str]:
 
 
 def versions_from(text: str) -> list[str]:
-    """Return the versions in a comma-separated list, or those of one of the words."""
+    """Return the versions in a comma-separated list, or the versions that a word stands for."""
     if text == "all":
         return [
             f"{one.hw}/{one.sw}"

@@ -64,7 +64,7 @@ from leverframe.interface.version_change.limits import (
 # A secret is deleted if it would be sent to a server that only the file names.
 
 _ACCESS = "access."
-#: The equivalent unit for versions that have only one of the two.
+#: Pairs of equivalent units, for versions that have only one unit of a pair.
 _COUNTS_THE_SAME = {"W->kW/kWh": "W/kWh", "kW->W/kWh": "kW/kWh"}
 
 
@@ -99,7 +99,7 @@ _POSITIONS = (
 
 
 def carry_over(content: Content, target: Profile, present: Settings) -> Restored:
-    """Convert a backup for a controller with the present settings."""
+    """Convert a backup for a controller with the current settings."""
     lost: list[NotCarriedOver] = []
     source = check_content(content, lost)
     settings = _at_length(source, content.profile, target, lost)
@@ -296,7 +296,7 @@ class _Earlier(msgspec.Struct):
 def change_version(
     present: Settings, old: Profile, new: Profile, earlier: bytes | None = None
 ) -> VersionChange:
-    """Convert the present settings to another version; raise `Refusal`."""
+    """Convert the current settings to another version; raise `Refusal`."""
     fresh = _convert(present, old, new)
     if earlier is None:
         lost = fresh.not_carried_over

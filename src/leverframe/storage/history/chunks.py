@@ -222,7 +222,7 @@ class ChunkStore:
         return self._texts
 
     def _read(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> Columns:
-        # The conditions are our own; only the values come from outside.
+        # The conditions are constants of this program; values are passed as parameters.
         query = f"SELECT data FROM chunk WHERE {self._own} AND {where}"  # noqa: S608
         found = (data for (data,) in self._find(query, *values))
         return join(readable(found, tier), tier.columns)

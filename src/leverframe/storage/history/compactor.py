@@ -139,7 +139,7 @@ class Reduction:
         """Open the interval of a time; return the row of the interval before, if one was open."""
         row = None
         if at < self._at:
-            # The clock was set back: the current value is known from this time on, not before it.
+            # The clock was set back, so the current value is known only from this time on.
             row = self._close() if self._start is not None else None
             self._at = at
         elif self._start is not None:

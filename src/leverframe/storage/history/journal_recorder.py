@@ -67,7 +67,8 @@ class JournalRecorder:
         self._base: int | None = None
         #: The number of entries of a journal that resumed here.
         self._recorded_elsewhere: int | None = None
-        #: Writes one batch at a time: the first finds the offset that the others use.
+        #: Ensures that one batch is written at a time, because the first batch determines the
+        #: offset for all others.
         self._order = asyncio.Lock()
 
     def record_if_due(self) -> None:

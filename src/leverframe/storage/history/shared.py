@@ -227,7 +227,7 @@ class SharedHistory:
         return WorkerOfOne(self, controller, self._turns.line(controller, tenant), self._retry_s)
 
     def leave(self) -> None:
-        """Record that a worker is closed, which leaves more room for the others."""
+        """Record that a worker is closed, which increases the shares of the others."""
         self._controllers -= 1
 
     async def forget(self, controllers: Iterable[int]) -> None:
@@ -294,7 +294,7 @@ class SharedHistory:
         return self._controllers
 
     def require(self) -> None:
-        """Raise StoreUnavailable immediately if the history cannot be reached at present."""
+        """Raise StoreUnavailable immediately if the history cannot be reached now."""
 
     def chunks_of(self, controller: int) -> ChunksOfOne:
         return self._chunks().of(controller, self.bounds().max_bytes)

@@ -5,7 +5,7 @@ of the database may lose the last moments of history, but nothing else. Values a
 minute before they are written; a killed node loses these values.
 
 Only the node that runs the controller writes its history. Each transaction locks the row that names
-this node, and checks that the node's present life (`epoch`) has not ended. A node that takes over
+this node, and checks that the node's current life (`epoch`) has not ended. A node that takes over
 the controller changes that row, so its change comes completely before or after the transaction. All
 statements that a node sends after it has lost a controller are rejected, however late they arrive.
 """

@@ -25,7 +25,7 @@ from leverframe.storage.store import StoreUnavailable
 # The waiting rows of a controller's history, and the statement that writes them.
 #
 # Chunks, texts of reasons, journal entries and the mark are written together, with a fence: nothing
-# is written for a controller that this node does not run in its present life (`epoch`).
+# is written for a controller that this node does not run in its current life (`epoch`).
 
 
 # The row of the node is locked first, in the same order as when the life of a node is ended. Both

@@ -146,7 +146,7 @@ class PostgresLane(GroupCommitLane):
 
     @property
     def claim(self) -> Claim:
-        """Return the node's present right to write."""
+        """Return the node's current right to write."""
         return self._claim
 
     @property

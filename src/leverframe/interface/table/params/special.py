@@ -113,7 +113,7 @@ class EqualsComparison(Struct, frozen=True):
 
 
 class TimeZoneName(Text, frozen=True):
-    """The name of a time zone that this machine knows, or an empty text."""
+    """The name of a time zone that this machine has, or an empty text."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
         name = super().parse(raw, profile, seen)
