@@ -48,7 +48,7 @@ def seconds_from_text(text: str) -> float:
 
 
 def text_from_seconds(seconds: float) -> str:
-    """Format 5400 seconds as `1h30m`; round to whole seconds from one minute on."""
+    """Format 5400 seconds as `1h30m`; a minute or more is rounded to whole seconds."""
     if seconds < MINUTE_S:
         return f"{round(seconds, 3):.12g}s"
     remaining = round(seconds)
@@ -70,7 +70,7 @@ class BadMoment(ErrorForPeople, ValueError):
 
 
 def seconds_of(duration: Duration) -> float:
-    """Return the seconds of `"1h30m"`, of a number of seconds, or of a `timedelta`."""
+    """Return the number of seconds in `"1h30m"`, a number of seconds, or a `timedelta`."""
     if isinstance(duration, str):
         return seconds_from_text(duration)
     if isinstance(duration, bool) or not isinstance(duration, int | float | timedelta):
@@ -114,7 +114,7 @@ def zone_named(name: str) -> tzinfo:
 
 
 def moment_words(wall: float, zone: tzinfo) -> str:
-    """Format a moment as `2026-01-05 06:00:00 CET`; an hour appears twice when clocks go back."""
+    """Format a moment as `2026-01-05 06:00:00 CET`; the zone distinguishes repeated hours."""
     return f"{datetime.fromtimestamp(wall, zone):%Y-%m-%d %H:%M:%S %Z}"
 
 

@@ -22,9 +22,9 @@ class ErrorForPeople(Exception):
 
 #: Success, or the answer is yes.
 DONE = 0
-#: The answer is no: a difference, damage, or something missing or wrong.
+#: The answer is no: a difference, damage, or a missing or wrong item.
 NO = 1
-#: Failed, or the command line is wrong; a line on standard error gives the reason.
+#: The command failed or is invalid; a line on standard error gives the reason.
 NOT_DONE = 2
 INTERRUPTED = 130
 #: Standard output was closed early, as in `leverframe commands | head`.

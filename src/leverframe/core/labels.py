@@ -101,8 +101,8 @@ DECIMALS = 9
 def within(limits: tuple[float, float], value: Any) -> float | None:
     """Return a number within its limits as a float, and None for anything else."""
     low, high = limits
-    # Comparing the exact type excludes bool; NaN fails the comparison. Adding 0.0 turns minus zero,
-    # which would look odd, into zero.
+    # Comparing the exact type excludes bool; NaN fails the comparison. Adding 0.0 converts minus
+    # zero, which would look odd, to zero.
     return float(value) + 0.0 if type(value) in _NUMBERS and low <= value <= high else None
 
 

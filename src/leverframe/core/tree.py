@@ -93,7 +93,7 @@ def defaults(profile: Profile) -> Settings:
 # of these. Changing a leaf rebuilds only the branches above it, so that trees can be compared by
 # identity: `difference` visits only changed branches.
 
-#: Stands for a leaf that does not exist.
+#: The value of a leaf that does not exist.
 MISSING = msgspec.UNSET
 
 #: Replaces a secret when settings are shown.
@@ -262,7 +262,7 @@ def is_confidential(path: str) -> bool:
 
 
 def pattern_of(path: str) -> str:
-    """Return a path with its indexes replaced by `*`."""
+    """Return a path with its indices replaced by `*`."""
     return ".".join("*" if step.isdigit() else step for step in path.split("."))
 
 

@@ -22,7 +22,7 @@ class Board(Protocol):
     #: The name of the board in `/health` and on the page.
     kind: str
 
-    #: The simulated world around the board, which `/sim.cgi` controls; None for a real board.
+    #: The simulated environment of the board, which `/sim.cgi` controls; None for a real board.
     @property
     def bench(self) -> SimulatedBoard | None: ...
 

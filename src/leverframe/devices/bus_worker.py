@@ -203,7 +203,7 @@ def _requests(count: int, now: float) -> list[_Request]:
 
 log = logging.getLogger(__name__)
 
-#: How long the bus rests after a fault.
+#: How many seconds the bus pauses after a failure.
 REST_S = 1.0
 NO_BUS = (
     "no Modbus bus is configured; set serial_modbus in the configuration to the device of the"

@@ -164,7 +164,7 @@ class SerialLine(asyncio.Protocol):
 CONNECT_S = 2.0
 #: The time limit of an answer; a gateway waits for its slave before it reports a missing answer.
 TCP_ANSWER_S = 1.5
-#: The approximate delay of the network alone; needed to compare slaves behind a gateway.
+#: The approximate delay of the network, which is needed to compare slaves behind a gateway.
 NETWORK_S = 0.01
 _READ_BYTES = 1024
 

@@ -34,7 +34,7 @@ _of_modules = attrgetter("modbus_slots", "modbus_devices", "modbus_mapping", "se
 
 #: The default limits of connections to the hosts of slots.
 STRICT_LINE = partial(TcpLine, STRICT)
-#: The place of a slot that names no host.
+#: The key of the serial bus, for slots without a host.
 SERIAL = ""
 
 

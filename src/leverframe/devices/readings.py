@@ -34,7 +34,7 @@ class LastGood(Generic[Value]):
         self._values: dict[str, Value] = {}
 
     def judge(self, sensor: str, value: Value | None) -> Value | None:
-        """Return the value to show for a sensor that reported `value`; None is a failure."""
+        """Return the value to show for a sensor that reported `value`, where None is a failure."""
         if value is None:
             return self._values.pop(sensor, None)
         self._values[sensor] = value

@@ -53,7 +53,7 @@ NO_BODY = RecordedBody()
 
 
 class RecordedAnswer(Struct, frozen=True, omit_defaults=True):
-    """A unit's answer; with status 0 there was none, and `problem` says why."""
+    """A unit's answer; status 0 means that there was none, and `problem` gives the reason."""
 
     status: int
     headers: dict[str, str] = {}

@@ -32,7 +32,7 @@ from leverframe.devices.wire.modbus_modules import find_reading
 
 
 def own_name(label: str, settings: Settings) -> str:
-    """Return the name that the user assigned to a label, or an empty text."""
+    """Return the name that the user assigned to a label; empty if there is none."""
     weather = settings.weather
     named = {"T1": weather.t1_name, "H1": weather.h1_name, "P1": weather.p1_name}
     if label in named:

@@ -37,8 +37,8 @@ _SUMMED_OF_INDEX = 40
 _FOLDED = Layout("=I")
 _FOLDED_AT = 96
 _MASK = 0xFFFFFFFF
-#: The salts increase by one when the log restarts; it cannot restart more often between two
-#: comparisons.
+#: The salt increases by one when the log restarts; between two comparisons, it cannot restart more
+#: often than this.
 _MOST_RESTARTS = 1000
 
 

@@ -64,9 +64,9 @@ class Stored(msgspec.Struct):
 class StoreUnavailable(ErrorForPeople):
     """Nothing can be written now; the message is a sentence for users."""
 
-    #: It is unknown whether the write was stored.
+    #: True if it is unknown whether the write was stored.
     is_in_doubt = False
-    #: Another node has taken over the controller, and nothing was written.
+    #: True if another node has taken over the controller; nothing was written.
     is_taken_over = False
     #: Acknowledged changes are lost, so all requests are rejected until an operator intervenes.
     is_over = False
@@ -102,7 +102,7 @@ class Rows(msgspec.Struct, omit_defaults=True):
 
 
 class BatchPart(Protocol):
-    """One of several writers whose changes share a transaction."""
+    """A writer whose changes share a transaction with those of other writers."""
 
     #: The number of the controller.
     number: int

@@ -125,7 +125,7 @@ def _look_at(store_path: Path) -> StoreState | None:
     if log_file.exists():
         is_gone = found is None and log_file.stat().st_size > HEADER_BYTES
     else:
-        # A store in use always has a log, perhaps an empty one.
+        # A store in use always has a log, which may be empty.
         is_gone = known is not None and known.salts is not None
     verdict = judge_log(found, index, known, is_gone=is_gone)
     if known is not None and _is_of_another_time(known, found, index):

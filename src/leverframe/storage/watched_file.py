@@ -221,7 +221,7 @@ class WatchedFile:
             self._check_files()
             try:
                 if erases or moves:
-                    # Overwrites replaced and removed content, which costs a third of the speed.
+                    # Overwrite replaced and removed content, which reduces the speed by a third.
                     self._pragma("secure_delete = ON")
                 if len(statements) == 1:
                     # A single statement is its own transaction, because each further statement

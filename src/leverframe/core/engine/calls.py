@@ -106,7 +106,7 @@ class ShowScreen(Struct, frozen=True):
 
 
 class SetClock(Struct, frozen=True):
-    """The time to set the controller's wall clock to, in seconds since 1970 UTC."""
+    """The new time of the controller's wall clock, in seconds since 1970 UTC."""
 
     wall: float
 
@@ -241,7 +241,7 @@ class WriteToModule(Struct, frozen=True):
 
 
 class ChangeClock(Struct, frozen=True):
-    """Sets the wall clock to a local time, written as if it were UTC."""
+    """Sets the wall clock to a local time, given in seconds as if it were UTC."""
 
     local_seconds: int
 

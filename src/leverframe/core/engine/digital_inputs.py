@@ -76,7 +76,7 @@ class InputJournal:
         row.counted += 1
 
     def on_timer(self, index: int) -> None:
-        """Record the counted changes in the journal, and wait longer the next time."""
+        """Record the counted changes in the journal, and double the interval."""
         row = self._rows[index]
         self._add_counted(index, row)
         row.pause_s = min(2 * row.pause_s, LONGEST_PAUSE_S)

@@ -98,7 +98,7 @@ class PulseRate:
     def __init__(self) -> None:
         self._last: float | None = None
         self._interval_s: float | None = None
-        #: When the wait for the next pulse began: the last pulse, or the moment of `resume`.
+        #: The time since which the next pulse is awaited: the last pulse, or the call of `resume`.
         self._waits_since: float | None = None
 
     def resume(self, per_hour: float, pulses_per_unit: int, now: float) -> None:

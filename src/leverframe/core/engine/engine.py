@@ -179,8 +179,8 @@ class Engine:
         self.rules = Rules(machine, self.actuator)
         self.schedule = Schedule(machine, self.actuator)
         self.watchdog = Watchdog(machine, self.actuator)
-        #: By the first item of their timer keys, in the order in which they start and adopt
-        #: settings.
+        #: Features by the first item of their timer keys, in the order in which they start and
+        #: adopt settings.
         self._features: dict[str | int, Feature] = {
             "inputs": self.inputs,
             "energy": self.energy,
@@ -197,7 +197,7 @@ class Engine:
         }
         #: Labels from which readings are derived.
         self._derived_from: frozenset[str] = frozenset()
-        #: The same labels, and those that rules watch.
+        #: These labels, and the labels that rules watch.
         self._listened_to = self._derived_from
 
     @property
@@ -461,7 +461,7 @@ class Engine:
 
 
 def _drop_repeated_drives(effects: list[Effect]) -> list[Effect]:
-    """Drop all but the last effect for each output: a relay must not click twice."""
+    """Drop all but the last effect for each output, because a relay must not click twice."""
     last = {effect.index: effect for effect in effects if isinstance(effect, DriveOutput)}
     kept = [effect for effect in effects if not isinstance(effect, DriveOutput)]
     return [*last.values(), *kept]

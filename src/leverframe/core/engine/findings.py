@@ -29,7 +29,7 @@ _MOMENTS = {
     ONLY_WHEN_IT_STOPS: (False,),
 }
 
-#: Kind -> its sentence. `{name}` is the user's name for the label.
+#: The sentence of each kind. `{name}` is the user's name for the label.
 SENTENCES = {
     "sensor_lost": "{name} no longer responds.",
     "sensor_silent": "{name} is set up but has not answered yet.",

@@ -21,7 +21,7 @@ from leverframe.core.settings import Rule
 #: Times in ascending order, each with the value from that time on.
 Course = Collection[tuple[float, Value]]
 _Change = tuple[float, str, Value]
-#: Some or all times and values of a label, as in the history; NaN means absent.
+#: A label with all or some of its times and values, as in the history; NaN means absent.
 RecordedPiece = tuple[str, "array[float]", "array[float]"]
 
 
@@ -201,7 +201,7 @@ def _one(bars: Sequence[Bar]) -> Bar:
 
 
 def foresee(state: LiveState[Engine], at: Moment, until: float) -> list[Traced]:
-    """Return the certain future up to a wall time, on the assumption that no reading changes."""
+    """Return the future up to a wall time that is certain if no reading changes."""
     engine = import_state(state)
     machine = engine.machine
     ahead = machine.samples = Samples()

@@ -409,7 +409,7 @@ def list_moved_places(former: RulePlaces, rules: RulePlaces) -> list[int]:
 
 
 def _has_left(old: Rule, new: Rule | None, former: RulePlaces, rules: RulePlaces) -> bool:
-    """Return True if the rule at a place is neither the former rule nor an edit of it."""
+    """Return True if the rule at a place is neither the former rule nor an edited version of it."""
     if new is None:
         return True
     return not _can_resume(old, new) and (_is_among(new, former) or _is_among(old, rules))
@@ -469,7 +469,7 @@ class RuleMemory:
                 self._store(place, state)
 
     def _state_to_restore(self, live: LiveRule) -> int | None:
-        """Return the state of a remembered output that this rule has set and not undone."""
+        """Return the state of a remembered output that this rule has set and not yet undone."""
         return live.held if (live.met or live.pending) and self._remembers(live) else None
 
     def _store(self, place: int, held: int | None) -> None:

@@ -38,7 +38,7 @@ from leverframe.core.settings import MAX_RULES, NO_ONEWIRE_ID, Node, Settings
 #: An explanation of a value: the cause of a switching action, or the message that was sent.
 Reason = Cause | Notify
 
-#: Label of a switched target -> the series of its causes.
+#: By label of a switched target: the series of its causes.
 CAUSE_TRACES = {label: f"{label}.cause" for label in (*OUTPUTS, *PWMS, *EVENT_VARIABLES)}
 #: By the place of a rule: 1 while it is met, else 0.
 RULE_TRACES = tuple(f"rule.{number}" for number in range(1, MAX_RULES + 1))

@@ -163,7 +163,7 @@ def _rings(rules: RulePlaces) -> Iterator[tuple[int, ...]]:
 
 
 def _map_reachable(rules: RulePlaces) -> dict[int, set[int]]:
-    """Map the number of each enabled rule to those that it leads to, directly or indirectly."""
+    """Map the number of each enabled rule to the rules that it leads to, directly or indirectly."""
     numbered = {number: rule for number, rule in number_rules(rules) if rule.enabled}
     watched = {number: _source_labels(rule, numbered) for number, rule in numbered.items()}
     reached = {

@@ -18,7 +18,7 @@ class ConditionExplanation(Struct, frozen=True):
     compare: str
     reference: float
     hysteresis: float
-    #: The number that the value is compared with now, hysteresis included.
+    #: The number with which the value is compared now, including hysteresis.
     threshold: float
     #: The last result; None if the source has never had a value.
     result: bool | None
@@ -62,7 +62,7 @@ class RuleExplanation(Struct, frozen=True):
     pending_action: str | None
     blocked_by: str | None
     obstacle: Obstacle | None
-    #: True if the rule that it depends on allows it to act, or if there is none.
+    #: True if the rule on which this rule depends permits acting, or if there is none.
     dependence_agrees: bool
 
 

@@ -231,7 +231,7 @@ def _onewire(index: int) -> Callable[[Settings], bool]:
 
 
 def _is_mapped(index: int) -> Callable[[Settings], bool]:
-    """Return the check of a mapped reading; slots 4-6 are 1-Wire thermometers without a module."""
+    """Return a check of a mapped reading; slots 4-6 are 1-Wire thermometers without a module."""
 
     def check(settings: Settings) -> bool:
         slot = module_mapping(settings)[index].slot

@@ -224,7 +224,7 @@ class Watchdog:
                 self._let_pass(other, entry.length)
 
     def _let_pass(self, guard: _Guard, length_s: int) -> None:
-        """Suspend an entry while another entry restarts the same output."""
+        """Suspend an entry while another entry is restarting the same output."""
         guard.state = WAITING
         guard.failures = 0
         guard.pinged_at = None

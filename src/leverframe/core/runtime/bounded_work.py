@@ -236,7 +236,7 @@ WAIT_S = 15.0
 #: The maximum number of waiting jobs of one controller, and of one tenant.
 MAX_WAITING_OF_OWNER = 4
 MAX_WAITING_OF_TENANT = 16
-#: The maximum number of processes at a time, however many processors there are.
+#: The maximum number of processes at a time, regardless of the number of processors.
 MAX_PLACES = 4
 
 

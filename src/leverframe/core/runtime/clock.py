@@ -26,10 +26,10 @@ class Clock(Protocol):
         """Return the monotonic and the wall time of one moment."""
 
     def now(self) -> float:
-        """Return the monotonic time alone."""
+        """Return only the monotonic time."""
 
     def wall(self) -> float:
-        """Return the wall time alone."""
+        """Return only the wall time."""
 
     def set_wall(self, wall: float) -> None:
         """Set the wall time, in seconds since 1970 UTC; the monotonic time does not change."""

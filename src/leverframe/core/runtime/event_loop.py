@@ -185,7 +185,7 @@ class LoopTurns(Struct, frozen=True):
 
 
 def turns_alone() -> LoopTurns:
-    """Return the turns of a controller that has the loop to itself: it never waits."""
+    """Return the turns of a controller that does not share the loop and never waits."""
     return LoopTurns(LoopShares(), LoopShare())
 
 

@@ -132,7 +132,7 @@ class OledPanel:
 
 
 class _BlockWriter:
-    """The only method that the driver calls, on our own bus."""
+    """A bus with the only method that the driver calls, which uses our `I2cBus`."""
 
     def __init__(self, bus: I2cBus) -> None:
         self._bus = bus

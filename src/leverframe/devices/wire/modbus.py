@@ -309,7 +309,7 @@ _LONG = struct.Struct(">i")
 
 
 def float_registers(value: float | None) -> bytes:
-    """Encode a reading as two registers; absent, or too large for a float, becomes NaN."""
+    """Encode a reading as two registers; an absent or too large reading becomes NaN."""
     try:
         return _FLOAT.pack(nan if value is None else value)
     except OverflowError:
@@ -324,7 +324,7 @@ def float_from(high: int, low: int) -> float:
 
 
 def whole_register(value: float | None, scale: int) -> bytes:
-    """Encode a reading as one register; too large becomes the maximum, absent the minimum."""
+    """Encode a reading as one register; if too large, as the maximum; if absent, as the minimum."""
     if value is None:
         return _WHOLE.pack(ABSENT_WHOLE)
     return _WHOLE.pack(_limit(value * scale, GREATEST_WHOLE))

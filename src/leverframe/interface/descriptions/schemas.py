@@ -138,7 +138,7 @@ def _field_schemas(item: Item, params: Mapping[str, Param], profile: Profile) ->
 
 
 def _value_pattern(item: Item, params: Mapping[str, Param], fields: Mapping[str, Schema]) -> str:
-    """Allow trailing fields to be left out, each with the separator before it."""
+    """Allow trailing fields to be omitted, each with the separator before it."""
     assert item.value is not None
     literals, holes = item.value.literals, item.value.holes
     required = [letter for letter in holes if not isinstance(params[letter], Trailing)]
@@ -275,7 +275,7 @@ def _require_defaults(schema: Json) -> None:
 
 def _drop_large_defaults(schema: Json) -> None:
     for field in schema.get("properties", {}).values():
-        # The defaults of whole branches would make up most of the document.
+        # The defaults of complete branches would make up most of the document.
         if isinstance(field.get("default"), tuple | list | dict):
             del field["default"]
 

@@ -18,7 +18,7 @@ from leverframe.interface.table.stage import Stage
 
 # Requests as they are sent: created from rows and field values, and tried on settings.
 
-#: The exceptions when a value is formatted that its type cannot represent.
+#: The exceptions raised when a type cannot represent the value to format.
 _NO_TEXT = (StopIteration, ValueError, OverflowError, TypeError, AttributeError)
 
 

@@ -58,7 +58,7 @@ def password_path(settings: Settings, name: str) -> str | None:
 def list_stored_accounts(
     access: AccessSettings,
 ) -> Iterator[tuple[str, StoredAccount | ControlUser]]:
-    """List the accounts that can sign in, each with the path of its password."""
+    """List the accounts that can sign in, each with the setting path of its password."""
     yield "access.admin.password", access.admin
     yield "access.user.password", access.user
     for place, user in enumerate(access.users):

@@ -82,7 +82,7 @@ def _homepage(ui: Ui, target: Profile) -> int:
 
 
 def _bit_2(ui: Ui, target: Profile) -> int:
-    """Return the bit: the homepage, in later versions whether only users' names are shown."""
+    """Return the bit: the homepage, or in later versions whether only users' names are shown."""
     if is_offered(pages.NAMES_ONLY, target):
         return int(ui.names_only)
     # 0 for a page that the bit cannot express; the command does the same.
@@ -188,7 +188,7 @@ def _off_without_memory(
 def _positions(
     settings: Settings, made_on: Profile, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Set the variables at the target's positions of page settings to those settings."""
+    """Set the variables that are page settings in the target version to these settings."""
     for position in _POSITIONS:
         path = f"variables.{position.variables}.{position.number}"
         # A position that contained a page setting was no independent variable.

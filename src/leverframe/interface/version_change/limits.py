@@ -96,7 +96,7 @@ def is_allowed(path: str, value: Any, default: Any, profile: Profile) -> bool:
     steps = path.split(".")
     if any(limit.takes(steps, value, profile) for limit in _limits().get(_key(steps), ())):
         return True
-    # A list whose items are set by separate commands.
+    # For example, a list whose items are set by separate commands.
     is_list = isinstance(value, tuple) and isinstance(default, tuple)
     return (
         is_list

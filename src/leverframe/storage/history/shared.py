@@ -185,7 +185,7 @@ MAX_OPEN = 1024
 #: Seconds without a value or a query after which a controller's intervals are removed from memory.
 #: Restoring them takes 6 ms.
 QUIET_S = 900.0
-#: Minimum number of bytes for a controller's history, however many controllers there are.
+#: Minimum number of bytes for a controller's history, regardless of the number of controllers.
 MIN_BYTES = 64 * 1024
 #: Limits of waiting data in memory: for all controllers together, about 100 MB of each kind, and
 #: the minimum for each controller.

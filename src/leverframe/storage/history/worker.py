@@ -446,7 +446,7 @@ class HistoryRecorder:
 
 
 def call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: Any) -> None:
-    """Call a function on a loop from another thread."""
+    """Call a function on an event loop from another thread."""
     # If the loop is closed, no one needs the result.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *values)

@@ -88,7 +88,8 @@ class DatabaseHistory(SharedHistory):
         except NotReached:
             raise
         except StoreUnavailable:
-            # A broken connection is opened again; after the end there is no further attempt.
+            # Replace a broken connection, because the run has ended and there will be no other
+            # attempt.
             self.require()
             self._session.leave(ends)
 

@@ -66,7 +66,7 @@ def encode_text(text: str) -> str:
 
 
 class Text(Struct, frozen=True):
-    """Up to `most` characters (not bytes); longer texts are refused, never cut."""
+    """Up to `most` characters (not bytes); longer texts are rejected, never truncated."""
 
     most: int
     least: int = 0
