@@ -48,7 +48,7 @@ class Board(Protocol):
         """Set the frequency of PWM0 (group 0), or of PWM1 to PWM3 (group 1)."""
 
     def set_pull_up(self, index: int, on: bool) -> None:
-        """Switch the pull-up of INPD1 to INPD4."""
+        """Switch the pull-up of one of INPD1 to INPD4 on or off."""
 
     def next_deadline(self) -> float | None:
         """Return the monotonic second of the next `tick`; None if the board needs no call."""

@@ -86,7 +86,7 @@ class _Slave(Struct):
     requests: list[_Request]
     ready_at: float
     credited_at: float
-    #: The time of the earliest next request, because a late answer may still arrive before.
+    #: The time of the earliest next request; until then, a late answer may still arrive.
     late_until: float = float("-inf")
     #: The time before which rejected requests are not repeated.
     retry_at: float = float("-inf")

@@ -22,7 +22,8 @@ def write_private(path: Path, content: bytes) -> None:
     beside = path.with_name(path.name + ".new")
     beside.unlink(missing_ok=True)
     descriptor = create_private(beside)
-    # A single system call may write only a part; a file object repeats it until all is written.
+    # A single system call may write only a part; a file object repeats the call until all is
+    # written.
     with open(descriptor, "wb") as file:
         file.write(content)
         file.flush()

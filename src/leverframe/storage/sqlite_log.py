@@ -38,7 +38,7 @@ _FOLDED = Layout("=I")
 _FOLDED_AT = 96
 _MASK = 0xFFFFFFFF
 #: The salt increases by one when the log restarts; between two comparisons, it cannot restart more
-#: often than this.
+#: than this number of times.
 _MOST_RESTARTS = 1000
 
 

@@ -255,7 +255,7 @@ def sea_level_pressure(hpa: float, altitude_m: int, celsius: float | None) -> fl
     station_k = ZERO_CELSIUS_K + (STANDARD_C if celsius is None else celsius)
     sea_level_k = station_k + LAPSE_K_PER_M * altitude_m
     if sea_level_k <= 0.0:
-        return None  # deeper than the formula is valid
+        return None  # below the range of the formula
     return round_result(hpa * (sea_level_k / station_k) ** BAROMETRIC_EXPONENT)
 
 

@@ -128,7 +128,7 @@ def switchings(label: str) -> tuple[Fact, Fact]:
 # An entry has a time, a cause and a text. The kinds of causes are, for the engine, `start`, `rule`,
 # `rule loop`, `schedule`, `watchdog`, `timer` (return time, periodic switching, delays, the
 # regulator) and `input` (a contact); for requests `command`, `sign-in`, `command line`, `firmware`
-# and `scenario`; for sent messages `outbox`; for writes to modules `modbus`; and for deviations
+# and `scenario`; for sent messages `outbox`; for writes to modules `modbus`; and for findings
 # `finding`.
 
 KEPT_ENTRIES = 500

@@ -42,7 +42,8 @@ Reason = Cause | Notify
 CAUSE_TRACES = {label: f"{label}.cause" for label in (*OUTPUTS, *PWMS, *EVENT_VARIABLES)}
 #: By the place of a rule: 1 while it is met, else 0.
 RULE_TRACES = tuple(f"rule.{number}" for number in range(1, MAX_RULES + 1))
-#: A value in the series of a rule: earlier entries are about another rule at the same place.
+#: A value in the series of a rule, which means that earlier entries are about another rule at this
+#: place.
 ANOTHER_RULE = -1
 #: The series of all requested messages.
 MESSAGE_TRACE = "messages"

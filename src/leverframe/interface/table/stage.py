@@ -30,7 +30,7 @@ class Stage(Struct, eq=False):
     i2c_found: str | None = None
     #: Password hashes known so far; the caller computes them, because hashing is slow and random.
     hashes: Mapping[str, str] = NO_HASHES
-    #: Accept forms that no version printed if they are unambiguous.
+    #: Whether forms that no version of the document has are accepted if they are unambiguous.
     lenient: bool = False
     #: Paths that commands set, even if their values stay the same.
     given: list[str] = []

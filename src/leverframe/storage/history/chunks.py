@@ -149,7 +149,7 @@ class ChunkStore:
         return None if found is None else float(found[0])
 
     def end_of_record(self) -> float | None:
-        """Return the time up to which everything is recorded."""
+        """Return the time up to which all values are recorded."""
         found = self._connection.execute("SELECT at FROM mark WHERE id = ?", self._mark).fetchone()
         return None if found is None else float(found[0])
 
@@ -300,7 +300,7 @@ class ChunkStore:
         self.entries.add(rows)
 
     def set_recorded_until(self, at: float) -> None:
-        """Record that everything up to a time is recorded."""
+        """Store the time up to which all values are recorded."""
         self._begin()
         self._connection.execute(
             "INSERT INTO mark (id, at) VALUES (?, ?) "
@@ -313,12 +313,12 @@ class ChunkStore:
             self._connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
-        """Commit everything since the last commit as one transaction."""
+        """Commit all changes since the last commit as one transaction."""
         if self._connection.in_transaction:
             self._connection.execute("COMMIT")
 
     def roll_back(self) -> None:
-        """Undo everything since the last commit."""
+        """Undo all changes since the last commit."""
         roll_back(self._connection)
         self._texts = None
         self._count_tiers()

@@ -116,7 +116,7 @@ class Reduction:
         self._count = 0
 
     def resume(self, held: float, at: float) -> None:
-        """Resume with a value that has been held since a time."""
+        """Resume with a value that has applied since a time."""
         self.held, self._at = held, at
 
     def put(self, points: Iterable[Point]) -> list[Row]:
@@ -136,7 +136,7 @@ class Reduction:
         return rows
 
     def _turn_to(self, at: float) -> list[Row]:
-        """Open the interval of a time; return the row of the interval before, if one was open."""
+        """Open the interval of a time; return the row of the previous interval, if one was open."""
         row = None
         if at < self._at:
             # The clock was set back, so the current value is known only from this time on.
@@ -225,7 +225,7 @@ class Compactor:
         self._newest = -inf
         recorded_until = chunk_store.end_of_record()
         if recorded_until is not None:
-            # Values are needed from the end of the quarter before the open one.
+            # Values are needed from the end of the quarter-hour before the open one.
             with chunk_store.reading_ahead(recorded_until - 2 * QUARTERS.interval_s):
                 self._resume(recorded_until)
 
@@ -388,7 +388,7 @@ def _numbers(came: Iterable[_Came]) -> Iterator[Point]:
 
 
 def changes(points: Iterable[Point], held: float) -> list[Point]:
-    """Select the points whose value differs from the value before."""
+    """Select the points whose value differs from the previous value."""
     new: list[Point] = []
     for at, number in points:
         # NaN is not equal to itself.

@@ -206,7 +206,7 @@ def raw(compactor: Compactor, span: TimeSpan, label: str) -> tuple[list[float], 
 def _came(
     compactor: Compactor, label: str, first: float, last: float, now: float, *, with_held: bool
 ) -> tuple["array[float]", "array[float]"]:
-    """Read the recorded values from one time to another, both included."""
+    """Read the recorded values from one time to another, including both."""
     rows = compactor.rows(RAW, label, first, last, now)
     begin, end = bisect_left(rows[TIME], first), bisect_right(rows[TIME], last)
     times, values = rows[TIME][begin:end], rows[VALUE][begin:end]
@@ -221,7 +221,7 @@ def _came(
 def raw_pieces(
     compactor: Compactor, span: TimeSpan, most: int | None = None
 ) -> Iterator[list[RecordedPiece]]:
-    """Read recorded values in pieces of some thousands, beginning with the values at the start.
+    """Read recorded values in pieces of a few thousand, beginning with the values at the start.
 
     Raise TooManyValues if there are more than `most` values.
     """
@@ -250,7 +250,7 @@ def raw_pieces(
 
 
 def _windows(compactor: Compactor, span: TimeSpan, label: str) -> Iterator[tuple[float, float]]:
-    """Split the span into windows of some thousand values each that do not overlap."""
+    """Split the span into windows of a few thousand values each, which do not overlap."""
     first, waiting = span.first, 0
     for end, points in compactor.chunk_store.chunk_ends(RAW, label, span.first, span.known):
         waiting += points
@@ -306,7 +306,7 @@ def _axis_pieces(
 
 
 def _row_windows(compactor: Compactor, span: TimeSpan, label: str, tier: Tier) -> Iterator[Columns]:
-    """Read the rows of a span; raw rows in windows of some thousand, as there may be millions."""
+    """Read the rows of a span; raw rows in windows of a few thousand, as there may be millions."""
     if tier is not RAW:
         yield compactor.rows(tier, label, span.first, span.known, span.now)
         return
@@ -337,7 +337,7 @@ class _Grid:
         self._weights[index] += weight
 
     def hold(self, begin: float, end: float, value: float) -> None:
-        """Add a value that held from one time to another."""
+        """Add a value that applied from one time to another."""
         if isnan(value) or end <= begin:
             return
         at = begin
