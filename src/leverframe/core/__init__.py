@@ -1,1 +1,1 @@
-"""The basis of all other code: versions, settings, the engine; in `runtime`, clock and loop."""
+"""The basis of all other code: versions, settings, engine, and (in `runtime`) clock and loop."""

@@ -11,23 +11,23 @@ from leverframe.core.errors import ErrorForPeople
 # From days to milliseconds, largest unit first, each at most once; spaces do not matter.
 
 DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
-#: A hundred years: long enough for every use, and short enough that no number overflows.
+#: About a hundred years: longer than anyone needs, and short enough to prevent overflows.
 MAX_S = 3.2e9
-#: The longest time by which one request may advance virtual time: a year, even a leap year.
+#: The longest time by which one request may advance virtual time: a leap year.
 MAX_ADVANCE_S = 366 * DAY_S
 
 _UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}
-#: Only for reading: a time of whole seconds is never shown in milliseconds.
+#: Units that users may write. Output uses `_UNITS`, without milliseconds.
 _READ_UNITS = {**_UNITS, "ms": 0.001}
-# Texts that `re` compiles at their first use, so that startup does not wait for them.
+# Uncompiled patterns: `re` compiles them on first use, which keeps startup fast.
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
-#: `min` is a common spelling that distinguishes minutes from metres and months.
+#: Minutes may also be written `min`; `ms` is not read as minutes followed by seconds.
 _WRITTEN = {"m": "m(?:in|(?!s))"}
 _WITH_UNITS = "".join(rf"(?:{_NUMBER}{_WRITTEN.get(unit, unit)})?" for unit in _READ_UNITS)
 
 
 class BadDuration(ErrorForPeople, ValueError):
-    """An error about a duration, in one sentence: what is wrong, what is allowed."""
+    """An invalid duration; the message says what is wrong and what is allowed."""
 
 
 def seconds_from_text(text: str) -> float:
@@ -48,7 +48,7 @@ def seconds_from_text(text: str) -> float:
 
 
 def text_from_seconds(seconds: float) -> str:
-    """Format 5400 seconds as `1h30m`; round to whole seconds from one minute on."""
+    """Format 5400 seconds as `1h30m`; a minute or more is rounded to whole seconds."""
     if seconds < MINUTE_S:
         return f"{round(seconds, 3):.12g}s"
     remaining = round(seconds)
@@ -66,11 +66,11 @@ WhenText = str | float | datetime
 
 
 class BadMoment(ErrorForPeople, ValueError):
-    """An error about a moment, in one sentence: what is wrong, what is allowed."""
+    """An invalid date and time; the message says what is wrong and what is allowed."""
 
 
 def seconds_of(duration: Duration) -> float:
-    """Return the seconds of `"1h30m"`, of a number of seconds, or of a `timedelta`."""
+    """Return the number of seconds in `"1h30m"`, a number of seconds, or a `timedelta`."""
     if isinstance(duration, str):
         return seconds_from_text(duration)
     if isinstance(duration, bool) or not isinstance(duration, int | float | timedelta):
@@ -84,7 +84,7 @@ def seconds_of(duration: Duration) -> float:
 def wall_of(moment: WhenText, zone: tzinfo) -> float:
     """Return the seconds since 1970 of `"2026-03-29T00:30"`, a `datetime`, or such a number.
 
-    Without an offset it is local time; if the clock shows a time twice, the first one is meant.
+    A time without an offset is local; if it occurs twice on that day, the first occurrence is used.
     """
     if isinstance(moment, int | float) and not isinstance(moment, bool):
         return float(moment)
@@ -106,7 +106,7 @@ def wall_of(moment: WhenText, zone: tzinfo) -> float:
 
 
 def zone_named(name: str) -> tzinfo:
-    """Return the time zone that a node reports; UTC if this machine does not know it."""
+    """Return the time zone that a node reports; UTC if this machine does not have it."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -114,7 +114,7 @@ def zone_named(name: str) -> tzinfo:
 
 
 def moment_words(wall: float, zone: tzinfo) -> str:
-    """Format a moment as `2026-01-05 06:00:00 CET`; an hour appears twice when clocks go back."""
+    """Format a moment as `2026-01-05 06:00:00 CET`; the zone distinguishes repeated hours."""
     return f"{datetime.fromtimestamp(wall, zone):%Y-%m-%d %H:%M:%S %Z}"
 
 

@@ -1,4 +1,4 @@
-"""Errors that users can correct, exit statuses, and untrusted text made safe to show."""
+"""Errors that users can correct, exit statuses, and safe output of untrusted text."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -11,10 +11,10 @@ from typing import Any, TextIO
 
 
 class ErrorForPeople(Exception):
-    """An error whose text says what is wrong, what is allowed, and what to do."""
+    """An error that users can correct; it says what is wrong, what is allowed, and what to do."""
 
-    #: The field of the error if its text begins with `Field NAME: `. The command line
-    #: replaces this name by its own spelling.
+    #: The field of the error if its text begins with `Field NAME: `. The command line replaces this
+    #: name by the name of its option.
     field: str | None = None
 
 
@@ -22,26 +22,26 @@ class ErrorForPeople(Exception):
 
 #: Success, or the answer is yes.
 DONE = 0
-#: The answer is no: a difference, damage, or something missing or wrong.
+#: The answer is no: a difference, damage, or a missing or wrong item.
 NO = 1
-#: Failed, or the command line is wrong; a line on standard error gives the reason.
+#: The command failed or is invalid; a line on standard error gives the reason.
 NOT_DONE = 2
 INTERRUPTED = 130
 #: Standard output was closed early, as in `leverframe commands | head`.
 OUTPUT_CLOSED = 141
 
 
-# Untrusted text made safe to show: the name of a unit cannot affect a terminal or a log.
+# Safe output of untrusted text: the name of a unit, for example, cannot affect a terminal or a log.
 #
-# Characters that act instead of being shown are written as escapes such as `\u001b`: control
+# Characters with an effect on the output are written as escapes such as `\u001b`: control
 # characters (C0, DEL, C1) and with them all ANSI sequences, line and paragraph separators, marks
-# that change the direction of text, invisible letters, halves of surrogate pairs. The escapes are
-# those of JSON and TOML, so that a document keeps its meaning.
+# that change the direction of text, invisible characters, and unpaired surrogates. The escapes are
+# valid in JSON and TOML, so a document keeps its meaning.
 #
 # Only this module decides which characters are safe. Commands about units print with `print_lines`,
 # errors and log lines use `printable`, JSON uses `printable_json`.
 
-#: Python counts them as not printable, but they are harmless spaces.
+#: Harmless spaces, although Python counts them as not printable.
 _SPACES = frozenset("\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B))))
 _LARGEST_OF_FOUR_DIGITS = 0xFFFF
 
@@ -100,13 +100,13 @@ def _escape_in_json(letter: str) -> str:
     number = ord(letter)
     if number <= _LARGEST_OF_FOUR_DIGITS:
         return _escape(letter)
-    # JSON escapes have four digits, so a letter beyond them needs two surrogate halves.
+    # JSON escapes have four digits, so a character above U+FFFF needs a surrogate pair.
     halves = letter.encode("utf-16-be")
     return "".join(f"\\u{halves[at : at + 2].hex()}" for at in (0, 2))
 
 
-# Why a file is refused.
+# Kinds of reasons for which a file is rejected.
 
 
 class BadUpload(ErrorForPeople):
-    """An uploaded file is refused; the sentence says which check failed, and what to do."""
+    """An uploaded file was rejected; the message says which check failed and what to do."""

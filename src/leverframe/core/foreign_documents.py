@@ -1,9 +1,9 @@
-"""Untrusted JSON and XML, read within limits of size, depth and number.
+"""Parsers for untrusted JSON and XML, with limits on size, depth and number of elements.
 
-As objects, a document of a few megabytes can need a hundred times its size: nested empty elements,
-or a long list of empty lists. Therefore the values are counted before or while they are parsed, and
-a document beyond a limit is refused before it uses much memory. XML document types, with which an
-entity can grow without limit, are refused altogether.
+The objects of a document can need a hundred times its size in memory, for example if it consists of
+nested empty elements or a long list of empty lists. Therefore values are counted before or during
+parsing, and a document beyond a limit is rejected before it uses much memory. XML document type
+declarations are always rejected, because their entities can expand without limit.
 """
 
 import re
@@ -15,18 +15,19 @@ from msgspec import Struct
 
 #: Settings of Leverframe have 5 levels, status files have 2.
 MAX_DEPTH = 32
-#: Brackets, commas and colons of a JSON document; all settings of Leverframe have about 5,000.
+#: Maximum number of brackets, commas and colons in a JSON document; the complete settings of
+#: Leverframe have about 5,000.
 MAX_JSON_SIGNS = 50_000
-#: The longest XML file of a unit has 2 KB and 70 elements.
+#: Limits for XML; the longest file of a unit has 2 KB and 70 elements.
 MAX_XML_BYTES = 256 * 1024
 MAX_XML_ELEMENTS = 5_000
-#: A text as a whole, even if it is unterminated, or a sign outside of texts. The possessive
-#: quantifiers never backtrack, so that every byte is read only once.
+#: A complete string, even if unterminated, or a structural character outside of strings. The
+#: possessive quantifiers never backtrack, so every byte is read only once.
 _TEXT_OR_SIGN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{},:]', re.DOTALL)
 
 
 class BadDocument(ValueError):
-    """The reason why a document was not read; it completes a sentence that begins with its name."""
+    """A rejected document; the message completes a sentence that begins with its name."""
 
 
 class XmlElement(Struct):
@@ -58,7 +59,8 @@ def read_json_object(body: bytes) -> dict[str, Any]:
 def _check_signs(body: bytes) -> None:
     depth = 0
     for number, found in enumerate(_TEXT_OR_SIGN.finditer(body)):
-        # Twice the number of signs, because each text lies between two signs.
+        # Twice the maximum number, because there is at most one string between two structural
+        # characters.
         if number > 2 * MAX_JSON_SIGNS:
             raise BadDocument(f"has more than {MAX_JSON_SIGNS} values")
         sign = body[found.start()]
@@ -74,7 +76,7 @@ def read_xml(body: bytes | str, max_depth: int = MAX_DEPTH) -> XmlElement:
     """Parse an XML document; raise `BadDocument` if it is invalid or beyond the limits."""
     if len(body) > MAX_XML_BYTES:
         raise BadDocument(f"has more than {MAX_XML_BYTES} bytes")
-    # A `str` is encoded as UTF-8 here, whatever encoding it declares.
+    # A `str` is encoded as UTF-8 here, regardless of the encoding that it declares.
     reader = _XmlReader(expat.ParserCreate("utf-8" if isinstance(body, str) else None), max_depth)
     return reader.read(body.encode("utf-8", "replace") if isinstance(body, str) else body)
 

@@ -1,11 +1,11 @@
-"""The printed names of everything that has a value, and which readings are valid."""
+"""The printed names of all readings and states, and the limits of valid readings."""
 
 from collections.abc import Iterable
 from itertools import groupby
 from math import isfinite
 from typing import Any
 
-# The printed names of everything that has a value, in the order in which they are shown.
+# The printed names of all readings and states, in the order in which they are shown.
 #
 # A label (`INPA1`) names a reading or a state everywhere inside the program. The code numbers of
 # the commands, which differ by command and version, exist only in `interface/table/codes.py`.
@@ -24,7 +24,7 @@ MAPPED = tuple(f"m{n}" for n in range(1, 31))
 #: Readings of the lighting module, which are not in `LABELS` because only status files show them.
 LIGHTING = tuple(f"d{n}" for n in range(9))
 
-#: Readings: each is a number or absent.
+#: Readings: a number, or absent.
 READINGS = (
     "VCC",
     "TEMP",
@@ -58,19 +58,19 @@ def shorten_labels(labels: Iterable[str]) -> list[str]:
     return joined
 
 
-# The validity of readings: the limits of what is sensed, the rounding of what is computed.
+# The validity of readings: limits of measured values, and rounding of computed values.
 #
 # A board, a bus or a formula can deliver any value. A value outside the limits of its label, an
-# infinite number, NaN, or a value that is no number makes the reading absent (None). The limits are
-# those of the parts that can be connected, or wider if the parts differ: they reject nonsense and
-# are not alarm thresholds.
+# infinite number, NaN, or a value that is not a number makes the reading absent (None). The limits
+# are wide enough for all parts that can be connected. They reject nonsense and are not alarm
+# thresholds.
 
 #: The range of semiconductor thermometers (DS18B20; the I2C sensors have smaller ranges).
 THERMOMETER_C = (-55.0, 125.0)
 #: A module's reading may be any number that fits into four bytes.
 FLOAT32 = 3.4028235e38
 
-#: The smallest and the largest valid value, in the unit of the board.
+#: The smallest and the largest valid value of each label, in the unit of the board.
 LIMITS: dict[str, tuple[float, float]] = {
     "VCC": (0.0, 100.0),
     "TEMP": THERMOMETER_C,
@@ -81,7 +81,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     # The range of the BME280.
     "P1": (300.0, 1100.0),
     **dict.fromkeys(ONEWIRE, THERMOMETER_C),
-    # The MH-Z16 measures up to ten percent by volume.
+    # The MH-Z16 measures up to 10 percent by volume.
     "CO2": (0.0, 100_000.0),
     # The sensors are specified up to 1000 µg/m3, but in smoke they report more.
     **dict.fromkeys(PARTICULATES, (0.0, 10_000.0)),
@@ -89,7 +89,8 @@ LIMITS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(MAPPED, (-FLOAT32, FLOAT32)),
 }
 
-#: The readings of the lighting module are not documented: the limits are what fits into the files.
+#: The readings of the lighting module are not documented: the limits are the largest numbers that
+#: fit into the files.
 LIGHTING_LIMITS = (-1_000_000.0, 1_000_000.0)
 
 _NUMBERS = (float, int)
@@ -100,8 +101,8 @@ DECIMALS = 9
 def within(limits: tuple[float, float], value: Any) -> float | None:
     """Return a number within its limits as a float, and None for anything else."""
     low, high = limits
-    # Comparing the exact type excludes bool; NaN fails the comparison. Adding 0.0 turns minus zero,
-    # which would look odd, into zero.
+    # Comparing the exact type excludes bool; NaN fails the comparison. Adding 0.0 converts minus
+    # zero, which would look odd, to zero.
     return float(value) + 0.0 if type(value) in _NUMBERS and low <= value <= high else None
 
 

@@ -1,8 +1,8 @@
 """The hardware and software version of a controller, and what that version supports.
 
 A `Profile` is one hardware version with one software version. Everything that differs between
-versions has `VersionSpan`s: the hardware, the software version that introduced it and the one that
-removed it. No other code compares versions.
+versions has one or more `VersionSpan`s: the hardware, the software version that introduced it and
+the software version that removed it. No other code compares versions.
 
 Software versions are a number, a dot, two digits and sometimes a letter (`1.49d`); they are ordered
 by the numbers, then by the letter; no letter comes before `a`.
@@ -111,7 +111,7 @@ class VersionSpan(Struct, frozen=True):
 
 
 Spans = tuple[VersionSpan, ...]
-#: Spans of something that every profile has.
+#: The spans of everything that all versions have.
 ALWAYS: Spans = (VersionSpan(),)
 
 

@@ -1,10 +1,10 @@
 """The settings of a controller: one immutable tree.
 
 The path of a leaf (`outputs.3.name`) identifies it in the command table, the store, the backup and
-on the page. Values have real units and words; only the edge uses wire codes and scales. A change
-creates a new tree that shares every unchanged branch with the old one (see `tree.py`), so a request
-is applied completely or not at all, and a thousand controllers with default settings share one set
-of defaults.
+on the page. Values have real units and words; only the interface uses the codes and scales of the
+protocol. A change creates a new tree that shares every unchanged branch with the old one (see
+`tree.py`), so a request is applied completely or not at all, and thousands of controllers share one
+set of defaults.
 
 To add a setting, add a field with its default here, and a row in `interface/table/` that says which
 values it accepts. If the length of a list depends on the version, add that to `tree.py`.
@@ -48,7 +48,7 @@ class OutputFlags(Node, frozen=True):
 
 class Pwm(Node, frozen=True):
     name: str = ""
-    #: The set duty in percent; while the output moves to it, the present duty is a live value.
+    #: The set duty in percent; while the output moves to it, the current duty is a live value.
     duty: int = 50
     active_low: bool = False
     on_off_mode: bool = False
@@ -147,7 +147,7 @@ class Email(Node, frozen=True):
 class ModbusSlot(Node, frozen=True):
     module: str = "OFF"
     slave_id: int = 1
-    #: Overrides the module's default; 0 and "module" keep the default.
+    #: These override the module's defaults; 0 and "module" use the default.
     bitrate: int = 0
     parity: str = "module"
     stop_bits: int = 0
@@ -206,7 +206,7 @@ class Power(Node, frozen=True):
 
 
 class Rule(Node, frozen=True):
-    """An event entry of the interface document."""
+    """A rule; the interface document calls it an event."""
 
     source: str = "VCC"
     compare: str = ">="
@@ -326,7 +326,7 @@ class Mqtt(Node, frozen=True):
     password: str = ""
     prefix: str = "leverframe"
     tls: bool = False
-    #: The first level of the topics that Home Assistant searches for devices; empty disables this.
+    #: The topic prefix under which Home Assistant discovers devices; empty disables discovery.
     discovery: str = "homeassistant"
 
 
@@ -383,14 +383,14 @@ class AccessSettings(Node, frozen=True):
 
 class Settings(Node, frozen=True):
     profile: Identity = Identity()
-    #: The user's name for the controller; empty uses the name that the process has for it.
+    #: The user's name for the controller; if empty, the name in the configuration is used.
     name: str = ""
-    #: The time zone of schedule and clock; empty uses that of the configuration.
+    #: The time zone of schedule and clock; if empty, that of the configuration is used.
     timezone: str = ""
     outputs: tuple[Output, ...] = (Output(),) * 6
     output_flags: OutputFlags = OutputFlags()
     pwm: tuple[Pwm, ...] = (Pwm(),) * 4
-    #: Hertz of PWM0, and of PWM1-PWM3 together.
+    #: The frequency in hertz of PWM0, and of PWM1-PWM3 together.
     pwm_frequency: tuple[int, ...] = (1000, 1000)
     pid: Pid = Pid()
     analog_inputs: tuple[AnalogInput, ...] = (AnalogInput(),) * 6
@@ -424,14 +424,15 @@ class Settings(Node, frozen=True):
     http: tuple[HttpClient, ...] = (HttpClient(),) * 4
     #: Seconds between two periodic requests to HTTP1; 0 disables them.
     http_period: int = 0
-    #: Reading codes in HTTP1-HTTP4 begin with %%, so that a single % is an ordinary character.
+    #: True if reading codes in HTTP1-HTTP4 begin with %%, so that a single % is an ordinary
+    #: character.
     http_double_percent: bool = False
     mqtt: Mqtt = Mqtt()
     snmp: Snmp = Snmp()
     access: AccessSettings = AccessSettings()
 
 
-#: Leaves whose values never leave the controller; `*` stands for any index.
+#: Leaves whose values are never output; `*` stands for any index.
 SECRETS = frozenset(
     {
         "gsm.apn",
@@ -451,8 +452,8 @@ SECRETS = frozenset(
     }
 )
 
-#: Leaves that the administrator must be able to see, but that no backup, log or audit trail shows:
-#: anyone who knows the address of a web hook can use it.
+#: Leaves that only the administrator may see, and that no backup, log or audit trail contains:
+#: anyone who knows the URL of a web hook can use it.
 CONFIDENTIAL = SECRETS | {"http.*.url", "http.*.body"}
 
 

@@ -93,18 +93,18 @@ def defaults(profile: Profile) -> Settings:
 # of these. Changing a leaf rebuilds only the branches above it, so that trees can be compared by
 # identity: `difference` visits only changed branches.
 
-#: Stands for a leaf that does not exist.
+#: The value of a leaf that does not exist.
 MISSING = msgspec.UNSET
 
 #: Replaces a secret when settings are shown.
 MASK = "***"
 
-#: The entry that is placed into an empty place of these lists before its leaves are set.
+#: The entry that is created at an empty place of these lists when one of its leaves is set.
 _FILLS_EMPTY_PLACE = {"rules": Rule(), "schedule": ScheduleEntry(), "users": ControlUser()}
 
 
 class UnfitSettings(ErrorForPeople, ValueError):
-    """Stored values do not form a settings tree."""
+    """The stored values do not form a settings tree."""
 
 
 def branch_of(hint: Any) -> tuple[type[Node] | None, bool]:
@@ -121,7 +121,8 @@ _BRANCH_LISTS = frozenset(
     (node, name)
     for node in vars(tree_classes).values()
     if isinstance(node, type) and issubclass(node, Node)
-    # Use the annotations directly: resolving them takes a hundredth of a controller's startup time.
+    # Annotations are used unresolved, because resolving them would take 1 % of a controller's
+    # startup time.
     for name, hint in vars(node).get("__annotations__", {}).items()
     if getattr(hint, "__origin__", None) is tuple and branch_of(hint)[0] is not None
 )
@@ -141,7 +142,7 @@ def with_value(settings: Settings, path: str, value: object) -> Settings:
 def exchange_value(settings: Settings, path: str, value: object) -> tuple[Settings, Any]:
     """Return a tree with one value changed, like `with_value`, and the previous value.
 
-    The previous value is MISSING if the path leads to a place in a list.
+    The previous value is MISSING if the path is a place in a list.
     """
     return _exchange(settings, path.split("."), 0, value)
 
@@ -232,7 +233,7 @@ def secrets_differ(old: Settings, new: Settings) -> bool:
     """Return True if a secret leaf was changed, added or removed."""
     befores, afters = _secret_branches(old), _secret_branches(new)
     if all(before is after for before, after in zip(befores, afters, strict=True)):
-        # The usual case: secrets can differ only in these branches.
+        # In the usual case none of the branches with secrets differs.
         return False
     return any(is_secret(path) for path, *_ in difference(old, new))
 
@@ -250,7 +251,7 @@ def mask_secret(secret: Any) -> str | None:
 
 @lru_cache(maxsize=8192)
 def is_secret(path: str) -> bool:
-    """Return whether a leaf never leaves the controller."""
+    """Return whether the value of a leaf is never output."""
     return pattern_of(path) in SECRETS
 
 
@@ -261,12 +262,12 @@ def is_confidential(path: str) -> bool:
 
 
 def pattern_of(path: str) -> str:
-    """Return a path with its indexes replaced by `*`."""
+    """Return a path with its indices replaced by `*`."""
     return ".".join("*" if step.isdigit() else step for step in path.split("."))
 
 
 def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Settings, list[str]]:
-    """Build a tree from stored leaves over the profile's defaults; return it with the unfit paths.
+    """Build a tree from the profile's defaults and stored leaves; return it with the unfit paths.
 
     A leaf is unfit if the profile's lists are too short for it, or if this program does not know
     the setting. A value of the wrong type means a damaged store and raises `UnfitSettings`.
@@ -278,7 +279,7 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
     if "rules" in tree:
         tree["rules"] = [None] * MAX_RULES
     unfit = [path for path, value in stored.items() if not _overlay(tree, path, value)]
-    # The stored profile may be that of another version; the tree belongs to this one.
+    # The stored profile may be another version than `profile`, which determines this tree.
     tree.pop("profile", None)
     if "rules" in tree:
         tree["rules"] = without_trailing_gaps(tree["rules"])
@@ -306,7 +307,7 @@ def _sharing(like: Any, value: Any) -> Any:
 
 
 def _overlay(tree: Any, path: str, value: Any) -> bool:
-    """Put a stored leaf into a tree of dicts and lists; return False if it has no place there."""
+    """Put a stored leaf into a tree of dicts and lists; return False if it has no such leaf."""
     *branches, last = path.split(".")
     name = ""
     for step in branches:

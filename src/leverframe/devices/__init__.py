@@ -1,1 +1,1 @@
-"""The boards: pins and buses behind one small interface."""
+"""The boards: pins and buses behind a small common interface."""

@@ -1,4 +1,4 @@
-"""A board drives the pins and reports what it senses.
+"""The interface of a board, which drives the pins and measures the inputs.
 
 The controller drives the outputs through it and receives its readings (`readings.py`).
 """
@@ -12,7 +12,7 @@ from leverframe.devices.simulated.simulated_board import SimulatedBoard
 
 
 class Board(Protocol):
-    """What a controller requires of its board, in order of use: open, connect, drive, close.
+    """The interface of a board, used in this order: open, connect, drive, close.
 
     All methods are called on the event loop and must not block it. A package can provide its own
     board as an entry point of the group `leverframe.boards`. The name of the entry point is the
@@ -22,21 +22,21 @@ class Board(Protocol):
     #: The name of the board in `/health` and on the page.
     kind: str
 
-    #: The simulated world around the board, which `/sim.cgi` controls; None for a real board.
+    #: The simulated environment of the board, which `/sim.cgi` controls; None for a real board.
     @property
     def bench(self) -> SimulatedBoard | None: ...
 
     async def open(self, settings: Settings, troubles: MutableMapping[str, str]) -> None:
-        """Open the devices; for each part that does not work, set a sentence in `troubles`."""
+        """Open the devices; record the problem of each device that does not work in `troubles`."""
 
     async def close(self) -> None:
         """Release the devices."""
 
     def adopt(self, settings: Settings) -> None:
-        """Follow the settings of the controller that concern devices."""
+        """Apply the settings of the controller that concern devices."""
 
     def connect(self, sense: Sense) -> Readings:
-        """Report changes to `sense` from now on; return everything that is sensed at present."""
+        """Pass changes of readings to `sense` from now on; return all current readings."""
 
     def drive_output(self, index: int, on: bool) -> None:
         """Set the pin of OUT0 to OUT5."""
@@ -48,7 +48,7 @@ class Board(Protocol):
         """Set the frequency of PWM0 (group 0), or of PWM1 to PWM3 (group 1)."""
 
     def set_pull_up(self, index: int, on: bool) -> None:
-        """Switch the pull-up of INPD1 to INPD4."""
+        """Switch the pull-up of one of INPD1 to INPD4 on or off."""
 
     def next_deadline(self) -> float | None:
         """Return the monotonic second of the next `tick`; None if the board needs no call."""

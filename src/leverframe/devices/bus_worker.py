@@ -1,8 +1,8 @@
-"""The polling of one bus: its modules are polled continuously, one request after the other.
+"""The worker of one bus: it polls the modules continuously, one request after the other.
 
 A single request (`BusWorker.request`: a read or a write) is sent before the next poll. No failure
-on the bus ends the polling: a module that is silent, or whose port cannot be used, is polled less
-often.
+on the bus ends the polling. A module that does not answer, or whose port cannot be used, is polled
+less often.
 """
 
 import asyncio
@@ -24,32 +24,34 @@ from leverframe.devices.wire.modbus_modules import SerialParameters
 
 # The scheduling of several slaves on one bus, independent of the clock.
 #
-# The requests of a slave are sent one after the other, each once per period, with the slave's own
-# pause in between. If the bus is too slow for all slaves, they share its time by weight, not in
-# turns. While a slave prepares its answer, the line is idle: a slave that is much slower than the
-# fastest one gets less time, but never less than a small share.
+# Each request of a slave is sent once per period; between two requests there is a pause that
+# depends on the slave. If the bus is too slow for all slaves, they share its time by weight and not
+# in turns. The line is idle while a slave prepares its answer. Therefore a slave that is much
+# slower than the fastest slave gets less time, but never less than a small share.
 #
-# Lost time is charged to the slave that causes it. A refused request is repeated only so often that
-# it costs less than `LOST_SHARE` of the bus, while the slave's other requests continue. A silent
-# slave that has used up its credit is polled so rarely that its losses stay below the same share,
-# even if it answers from time to time. After a silence, a slave gets no request for `LATE_S`, so
-# that a late answer cannot be mistaken for the answer to another request.
+# Lost time is charged to the slave that causes it. A request that the slave rejects is repeated so
+# rarely that it uses less than `LOST_SHARE` of the bus; the slave's other requests continue. A
+# slave that does not answer and has used up its credit is polled so rarely that it wastes less than
+# the same share, even if it answers from time to time. After a missing answer, the slave gets no
+# request for `LATE_S`, so that a late answer cannot be mistaken for the answer to another request.
 
-#: Every request of a slave is sent once per period if the bus is fast enough.
+#: The period in seconds in which each request of a slave is sent once, if the bus is fast enough.
 PERIOD_S = 1.0
-#: The largest share of the bus's time that one slave may waste by silence, and by refusals.
+#: The largest share of the bus's time that one slave may waste by missing answers, and by
+#: rejections.
 LOST_SHARE = 0.05
-#: The time that a slave may waste before that limit applies: a lost frame or two cause no wait.
+#: The time that a slave may waste before that limit applies, so that one or two lost frames cause
+#: no wait.
 CREDIT_S = 1.0
 LATE_S = 2.0
-#: The smallest share of a slow slave while the others could use the whole bus.
+#: The smallest share of a slow slave, even if other slaves could use all of the time.
 MIN_SHARE = 0.05
-#: A slave counts as equally good if it needs at most this multiple of the best slave's time; beyond
-#: that, its share falls with this power, so that a slow slave hardly delays the others.
+#: A slave is not slow if it needs at most this multiple of the fastest slave's time. The share of a
+#: slower slave decreases with this power, so that it hardly delays the others.
 ALIKE = 1.5
 _POWER = 4
-#: The weight of the latest request in a slave's efficiency. A good answer counts for more than a
-#: late one, because this machine may have caused the delay.
+#: The weights of the latest request in the efficiency of a slave. A fast answer has more weight
+#: than a slow one, because this machine may have caused the delay.
 _BETTER, _WORSE = 0.5, 0.1
 
 
@@ -68,7 +70,7 @@ class Turn(Struct, frozen=True):
 
 
 class Spent(Struct, frozen=True):
-    """The time that a request took, and the time that its bytes alone need on the line."""
+    """The duration of a request, and the time that its bytes need on the line."""
 
     took_s: float
     line_s: float
@@ -84,9 +86,9 @@ class _Slave(Struct):
     requests: list[_Request]
     ready_at: float
     credited_at: float
-    #: No request before this moment, because a late answer may still arrive.
+    #: The time of the earliest next request; until then, a late answer may still arrive.
     late_until: float = float("-inf")
-    #: Refused requests are not repeated before this moment.
+    #: The time before which rejected requests are not repeated.
     retry_at: float = float("-inf")
     asked_at: float = float("-inf")
     credit_s: float = CREDIT_S
@@ -134,7 +136,7 @@ class PollPlan:
         self._share_clock = 0.0
 
     def next(self, now: float) -> Turn | None:
-        """Return the next request: of the due slaves, the one furthest behind its share."""
+        """Return the next request: that of the due slave that is furthest behind its share."""
         turns = [Turn(slave, *state.upcoming()) for slave, state in self._slaves.items()]
         due = [turn for turn in turns if turn.at <= now]
         if due:
@@ -145,7 +147,7 @@ class PollPlan:
         """Record that a request was sent."""
         state = self._slaves[turn.slave]
         state.asked_at = now
-        # A slave that was idle for a while has no claim to the time of that pause.
+        # A slave that was idle for a while must not catch up on the time of that pause.
         self._share_clock = state.share_clock = max(state.share_clock, self._share_clock)
         request = state.requests[turn.request]
         request.due_at = max(request.due_at + PERIOD_S, now)
@@ -164,7 +166,7 @@ class PollPlan:
         state.retry_at = now + spent.took_s / LOST_SHARE
 
     def was_silent(self, slave: int, lost_s: float, now: float) -> None:
-        """Record that no answer came, and how long the bus waited for it."""
+        """Record a missing answer, and how long the bus waited for it."""
         if slave not in self._slaves:
             return
         state = self._slaves[slave]
@@ -201,14 +203,14 @@ def _requests(count: int, now: float) -> list[_Request]:
 
 log = logging.getLogger(__name__)
 
-#: How long the bus rests after a fault.
+#: How many seconds the bus pauses after a failure.
 REST_S = 1.0
 NO_BUS = (
     "no Modbus bus is configured; set serial_modbus in the configuration to the device of the"
     " bus, or set "
     "the address of the slot with modbushost."
 )
-#: More requests than users and rules make at a time.
+#: The maximum number of waiting requests; users and rules need fewer.
 MAX_WAITING = 32
 
 
@@ -217,7 +219,7 @@ class Bus(Protocol):
 
     #: The device file or address, for users.
     path: str
-    #: Called when the bus is lost, even while no slave is polled.
+    #: A function that is called when the bus fails, even while no slave is polled.
     on_lost: Callable[[], None] | None
 
     async def ask(
@@ -269,7 +271,7 @@ class BusWorker:
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     def set_slots(self, slots: Mapping[int, ModuleSlot]) -> None:
-        """Poll these modules from now on."""
+        """Replace the modules to be polled."""
         if slots.keys() == self._slots.keys() and all(
             slot is self._slots[number] for number, slot in slots.items()
         ):
@@ -288,7 +290,7 @@ class BusWorker:
     async def request(self, slot: ModuleSlot, request: Read | Write) -> Data:
         """Send a request before the next poll, and return the module's answer.
 
-        Raise `RequestRefused` if the answer is an exception, and `Unusable` if no answer comes.
+        Raise `RequestRefused` if the answer is an exception, and `Unusable` if there is no answer.
         """
         if len(self._waiting) >= MAX_WAITING:
             raise Unusable(
@@ -397,7 +399,7 @@ class BusWorker:
     async def _ask(
         self, slot: ModuleSlot, request: Read | Write
     ) -> tuple[Answer | NoAnswer | str, Spent]:
-        """Return the answer, or why the bus cannot be used, with the time spent."""
+        """Return the answer or the reason why the bus cannot be used, and the time spent."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         answer: Answer | NoAnswer | str
@@ -412,7 +414,7 @@ class BusWorker:
         return answer, Spent(took_s, self._bus.needs_s(slot.module.line, request))
 
     def _bus_lost(self) -> None:
-        """Report the loss now: the next poll may be far off, and readings remain valid a while."""
+        """Report the loss immediately, because the next poll may be much later."""
         for slot in self._slots.values():
             slot.bus_problem = f"{self._bus.path} was lost; it is reopened when it is back."
             self._troubles.note(slot.trouble, slot.problem())
@@ -420,7 +422,7 @@ class BusWorker:
     def _expire(self, now: float) -> None:
         for slot in self._slots.values():
             if slot.expire(now):
-                # When readings become absent, the reason is shown, too.
+                # When readings become absent, also update the problem that users see.
                 self._troubles.note(slot.trouble, slot.problem())
                 self._report_slot(slot)
 

@@ -23,18 +23,18 @@ from leverframe.devices.wire.modbus_modules import SerialParameters
 
 # A serial port with several slaves on it, which sends one request at a time.
 #
-# Before a request, the line must have been silent for a moment; this also lets a late slave finish
-# its answer. Bytes that arrive while no request is pending are dropped. Each slave can have its own
+# Before a request, the line must have been silent for a moment, so that a late slave can finish its
+# answer. Bytes that arrive while no request is pending are dropped. Each slave can have its own
 # bitrate, so the port is reopened between slaves with different line parameters.
 
-#: How long a slave may wait before it answers.
+#: How many seconds a slave may need before it answers.
 SERIAL_ANSWER_S = 0.5
-#: After this time, a request is sent even if the line never falls silent.
+#: After this many seconds, a request is sent even if the line is never silent.
 MAX_QUIET_WAIT_S = 0.25
 #: Start bit, eight data bits, parity or a second stop bit, stop bit.
 _BITS_PER_BYTE = 11
 _GAP_BYTES = 3.5
-#: Above 19200 bit/s the protocol fixes the gap.
+#: Above 19200 bit/s, the protocol defines a fixed gap.
 _SHORTEST_GAP_S = 0.00175
 _PARITIES = {"none": "N", "even": "E", "odd": "O"}
 
@@ -115,7 +115,7 @@ class SerialLine(asyncio.Protocol):
         await asyncio.shield(self._opening)
 
     async def _open(self, line: SerialParameters) -> None:
-        # Imported here: it takes a tenth of a second, and most controllers have no serial bus.
+        # Imported here, because the import takes 0.1 s, and most controllers have no serial bus.
         import serialx
 
         self._lost = None
@@ -158,13 +158,13 @@ class SerialLine(asyncio.Protocol):
 
 # A Modbus TCP device, or a gateway with several slaves behind it; one request at a time.
 #
-# The connection is kept while answers arrive. After a missing answer it is closed, so that a late
-# answer is not mistaken for the answer to another request, and reopened for the next request.
+# The connection stays open while answers arrive. After a missing answer it is closed, so that a
+# late answer is not mistaken for the answer to another request; the next request opens it again.
 
 CONNECT_S = 2.0
-#: The time limit of an answer; a gateway first waits for its slave before it reports silence.
+#: The time limit of an answer; a gateway waits for its slave before it reports a missing answer.
 TCP_ANSWER_S = 1.5
-#: The approximate delay of the network alone; needed to compare slaves behind a gateway.
+#: The approximate delay of the network, which is needed to compare slaves behind a gateway.
 NETWORK_S = 0.01
 _READ_BYTES = 1024
 
@@ -182,7 +182,7 @@ class TcpLine:
     ) -> Answer | NoAnswer:
         """Send a request to a slave and return its answer; raise OSError without a connection."""
         if self.was_ended:
-            # Many devices close an idle connection; that is no problem.
+            # Many devices close an idle connection, which is not an error.
             await self.close()
         reader, writer = self._streams or await self._connect()
         self._transaction = (self._transaction + 1) % TRANSACTIONS

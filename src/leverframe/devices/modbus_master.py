@@ -1,9 +1,9 @@
 """The Modbus master: polls the modules in slots 1-3 continuously.
 
-It follows the settings. One `BusWorker` polls the serial bus, and one each device or gateway that
-is reached by Modbus TCP. The mapping turns what they read into the readings m1-m30; the status
-files show it by slot. A reading that could not be refreshed for a while becomes absent; a reading
-that a module refuses is absent immediately.
+The settings determine the modules. One `BusWorker` polls the serial bus, and each Modbus TCP device
+or gateway has another one. The mapping assigns the readings of slots to m1-m30; the status files
+also show them by slot. A reading that could not be refreshed for a while becomes absent; a reading
+that a module rejects is absent immediately.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ from leverframe.devices.wire.modbus_modules import blocks_of, label_in_slot, mod
 #: The settings that define the modules; unchanged branches of two trees are the same objects.
 _of_modules = attrgetter("modbus_slots", "modbus_devices", "modbus_mapping", "serial")
 
-#: How to connect to the hosts of slots, unless the caller permits more.
+#: The default limits of connections to the hosts of slots.
 STRICT_LINE = partial(TcpLine, STRICT)
-#: The place of a slot that names no host.
+#: The key of the serial bus, for slots without a host.
 SERIAL = ""
 
 
 class ModbusMaster:
-    """The master of the serial bus, if there is one, and of the hosts that slots name."""
+    """The master of the serial bus, if there is one, and of the hosts in the settings of slots."""
 
     __slots__ = (
         "_connect",
@@ -86,7 +86,7 @@ class ModbusMaster:
         before, after = module_mapping(old), module_mapping(new)
         self._rebuild()
         if after != before:
-            # Modules that are not polled may be simulated; their readings are not cleared.
+            # Modules that are not polled may be simulated, so their readings are not cleared.
             numbers = [number for number in MODBUS_SLOTS if self.has_bus_of(number)]
             self._sense(find_freed_labels(before, after, numbers))
             for number in numbers:
@@ -101,8 +101,8 @@ class ModbusMaster:
         """Send a request to the module in a slot (1-3) before the next poll.
 
         Return the data of its answer, which is empty after a successful write. Raise
-        `RequestRefused` if the module answers with an exception, and `Unusable` if no answer comes
-        or the slot has no module; both contain a sentence that says what to do.
+        `RequestRefused` if the module answers with an exception, and `Unusable` if it does not
+        answer or the slot has no module. The message of both says what to do.
         """
         if not self._has_power:
             raise Unusable("the controller has no power.")
@@ -114,7 +114,7 @@ class ModbusMaster:
         return await worker.request(self._slots[slot], request)
 
     def has_bus_of(self, slot: int) -> bool:
-        """Return whether a slot (1-3) is on a real bus; others may be simulated."""
+        """Return whether a slot (1-3) is on a real bus; otherwise its module may be simulated."""
         return SERIAL in self._workers or slot in self._slots
 
     def report(self) -> dict[str, SlotReport]:
@@ -137,7 +137,7 @@ class ModbusMaster:
         """Return the statistics of the requests by slot number."""
         return {str(slot.number): slot.counters.statistics() for slot in self._slots.values()}
 
-    # --- following the settings -------------------------------------------------------------------
+    # --- changes of settings ----------------------------------------------------------------------
 
     def _rebuild(self) -> None:
         """Rebuild the slots from the settings; an unchanged module keeps its readings."""
@@ -154,7 +154,7 @@ class ModbusMaster:
         self._share_out(slots)
 
     def _share_out(self, slots: dict[int, ModuleSlot]) -> None:
-        """Assign the slots to their buses, and close connections that no slot names any more."""
+        """Assign the slots to their buses, and close connections that no slot uses any longer."""
         slots = slots if self._has_power else {}
         hosts = {slot.host for slot in slots.values()}
         for host in hosts - self._workers.keys():

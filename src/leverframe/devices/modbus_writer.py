@@ -1,10 +1,10 @@
-"""Writes to the modules in the Modbus slots: carried out, read back, and reported.
+"""Writes to the modules in the Modbus slots, which are verified by reading back and reported.
 
-Writes to the same place are carried out one after the other, at most one per `PACE_S`; of the
-waiting writes only the newest is kept, so that a fluttering rule cannot flood a bus or wear out a
+Writes to the same place are performed one after the other, at most one per `PACE_S`. Only the
+newest waiting write is performed, so a rule that switches often cannot flood a bus or wear out a
 device. If the module rejects a rule's write, the write is retried a few times; a command gets the
 error after two attempts. A problem stays under `troubles` until a later write to the same place
-succeeds or the slot gets another module. The journal contains every outcome.
+succeeds or the slot gets another module. The journal contains every result.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from leverframe.devices.wire.modbus_frames import Data
 from leverframe.devices.wire.modbus_numbers import is_written, read_of, value_in, writes_of
 from leverframe.interface.table.refusals import DeviceFailed
 
-# The results of writes to modules, for users; and the writer of a simulated board.
+# The results of writes to modules for users, and the writer of a simulated board.
 
-#: The maximum number of places whose last write is shown, newest kept.
+#: The maximum number of places whose last write is shown; the oldest are removed.
 SHOWN = 32
 
 WAITING, WRITTEN, NOT_READ_BACK, DIFFERS, FAILED = (
@@ -121,12 +121,12 @@ class _Wanted(Struct, eq=False):
     done: asyncio.Future[None]
 
     def end(self, problem: str | None = None) -> None:
-        """Wake the waiting caller; a rule's write has none."""
+        """Wake the waiting caller, if there is one; a write by a rule has none."""
         if self.done.done():
             return
         if problem is not None and self.effect.is_asked:
             self.done.set_exception(DeviceFailed(f"{self.effect.target}: {problem}"))
-            # The requester may have left: mark the exception as retrieved.
+            # The client may no longer wait, so mark the exception as retrieved.
             self.done.exception()
         else:
             self.done.set_result(None)
@@ -151,7 +151,7 @@ class ModbusWriter:
         add_entry: Callable[[str, Fact], None],
         reports: WriteReports,
     ) -> None:
-        """Call `add_entry` with the reason and the outcome of each write."""
+        """Call `add_entry` with the reason and the result of each write."""
         self._request = request
         self._troubles = Troubles(troubles)
         self._add_entry = add_entry
@@ -179,7 +179,7 @@ class ModbusWriter:
         return order.done
 
     def adopt(self, old: Settings, new: Settings) -> None:
-        """Forget the problems of modules that were removed or replaced."""
+        """Delete the problems of modules that were removed or replaced."""
         if old.modbus_slots is new.modbus_slots:
             return
         places = zip(old.modbus_slots, new.modbus_slots, strict=False)
@@ -198,7 +198,7 @@ class ModbusWriter:
     # --- the work ---------------------------------------------------------------------------------
 
     async def _work(self, target: str, lane: _Lane) -> None:
-        """Carry out the writes to a place until none is waiting."""
+        """Perform the writes to a place until none is waiting."""
         order: _Wanted | None = None
         try:
             while lane.wanted is not None:
@@ -208,7 +208,7 @@ class ModbusWriter:
                 await self._carry_out(lane, order)
                 await paced
         finally:
-            # Every waiting caller gets an answer, even when the process ends.
+            # Every waiting caller must get an answer, even when the process ends.
             for left in (order, lane.wanted):
                 if left is not None:
                     left.end("the controller is stopping.")
@@ -294,6 +294,6 @@ class ModbusWriter:
 
 
 def _outcome(effect: WriteModbus, problem: str | None) -> Fact:
-    """Return the outcome of a write for the journal."""
+    """Return the result of a write for the journal."""
     figures = {"value": effect.value, "target": effect.target, "problem": problem or ""}
     return Fact("module_not_written" if problem else "module_written", figures=figures)

@@ -1,9 +1,9 @@
-"""The GSM modem SIM800L: outgoing and incoming messages, typed commands, signal and registration.
+"""The GSM modem SIM800L: outgoing and incoming messages, users' commands, and its status.
 
 The modem is set up whenever its port opens and whenever it has restarted, and checked once per
-minute. Jobs wait in a queue: if the modem restarts while it sends a message, the message resumes
-with the first part that was not confirmed. An incoming SMS is deleted before its command is carried
-out, so that no command is carried out twice.
+minute. Jobs wait in a queue. If the modem restarts while it is sending a message, sending resumes
+with the first unconfirmed part. An incoming SMS is deleted before its command is performed, so that
+no command is performed twice.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ log = logging.getLogger(__name__)
 
 NAME = "GSM modem SIM800L"
 PART = "GSM modem"
-#: The number of attempts to send a message when the modem restarts or falls silent.
+#: The number of attempts to send a message if the modem restarts or does not answer.
 MAX_ATTEMPTS = 3
-#: Incoming messages are announced, kept on the SIM card, and delivered as PDUs.
+#: Commands for incoming messages: announce them, store them on the SIM card, deliver them as PDUs.
 _SET_UP = ("AT+CMGF=0", "AT+CNMI=2,1,0,0,0")
 _ALL_MESSAGES = "AT+CMGL=4"
 _NEW_MESSAGE = "+CMTI:"
@@ -56,7 +56,7 @@ class _Command(Struct, frozen=True):
 
 
 class _Work(Struct):
-    """Waiting work; it survives the loss of the port."""
+    """A job in the queue; it survives the loss of the port."""
 
     jobs: deque[_Message | _Command] = field(default_factory=deque)
     new_messages: bool = False
@@ -117,7 +117,7 @@ class Modem:
         self._work.jobs.append(job)
         self._work.wake.set()
 
-    # --- life on an open port ---------------------------------------------------------------------
+    # --- the session on an open port --------------------------------------------------------------
 
     async def run(self, reader: SerialReader, writer: SerialWriter) -> None:
         line = ModemLine(writer, self._pace, self._handle_unasked, self._work.wake.set)
@@ -177,7 +177,7 @@ class Modem:
             job.sent.set_exception(ModemUnavailable(sentence))
 
     async def _serve(self, line: ModemLine) -> None:
-        """Carry out the waiting jobs, one after the other, until the modem fails or restarts."""
+        """Perform the waiting jobs one after the other, until the modem fails or restarts."""
         work = self._work
         while True:
             work.wake.clear()
@@ -197,7 +197,7 @@ class Modem:
                 await self._idle()
 
     async def _idle(self) -> None:
-        """Wait until there is work, or the status must be read again."""
+        """Wait until there is a job or the status must be read again."""
         pause_s = max(0.0, self._looked_at + self._look_every_s() - _now())
         with suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
@@ -217,7 +217,7 @@ class Modem:
             return
         self._work.wake.set()
 
-    # --- the single things ------------------------------------------------------------------------
+    # --- single tasks -----------------------------------------------------------------------------
 
     async def _look(self, line: ModemLine) -> None:
         """Read the state of the SIM card and of the network."""
@@ -262,7 +262,7 @@ class Modem:
                 raise
         else:
             self.status.note_answer((*answer.lines, answer.result))
-            # The command may have changed anything; it may have entered the PIN, for example.
+            # The command may have changed the status, for example by entering the PIN.
             self._work.look = True
 
     async def _send(self, line: ModemLine, message: _Message) -> None:
@@ -292,7 +292,7 @@ class Modem:
         if not apn:
             return
         try:
-            # The modem accepts an APN only while there is no connection.
+            # The modem accepts an APN only while it is not connected.
             await line.order("AT+CIPSHUT")
             await line.order(f"AT+CSTT={apn}")
             self.status.apn = "set"

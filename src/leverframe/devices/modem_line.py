@@ -1,4 +1,4 @@
-"""One conversation with a GSM modem over an open port, and the status of the modem."""
+"""The dialogue with a GSM modem over an open port, and the status of the modem."""
 
 import asyncio
 import re
@@ -18,11 +18,11 @@ from leverframe.devices.wire.gsm import (
     Unasked,
 )
 
-# One conversation with a GSM modem over an open port: a command is sent, its answer comes back.
+# The dialogue with a GSM modem over an open port: a command is sent, and its answer is returned.
 #
-# `devices/wire/gsm.py` parses the lines; this module handles the waiting, the time limits and the
-# failures: the modem refuses a command, stays silent, or restarts. An answer that arrives after its
-# time limit is dropped: `synchronise` waits for it before the next command.
+# `devices/wire/gsm.py` parses the lines. This module handles waiting, time limits and failures: the
+# modem rejects a command, does not answer, or restarts. An answer that arrives after its time limit
+# is dropped, because `synchronise` waits for it before the next command.
 
 _READ_BYTES = 4096
 _ATTENTION = "AT"
@@ -33,7 +33,7 @@ class ModemRefused(Exception):
 
 
 class ModemSilent(Exception):
-    """No answer came in time."""
+    """The modem did not answer in time."""
 
 
 class ModemRestarted(Exception):
@@ -43,15 +43,16 @@ class ModemRestarted(Exception):
 class CommandPace(Struct, frozen=True):
     """The time limits of a modem's commands, in seconds."""
 
-    #: For an ordinary answer; answers from the network take longer.
+    #: The limit for ordinary answers; answers from the network take longer.
     answer_s: float = 10.0
     network_s: float = 65.0
     #: The pause between two attempts to get any answer, and the number of attempts.
     attention_s: float = 1.0
     attempts: int = 10
-    #: The silence that ends what is left of an earlier conversation.
+    #: The duration of silence after which an earlier dialogue has ended.
     settle_s: float = 0.3
-    #: The pause between two reads of signal and registration, and the shorter one after a failure.
+    #: The pause between two reads of signal and registration, and the shorter pause after a
+    #: failure.
     look_s: float = 60.0
     retry_s: float = 10.0
 
@@ -70,7 +71,7 @@ class ModemLine:
         self._on_restart = on_restart
         self._dialogue = AtDialogue()
         self._reply: asyncio.Future[AtAnswer | Prompt] | None = None
-        #: The modem has to be set up again; no other command is sent until then.
+        #: True if the modem must be set up again; until then no other command is sent.
         self.restarted = False
 
     async def listen(self, reader: SerialReader) -> None:
@@ -102,7 +103,7 @@ class ModemLine:
         await asyncio.sleep(self._pace.settle_s)
 
     async def ask(self, command: str) -> AtAnswer:
-        """Send a command and return its answer, good or bad."""
+        """Send a command and return its answer, even if it is an error."""
         reply = await self._answer_to(self._dialogue.ask(command), self._limit_s(command))
         if isinstance(reply, AtAnswer):
             return reply
@@ -112,14 +113,14 @@ class ModemLine:
         raise ModemRefused(f"the modem requests a text after {_name(command)}, but there is none")
 
     async def order(self, command: str) -> AtAnswer:
-        """Send a command and return its good answer; raise `ModemRefused` for any other."""
+        """Send a command and return its answer; raise `ModemRefused` if it is an error."""
         answer = await self.ask(command)
         if not answer.good:
             raise ModemRefused(f"the modem refuses {_name(command)}: {answer.result}")
         return answer
 
     async def send(self, message: Submit) -> None:
-        """Hand one message to the network."""
+        """Send one message to the network."""
         command = self._dialogue.ask(f"AT+CMGS={message.length}")
         reply = await self._answer_to(command, self._pace.answer_s)
         if isinstance(reply, Prompt):
@@ -159,7 +160,7 @@ def _name(command: str) -> str:
     return command.partition("=")[0]
 
 
-# The status of the GSM modem: SIM card, signal, network, and the last typed command.
+# The status of the GSM modem: SIM card, signal, network, and the last command of a user.
 #
 # An unexpected answer leaves a value unknown; it is never an error.
 
@@ -185,12 +186,12 @@ _SECRET = r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*"
 
 
 def mask_command(command: str) -> str:
-    """Return a typed command without its PIN or password."""
+    """Return a user's command without its PIN or password."""
     return re.sub(_SECRET, r"\1***", command, flags=re.IGNORECASE)
 
 
 class ModemState(Struct, frozen=True):
-    """The state of the modem, for all accounts that may read the state."""
+    """The status of the modem for all accounts that may read the state."""
 
     state: str
     sim: str | None
@@ -201,7 +202,7 @@ class ModemState(Struct, frozen=True):
 
 
 class ModemReport(ModemState, frozen=True):
-    """The state of the modem for the administrator, with the dialogue and the unsolicited lines."""
+    """The status of the modem for the administrator, with dialogue and unsolicited lines."""
 
     command: str | None
     answer: tuple[str, ...] | None
@@ -233,7 +234,7 @@ class ModemStatus:
         return self.registration in _REGISTERED
 
     def reset(self, state: str) -> None:
-        """Forget all values."""
+        """Reset all values to unknown."""
         self.state = state
         self.apn = self.sim = self.registration = self.operator = self.signal_dbm = None
 
@@ -285,15 +286,15 @@ def _number(fields: str | None, place: int) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,3}", text) else None
 
 
-# The substitute for the GSM modem if no serial port is configured: it refuses everything.
+# The substitute for the GSM modem if no serial port is configured: it rejects all requests.
 #
-# Most controllers have no port, and therefore load none of the modem's code.
+# Most controllers have no port, and therefore do not load the code of the modem.
 
 NOT_CONNECTED = "No GSM modem is connected."
 
 
 class ModemUnavailable(Exception):
-    """The modem cannot do this now; the message says why in one sentence."""
+    """The modem cannot perform a request now; the message is one sentence with the reason."""
 
 
 class AbsentModem:

@@ -1,4 +1,4 @@
-"""A Modbus module in one of the slots 1-3: its latest readings, what it refuses, its statistics."""
+"""A Modbus module in one of the slots 1-3: its latest readings, rejected reads and statistics."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,14 +27,14 @@ from leverframe.devices.wire.modbus_modules import (
     parts_of,
 )
 
-# m1-m30: the reading and slot that each of them shows.
+# The mapping of m1-m30 to slots and readings.
 #
 # Slots 1-3 are Modbus modules, 4-6 the additional 1-Wire sensors. The reader of a slot uses this
 # module to map its readings to m1-m30, and to find the labels to report after the mapping has
 # changed. This module keeps no state.
 
 MODBUS_SLOTS = (1, 2, 3)
-#: Slot -> the name under which the problems of its module are recorded.
+#: By slot: the name under which the problems of its module are recorded.
 SLOT_TROUBLES = {number: f"Modbus slot {number}" for number in MODBUS_SLOTS}
 ONEWIRE_SLOTS = (4, 5, 6)
 INACTIVE = 0
@@ -45,7 +45,7 @@ def map_readings(
 ) -> dict[str, float | None]:
     """Return m1-m30 of these slots; a reading that a slot does not have is absent.
 
-    Labels that are mapped to other slots are left out.
+    Labels that are mapped to other slots are omitted.
     """
     return {
         label: slots[item.slot][item.reading] if item.reading < len(slots[item.slot]) else None
@@ -57,7 +57,7 @@ def map_readings(
 def find_freed_labels(
     old: Sequence[ModbusMapping], new: Sequence[ModbusMapping], slots: Sequence[int]
 ) -> dict[str, None]:
-    """List labels that showed one of these slots and now show no slot.
+    """List the labels that showed one of these slots and no longer show any slot.
 
     If a label shows another slot now, the reader of that slot reports it.
     """
@@ -68,15 +68,16 @@ def find_freed_labels(
     }
 
 
-#: The exceptions of a slave that needs more time, or is busy.
+#: Exceptions by which a slave reports that it needs more time or is busy.
 NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
-#: The exceptions of a slave that may lack some of the registers, or rejects so large a block.
+#: Exceptions by which a slave reports that some registers do not exist or that the block is too
+#: large.
 ONLY_ONE_BY_ONE = (ILLEGAL_ADDRESS, ILLEGAL_VALUE)
-#: Poll intervals beyond this do not keep readings valid any longer.
+#: The longest poll interval in seconds that extends the validity of readings.
 MAX_INTERVAL_S = 60.0
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
 
-#: The advice for an exception whose name alone does not say what to do.
+#: Advice for exceptions whose name does not say what to do.
 _ADVICE = {
     1: "choose another function, or another module",
     2: "compare the registers with the device's manual, or choose another module",
@@ -104,11 +105,11 @@ class RefusedRead(Struct, frozen=True):
 
 
 class SlotReport(Struct, frozen=True):
-    """The module in a slot, for users."""
+    """The description of the module in a slot, for users."""
 
     module: str
     slave_id: int
-    #: Seconds since 1970; None while it answers.
+    #: Seconds since 1970; None while the module answers.
     silent_since: float | None
     readings: dict[str, float | None]
     refused: list[RefusedRead]
@@ -129,7 +130,7 @@ class SlotStatistics(Struct, frozen=True):
 
 
 class SlotCounters(Struct):
-    """The statistics while they are counted."""
+    """Statistics that are still being counted."""
 
     requests: int = 0
     answers: int = 0
@@ -173,22 +174,22 @@ class ModuleSlot(Struct):
     slave: int
     module: Module
     blocks: tuple[Block, ...]
-    #: The host that is reached by Modbus TCP; empty for the serial bus.
+    #: The host of a Modbus TCP module; empty for the serial bus.
     host: str = ""
     values: list[float | None] = field(default_factory=lambda: list(NO_READINGS))
-    #: Until when each reading is valid; only for readings with a value.
+    #: The time until which each reading is valid; only for readings with a value.
     good_until: dict[int, float] = field(default_factory=dict)
-    #: The wall time since which the module has been silent, if it is.
+    #: Wall time since when the module has not answered; None while it answers.
     silent_since: float | None = None
-    #: The exception code of each read whose last attempt was refused.
+    #: The exception code of each read whose last attempt was rejected.
     refusals: dict[Read, int] = field(default_factory=dict)
-    #: The failure of each read whose last attempt got no answer.
+    #: The failure of each read whose last attempt was not answered.
     silences: dict[Read, NoAnswer] = field(default_factory=dict)
     #: The number of consecutive requests without an answer.
     unanswered: int = 0
-    #: Why the bus cannot be used, if known.
+    #: The reason why the bus cannot be used, if known.
     bus_problem: str | None = None
-    #: The time of the last attempt of each read, and the interval to the attempt before.
+    #: The time of the last attempt of each read, and the interval since the attempt before it.
     asked: dict[Read, float] = field(default_factory=dict)
     intervals: dict[Read, float] = field(default_factory=dict)
     counters: SlotCounters = field(default_factory=SlotCounters)
@@ -212,7 +213,7 @@ class ModuleSlot(Struct):
                 return self._split(block)
             self.refusals[block.read] = answer.code
             if answer.code in NOT_NOW:
-                # Its earlier readings stay valid until they are too old.
+                # The earlier readings of the block stay valid until they are too old.
                 return 0
         values = block.values(answer.data) if isinstance(answer, Data) else {}
         for reading in block.readings:
@@ -224,7 +225,7 @@ class ModuleSlot(Struct):
         return 0
 
     def note_silence(self, block: Block, answer: NoAnswer | str, wall: float) -> None:
-        """Record that no answer came, or why the bus cannot be used."""
+        """Record that there was no answer, or why the bus cannot be used."""
         if self.silent_since is None:
             self.silent_since = wall
         if isinstance(answer, str):
@@ -241,7 +242,7 @@ class ModuleSlot(Struct):
         return len(parts)
 
     def _counts_s(self, block: Block) -> float:
-        """Return how long a reading is valid: longer if the block can be read only rarely."""
+        """Return how long a reading is valid, which is longer if its block is rarely read."""
         seldom_s = 3 * min(self.intervals.get(block.read, 0.0), MAX_INTERVAL_S)
         return max(STALE_S + 3 * len(self.blocks) * self.module.delay_s, seldom_s)
 
@@ -252,14 +253,15 @@ class ModuleSlot(Struct):
             del self.good_until[number]
             self.values[number] = None
         if self.silent_since is not None:
-            # A silent module is polled rarely, so these reads may not have been attempted since.
+            # A module that does not answer is polled rarely, so these reads may not have been tried
+            # since then.
             for block in self.blocks:
                 if any(reading.number in old for reading in block.readings):
                     self.silences.setdefault(block.read, NoAnswer())
         return bool(old)
 
     def list_refused(self) -> list[RefusedRead]:
-        """List the reads that the module refuses and that have no valid earlier reading."""
+        """List the rejected reads without a valid earlier reading."""
         return [
             RefusedRead(
                 block.read.function,
@@ -277,7 +279,7 @@ class ModuleSlot(Struct):
         return not any(reading.number in self.good_until for reading in block.readings)
 
     def problem(self) -> str | None:
-        """Describe why readings are absent; None while none is."""
+        """Describe why readings are absent; None if no reading is absent."""
         return self.bus_problem or self._silence() or self._refusal()
 
     def _silence(self) -> str | None:
@@ -299,7 +301,7 @@ class ModuleSlot(Struct):
         )
 
     def _refusal(self) -> str | None:
-        """Describe what the module refuses, once every read was attempted."""
+        """Describe the rejected reads, once every read has been tried."""
         refused = self.list_refused()
         if not refused or not all(block.read in self.asked for block in self.blocks):
             return None
@@ -312,12 +314,12 @@ class ModuleSlot(Struct):
         return f"{self._who} refuses {everything}{', '.join(parts)}."
 
     def refusal_of(self, request: Read | Write, code: int) -> str:
-        """Describe that the module refuses a request."""
+        """Describe the rejection of a request."""
         what = "to be read" if isinstance(request, Read) else "to be written"
         return f"{self._who} refuses {what}: {_exception(code)}."
 
     def silence(self, answer: NoAnswer) -> str:
-        """Describe what to check if no answer comes."""
+        """Describe what to check if the module does not answer."""
         if self.host:
             why = "sends invalid answers" if answer.is_damaged else "does not answer"
             return f"{self._who} {why}; check its unit ID, and the gateway if there is one."

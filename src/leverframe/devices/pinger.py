@@ -1,8 +1,9 @@
 """Pings for the watchdog: ICMP echo requests to real hosts.
 
-Every ping is a task of its own, and each watchdog entry has at most one: a new ping cancels the
-previous one, so that a late answer is never taken for the answer to a later ping. Names are
-resolved in separate threads, because a name server that does not answer blocks for a long time.
+Every ping is a separate task, and each watchdog entry has at most one task: a new ping cancels the
+previous one, so that a late answer is never mistaken for the answer to a later ping. Names are
+resolved in separate threads, because a lookup blocks for a long time if the name server does not
+answer.
 
 A raw socket is tried first, then the kernel's ping socket, which needs no rights if
 `net.ipv4.ping_group_range` allows it. Any failure counts as no answer and is logged once.
@@ -23,7 +24,7 @@ from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
 
 log = logging.getLogger(__name__)
 
-#: The number of a controller's watchdog entries, so that no lookup ever waits for another.
+#: The number of watchdog entries of a controller, so that no lookup waits for another lookup.
 LOOKUPS_AT_A_TIME = 6
 
 _NO_PERMISSION = (
@@ -34,7 +35,7 @@ _NO_PERMISSION = (
 
 
 class Pinger:
-    """The sender of `PingHost` effects; it reports entry and milliseconds, None for no answer."""
+    """The sender of pings; it reports the entry and the milliseconds, or None for no answer."""
 
     __slots__ = (
         "__weakref__",
@@ -61,7 +62,7 @@ class Pinger:
         self._logged: set[str] = set()
 
     def ping(self, effect: PingHost) -> None:
-        """Start a ping; the outcome is reported later."""
+        """Start a ping; the result is reported later."""
         former = self._tasks.pop(effect.entry, None)
         if former is not None:
             former.cancel()
@@ -70,7 +71,7 @@ class Pinger:
         task.add_done_callback(partial(self._forget, effect.entry))
 
     async def close(self) -> None:
-        """Cancel all pings; no further outcome is reported."""
+        """Cancel all pings; no further result is reported."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -88,15 +89,15 @@ class Pinger:
                 self._way_out.check(effect.host, address)
                 milliseconds = await self._echo(address, effect.timeout_s)
         except (socket.gaierror, UnicodeError):
-            # UnicodeError: a name with an empty part cannot even be looked up.
+            # UnicodeError: a name with an empty part cannot be looked up.
             self._log_once(f"the name of the watchdog's host {effect.host} cannot be resolved")
         except ForbiddenTarget as error:
             self._log_once(f"the watchdog does not ping: {error}")
         except (TimeoutError, OSError):
-            # If a host cannot be reached, there is no answer; the watchdog handles that.
+            # An unreachable host is one that does not answer, which is for the watchdog to handle.
             pass
         except Exception as error:
-            # The watchdog must get an outcome after any other failure, too.
+            # The watchdog must also get a result after any other failure.
             self._log_once(f"the watchdog's host {effect.host} cannot be pinged: {error!r}")
         self._answered(effect.entry, milliseconds)
 
@@ -157,6 +158,7 @@ def _is_address(host: str) -> bool:
 
 def _look_up(host: str) -> str:
     found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
-    # Boards of this kind are used in IPv4 networks: if a name has both, the IPv4 address is meant.
+    # Prefer the IPv4 address of a name that has both, because such devices are used in IPv4
+    # networks.
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return str(found[0][4][0])

@@ -1,4 +1,4 @@
-"""Readings on their way from a board to the controller, and hardware problems as sentences."""
+"""Readings that a board passes to the controller, and hardware problems as sentences."""
 
 import errno
 import logging
@@ -9,23 +9,23 @@ from typing import Any, Generic, TypeVar
 from leverframe.core.runtime.installation import command_for_extra
 from leverframe.core.runtime.log_lines import LogThrottle
 
-# Readings on their way from a board to the controller.
+# Readings that a board passes to the controller.
 #
-# They are raw, by label: volts at the pins of INPA1-INPA6, levels of INPD1-INPD4, temperatures, and
-# `None` for an absent reading; `core/engine/inputs.py` interprets each of them.
+# They are raw values by label: volts at the pins of INPA1-INPA6, levels of INPD1-INPD4,
+# temperatures, or `None` for an absent reading. `core/engine/inputs.py` converts them.
 
 Readings = Mapping[str, Any]
 Sense = Callable[[Readings], None]
 
 
 def drop_readings(readings: Readings) -> None:
-    """Drop readings: no controller is connected yet."""
+    """Drop readings, because no controller is connected yet."""
 
 
 # The last good value of each sensor, which bridges a single failure.
 #
-# A long line has a disturbance now and then: a sensor keeps its value after one failure, and
-# becomes absent after two in a row.
+# A long line is sometimes disturbed. Therefore a sensor keeps its value after one failure, and
+# becomes absent after two failures in a row.
 
 Value = TypeVar("Value")
 
@@ -35,7 +35,7 @@ class LastGood(Generic[Value]):
         self._values: dict[str, Value] = {}
 
     def judge(self, sensor: str, value: Value | None) -> Value | None:
-        """Return the value to show for a sensor that reported `value`; None is a failure."""
+        """Return the value to show for a sensor that reported `value`, where None is a failure."""
         if value is None:
             return self._values.pop(sensor, None)
         self._values[sensor] = value
@@ -44,11 +44,11 @@ class LastGood(Generic[Value]):
 
 # Problems of the hardware, as sentences for users.
 #
-# A device that is missing, silent or out of reach is recorded by its name where the controller
-# shows problems, and logged once when the problem begins and once when it ends. Everything else
-# keeps running.
+# A device that is missing, does not answer or cannot be accessed is shown by name among the
+# controller's problems, and logged once when the problem begins and once when it ends. All other
+# devices keep working.
 
-#: Sentences that differ only in these count as the same kind for the log.
+#: Parts that are ignored when sentences are compared for the log.
 _NUMBERS = re.compile(r"[0-9]+(?:[-, ]+[0-9]+)*")
 
 log = logging.getLogger(__name__)
@@ -91,7 +91,6 @@ class Troubles:
 
 
 def describe_unexpected(error: Exception) -> str:
-    """Describe a failure of an unforeseen kind."""
     return f"failed unexpectedly: {error!r}; see the log."
 
 
@@ -113,6 +112,7 @@ def os_error_text(error: OSError, device: str) -> str:
         case errno.EBUSY | errno.EAGAIN:
             return f"{device} is used by another program or driver; free it or choose another."
         case errno.EINVAL | errno.EOPNOTSUPP | 524:
-            # Some drivers return 524 for EOPNOTSUPP; it has no name outside the kernel.
+            # Some drivers return 524 instead of EOPNOTSUPP; this number has no name outside the
+            # kernel.
             return f"{device} rejects its setting; its driver may not support it."
     return f"{device} failed: {error.strerror or error}."

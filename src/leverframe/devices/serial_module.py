@@ -1,7 +1,7 @@
-"""The sensors on the serial port: request, listen, decode, and detect silence.
+"""The sensors on the serial port: they are requested, decoded, and absent if they do not answer.
 
-A sensor is a row in `SENSORS`. Stale readings become absent; then the start command is sent again,
-because a sensor that lost its power has stopped.
+A sensor is a row in `SENSORS`. Outdated readings become absent. Then the start command is sent
+again, because a sensor stops measuring when it loses its power.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from leverframe.devices.readings import Sense, Troubles, describe_unexpected, os
 from leverframe.devices.wire import serial_sensors
 from leverframe.devices.wire.serial_sensors import Decoder
 
-# The serial port: kept open for the chosen module, reopened after it was lost.
+# The serial port, which is open for the selected module and reopened after a loss.
 #
 # A module is a `SerialSession`: it gets a reader and a writer and communicates until the port
 # fails. A port that is missing, in use or not permitted is retried with growing pauses; until it
@@ -38,7 +38,7 @@ class SerialWriter(Protocol):
 
 
 class SerialSession(Protocol):
-    """A conversation with the module on the other end."""
+    """The communication with a module."""
 
     @property
     def bitrate(self) -> int: ...
@@ -47,7 +47,7 @@ class SerialSession(Protocol):
         """Communicate until the port ends (return) or fails (raise OSError)."""
 
     def leave(self) -> None:
-        """Forget the measured values: another module was chosen."""
+        """Clear the measured values, because another module was selected."""
 
 
 class Pauses(Struct, frozen=True):
@@ -169,7 +169,7 @@ class Sensor(Struct, frozen=True):
     #: Sent every `period_s`.
     request: bytes = b""
     period_s: float = 1.0
-    #: Readings older than this are absent; None for events, which do not become stale.
+    #: Readings older than this are absent; None for events, which never become outdated.
     stale_s: float | None = 10.0
 
 
@@ -182,7 +182,7 @@ SENSORS = {
         begin=serial_sensors.SDS011_WAKE,
     ),
     "CO2 sensor MH-Z16/19": Sensor(
-        # The sensors measure every two to five seconds.
+        # These sensors measure every two to five seconds.
         serial_sensors.MHZ19_BITRATE,
         serial_sensors.MHZ19_LABELS,
         serial_sensors.mhz19_decoder,
@@ -215,7 +215,7 @@ _NOT_PUBLIC = (
     "the protocol of the {} is not published, so its readings stay absent on a real port; a "
     "simulated board can provide them."
 )
-#: Modules that can be chosen, but whose protocol is not public.
+#: Modules that can be selected, but whose protocol is not public.
 UNREADABLE = {
     name: _NOT_PUBLIC.format(name) for name in ("lighting module", "82comfort module", "GMQ125")
 }
@@ -283,6 +283,6 @@ class SensorSession:
                 stale_at = loop.time() + stale_s
 
     def _forget(self) -> None:
-        """Forget the measured values, which are too old, or whose port is gone."""
+        """Clear the measured values, which are too old or whose port was lost."""
         if self._sensor.stale_s is not None:
             self._sense(dict.fromkeys(self._sensor.labels))

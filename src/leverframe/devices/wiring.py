@@ -1,7 +1,7 @@
-"""Which label is connected to which piece of hardware: the `[board]` table of the configuration.
+"""The wiring of labels to hardware: the `[board]` table of the configuration.
 
-Labels that are not wired stay absent, and their outputs have no effect. Paths are checked when the
-board is opened, not here, because a device that is missing now may be connected later.
+Labels that are not wired stay absent, and their outputs have no effect. Paths are not checked here
+but when the board is opened, because a missing device may be connected later.
 """
 
 import re
@@ -17,7 +17,7 @@ MEASURED = (*ANALOG_INPUTS, "VCC", "TEMP")
 MAX_EXTRA_SENSORS = 3
 #: The board that needs no devices.
 SIMULATED = "simulated"
-#: The boards of this package; other packages add theirs by entry points of `BOARDS_GROUP`.
+#: The boards of this package; other packages add boards by entry points of `BOARDS_GROUP`.
 OWN_BOARDS = (SIMULATED, "linux")
 BOARDS_GROUP = "leverframe.boards"
 _SENSOR_ID = r"[0-9A-F]{2}(:[0-9A-F]{2}){7}"
@@ -29,7 +29,7 @@ Bus = Annotated[Number, Meta(description="Number of the I2C bus: 1 is /dev/i2c-1
 class Miswired(NamedTuple):
     """A mistake in an entry: one sentence that says what is wrong and what is allowed."""
 
-    #: From the outside in: ("board", "outputs", "OUT0").
+    #: The path of the entry, from the outermost table: ("board", "outputs", "OUT0").
     place: tuple[str, ...]
     sentence: str
 
@@ -106,7 +106,7 @@ class I2cWiring(Table, frozen=True):
 
 
 class OledWiring(Table, frozen=True):
-    """A display with an SSD1306 of 128 x 64 dots; the speed of its bus is up to the bus driver."""
+    """A display with an SSD1306 of 128 x 64 dots; the bus driver sets the speed of its bus."""
 
     bus: Bus
     address: Annotated[
@@ -163,7 +163,7 @@ class Wiring(Table, frozen=True):
 
 def board_kinds() -> list[str]:
     """List every kind of board that can be chosen."""
-    # Imported here: most controllers have a board of this package.
+    # Imported here, because most controllers use a board of this package.
     from importlib.metadata import entry_points
 
     return [*OWN_BOARDS, *sorted(entry_points(group=BOARDS_GROUP).names)]

@@ -1,1 +1,1 @@
-"""The interface document as data, with the plans, status files and descriptions derived from it."""
+"""The interface document as data; the plans, status files and descriptions are derived from it."""

@@ -25,7 +25,7 @@ from leverframe.interface.table.lookup import TABLE
 FORMAT = "leverframe recording 1"
 #: Longer bodies are not recorded.
 MAX_TEXT_BYTES = 256 * 1024
-#: The longest line with such a body: as JSON, a byte can become six.
+#: The longest line: JSON can encode one byte of the body as six characters.
 MAX_LINE_BYTES = 16 * MAX_TEXT_BYTES
 
 #: Why a body is not in the recording.
@@ -53,7 +53,7 @@ NO_BODY = RecordedBody()
 
 
 class RecordedAnswer(Struct, frozen=True, omit_defaults=True):
-    """A unit's answer; with status 0 there was none, and `problem` says why."""
+    """A unit's answer; status 0 means that there was none, and `problem` gives the reason."""
 
     status: int
     headers: dict[str, str] = {}
@@ -71,7 +71,7 @@ class Exchange(Struct, frozen=True, omit_defaults=True):
     answer: RecordedAnswer
     headers: dict[str, str] = {}
     body: RecordedBody = NO_BODY
-    #: The path, the query or the body lacks a secret, so the request cannot be sent again.
+    #: A secret was removed from the path, query or body, so the request cannot be sent again.
     masked: bool = False
 
     @property
@@ -95,7 +95,7 @@ def line_of(part: Exchange | RecordingHead) -> bytes:
 
 
 def head_in(line: bytes, name: str) -> RecordingHead:
-    """Return the first line of a recording; refuse a file that is not a recording."""
+    """Return the first line of a recording; reject a file that is not a recording."""
     try:
         head = msgspec.json.decode(line, type=RecordingHead)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -108,7 +108,7 @@ def head_in(line: bytes, name: str) -> RecordingHead:
 
 
 def exchanges_in(lines: Iterable[bytes], name: str) -> Iterator[Exchange]:
-    """Yield the exchanges of a recording after its first line; refuse a damaged line."""
+    """Yield the exchanges of a recording after its first line; reject a damaged line."""
     for number, line in enumerate(lines, start=2):
         if not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
             # The recorder was killed while it wrote this line.
@@ -124,10 +124,10 @@ def exchanges_in(lines: Iterable[bytes], name: str) -> Iterator[Exchange]:
 
 # Secrets that must not be recorded: passwords, logins, cookies, tokens, addresses of web hooks.
 #
-# The command table says which commands contain a secret. In a query with such a command, nothing is
-# kept, because a secret that was sent with a bare `&` in it continues in the next item. Status
-# files and settings are masked by their keys. Content that cannot be parsed, such as a backup, is
-# omitted as a whole.
+# The command table says which commands contain a secret. A query with such a command is omitted
+# completely, because a secret with an unencoded `&` in it continues in the next item. Status files
+# and settings are masked by their keys. Content that cannot be parsed, such as a backup, is
+# omitted.
 
 JSON_TYPES = ("application/json", "application/problem+json")
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -151,7 +151,7 @@ _OPEN_BODIES = frozenset(
     for row in TABLE
     if row.body is not None and not row.secret and not isinstance(row.body, Upload)
 )
-#: The part after the prefix is the key of a session.
+#: After this prefix, the path contains the key of a session.
 _SESSION_KEY = re.compile(r"(/site-session/)[^/]+")
 _TEXT_OF_TAG = re.compile(r"<(\w+)>([^<]+)</\1>")
 #: For invalid JSON, and for scripts.
@@ -169,7 +169,7 @@ class MaskedRequest(Struct, frozen=True):
     body: RecordedBody
     #: Whether a part of them was omitted.
     is_masked: bool
-    #: The omitted parts in all spellings, which the answer must not contain, either.
+    #: The omitted parts in all encodings; they must also be removed from the answer.
     hidden: frozenset[str]
 
 
@@ -352,7 +352,7 @@ def _mask_json(text: str) -> str | None:
 
 def _mask_value(value: Any, path: str) -> Any:
     if isinstance(value, dict):
-        # A request that was, or would have been, sent: anyone who knows it can send it, too.
+        # The record of a request of HTTP1-HTTP4; anyone who knows its address can send it, too.
         is_call = isinstance(value.get("url"), str) and "method" in value
         return {
             name: _open_url(one) if is_call and name == "url"
@@ -396,7 +396,7 @@ def _strings(text: str) -> set[str]:
 
 
 def _spellings(hidden: str) -> Iterator[str]:
-    """Yield the parts of a masked item in the forms in which an answer may repeat them."""
+    """Yield the parts of a masked item in all encodings in which an answer may repeat them."""
     value = hidden.partition("=")[2] or hidden
     for text in {value, unquote(value), unquote_plus(value)}:
         yield text

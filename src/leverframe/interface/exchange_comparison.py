@@ -1,8 +1,8 @@
-"""Two answers to the same request, compared by meaning.
+"""The comparison of two answers to the same request by their meaning.
 
 JSON and XML are compared by the values of their keys: neither the order of keys nor the notation of
-a number matters. Other text is compared line by line. Numbers may differ within a tolerance, except
-0 and 1, and texts of these digits, which are states.
+a number matters. Other text is compared line by line. Numbers may differ within a tolerance. The
+numbers 0 and 1 and texts of these digits are states, and must be equal.
 """
 
 import re
@@ -17,7 +17,7 @@ from leverframe.core.errors import ErrorForPeople
 from leverframe.core.foreign_documents import BadDocument, XmlElement, read_json, read_xml
 from leverframe.interface.exchange import JSON_TYPES, RecordedAnswer, RecordedBody, media_type
 
-#: Keys whose values change with every poll or from unit to unit.
+#: Keys whose values change with every request or differ between units.
 VARYING = frozenset(
     {
         *("time", "uptime", "date", "mac", "sname", "ports"),
@@ -28,7 +28,7 @@ VARYING = frozenset(
     }
 )
 STATUS, CONTENT_TYPE, LOCATION, BODY = "status", "content type", "location", "body"
-#: Stands for a key that one of the two answers does not have.
+#: The value of a key that only the other answer has.
 ABSENT = "(missing)"
 MAX_SHOWN_LETTERS = 200
 
@@ -69,7 +69,7 @@ class Difference(Struct, frozen=True):
     key: str
     recorded: str
     now: str
-    #: The value varies in every answer; the difference is reported but not counted.
+    #: The value is different in every answer; the difference is reported but not counted.
     varies: bool = False
 
 

@@ -1,4 +1,4 @@
-"""Names and units of everything that has a label, and conditions that use them."""
+"""Names and units of labels, and conditions that refer to labels and names."""
 
 import math
 import operator
@@ -32,7 +32,7 @@ from leverframe.devices.wire.modbus_modules import find_reading
 
 
 def own_name(label: str, settings: Settings) -> str:
-    """Return the name that the user assigned to a label, or an empty text."""
+    """Return the name that the user assigned to a label; empty if there is none."""
     weather = settings.weather
     named = {"T1": weather.t1_name, "H1": weather.h1_name, "P1": weather.p1_name}
     if label in named:
@@ -182,7 +182,7 @@ def _of_module(index: int, settings: Settings) -> str:
 # `==`, `=` or `!=`; then a number, `on`, `off` or `none`. Comparisons are joined with `and`, `or`
 # and parentheses; `and` binds more closely than `or`. An absent value equals only `none`.
 
-#: Returns the present value of a label.
+#: A function that returns the current value of a label.
 Read = Callable[[str], Value]
 Judge = Callable[[Read], bool]
 
@@ -212,7 +212,7 @@ ALLOWED = (
 
 
 class BadCondition(ErrorForPeople, ValueError):
-    """An error about a condition: what is wrong, what is allowed."""
+    """An invalid condition; the message says what is wrong and what is allowed."""
 
     def __init__(self, detail: str, allowed: str = ALLOWED) -> None:
         super().__init__(f"{detail} Allowed: {allowed}.")
@@ -314,7 +314,7 @@ class _ConditionReader:
         return number
 
     def _label(self, text: str) -> str:
-        """Return the label for a label or a name."""
+        """Return the label that a label or a name refers to."""
         wanted = text.casefold()
         if found := [label for label in _KNOWN if label.casefold() == wanted]:
             return found[0]

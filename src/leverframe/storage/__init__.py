@@ -1,1 +1,1 @@
-"""Durable storage: settings, remembered state, uploads, and the folder that holds them."""
+"""Durable storage: settings, remembered state, uploads, and the data folder."""

@@ -1,11 +1,11 @@
-"""The action part of the audit trail: what was switched, set or done without changing a setting.
+"""The action part of the audit trail: all actions that do not change a setting, such as switching.
 
-Switching is answered before anything is written to disk. So these entries are gathered in memory
-and written in batches, one row each, a moment later and at the stop; a sudden end loses that
-moment. They have separate space: a client that switches all day must displace neither the record of
-who changed settings, nor what other accounts switched. Both parts share one numbering, so that they
-can be read as one trail. Memory holds only entries that are not on disk; the rest is read from the
-store on request.
+A switching request is answered before anything is written to disk. Therefore these entries are
+collected in memory and written a moment later and at the stop, one row per batch. A sudden end of
+the process loses the entries of that moment. They have separate space, because a client that
+switches all day must displace neither the entries about settings nor those about other accounts.
+Both parts are numbered together, so that they can be read as one trail. Memory holds only entries
+that are not on disk; the rest is read from the store on request.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from leverframe.storage.writer import Commit, Writer
 
 log = logging.getLogger(__name__)
 
-#: How long an entry may wait so that several entries are written together.
+#: How many seconds an entry may wait, so that several entries are written together.
 GATHER_S = 1.0
 #: Failed writes are retried after pauses that double, up to this length.
 LONGEST_PAUSE_S = 300.0
@@ -88,7 +88,7 @@ class ActionAudit:
         names: Iterable[str] = (),
         gather_s: float = GATHER_S,
     ) -> None:
-        """Continue after the trail's rows that are in the store."""
+        """Continue after the stored rows of the trail."""
         self._writer = writer
         self._gather_s = gather_s
         self._pause_s = gather_s
@@ -107,7 +107,7 @@ class ActionAudit:
     def note(
         self, machine: Machine, done: Iterable[calls.Action], wall: float, cause: Cause
     ) -> None:
-        """Record what these actions are about to change; without a change there is no entry."""
+        """Record the changes that these actions will cause; without a change, add no entry."""
         changes = _changes(machine, done, wall)
         if not changes:
             return
@@ -137,7 +137,7 @@ class ActionAudit:
         self._writer.commit(Changes(kept=rows), on_committed)
 
     def end(self) -> None:
-        """Write the remaining entries without a retry; thinning is left to the next run."""
+        """Write the remaining entries without a retry; the next run removes surplus entries."""
         self._has_ended = True
         if self._thinning is not None:
             self._thinning.cancel()
@@ -174,10 +174,10 @@ class ActionAudit:
             self._thinning = asyncio.get_running_loop().create_task(self._thin())
 
     async def _thin(self) -> None:
-        """Count the stored entries; if there are too many, rewrite those to keep as one row."""
+        """Count the stored entries; if there are too many, store the entries to keep as one row."""
         try:
             while self._on_disk is None or self._on_disk > MAX_ON_DISK:
-                # Entries written in the meantime are counted too, and thinned in the next round.
+                # Entries written in the meantime are also counted; the next round handles them.
                 self._on_disk = 0
                 left = await self._thin_rows()
                 self._on_disk += left
@@ -187,7 +187,7 @@ class ActionAudit:
             log.warning("the audit trail could not be pruned: %s", error)
 
     async def _thin_rows(self) -> int:
-        """Thin the entries on disk; return the number of those that are left."""
+        """Remove surplus entries from the disk; return the number of remaining entries."""
         rows = await self._writer.store.audit(ACTION_PREFIX)
         count, staying = await asyncio.to_thread(_count_entries, rows)
         if count <= MAX_ON_DISK:
@@ -199,10 +199,10 @@ class ActionAudit:
 
 
 class EntriesByAccount:
-    """The newest entries; no account can displace those of the others.
+    """The newest entries, where no account can displace the entries of others.
 
-    When space runs out, an account with more than its share loses its oldest entries. All requests
-    without an account share one part.
+    If there are too many entries, an account with more than its share loses its oldest entries.
+    Requests without an account count as one account.
     """
 
     __slots__ = ("_by_account", "_count")
@@ -246,13 +246,12 @@ def parse_actions(rows: Mapping[str, str]) -> list[AuditEntry]:
 
 
 def parse_entries(rows: Mapping[str, str]) -> list[msgspec.Raw]:
-    """Return the whole stored audit trail, of settings and of actions."""
+    """Return the complete stored audit trail of settings and actions."""
     by_number = newest_entries(rows) | _newest(rows, ())
     return [by_number[number] for number in sorted(by_number)]
 
 
 def _count_entries(rows: Mapping[str, str]) -> tuple[int, list[AuditEntry]]:
-    """Count the stored entries; return the count and the entries to keep."""
     entries = parse_actions(rows)
     staying = EntriesByAccount()
     for entry in entries:

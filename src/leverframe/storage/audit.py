@@ -1,9 +1,9 @@
-"""The audit trail: who changed which setting, when, from where, from what to what.
+"""The audit trail: who changed a setting, when, from which address, and the old and new values.
 
 An entry is written in the same transaction as the change itself, so neither exists without the
-other. Secrets are masked. The newest entries are kept, each as one row of remembered state, and
-read from the store only on request, because most controllers are never asked for them. Actions that
-change no setting are in `action_audit.py`.
+other. Secrets are masked. The newest entries are kept, each as one row of remembered state. They
+are read from the store only on request, because they are rarely needed. Actions that change no
+setting are in `action_audit.py`.
 """
 
 from array import array
@@ -19,14 +19,13 @@ from leverframe.core.tree import MASK, MISSING, is_confidential, mask_secret
 from leverframe.storage.store import AUDIT_PREFIXES
 
 MAX_ENTRIES = 1000
-#: Expired entries are removed in groups of this size: removed one by one, each would cost another
-#: disk write with every change.
+#: Expired entries are removed in groups of this size, because removing one entry with every change
+#: would cost another disk write each time.
 GO_TOGETHER = 50
-#: Changes listed per request; a restored backup changes nearly everything.
+#: The maximum number of changes listed per request; restoring a backup changes nearly all settings.
 MAX_CHANGES = 200
 MAX_LETTERS = 300
-#: Types, and a length of texts, whose JSON is certainly not too long: a letter needs up to six
-#: there.
+#: Types, and a length of texts, whose JSON is never too long: a character needs up to six there.
 _SHORT, _SHORT_LETTERS = (bool, int, float), MAX_LETTERS // 6
 PREFIX, ACTION_PREFIX = AUDIT_PREFIXES
 
@@ -76,9 +75,9 @@ class AuditTrail:
     __slots__ = ("_number", "_numbers", "entry_count")
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Continue after the trail's rows that are in the store."""
+        """Continue after the stored rows of the trail."""
         rows = sorted(names)
-        #: Numbers of the settings' entries that are in the store or being written, oldest first.
+        #: Numbers of the entries about settings that are stored or being written, oldest first.
         self._numbers = array("q", (number_of(name) for name in rows if name.startswith(PREFIX)))
         self._number = max(map(number_of, rows), default=0)
         #: Number of readable entries since the start; readers compare it to detect new ones.
@@ -111,7 +110,7 @@ class AuditTrail:
         return rows
 
     def not_written(self, rows: Mapping[str, str | None]) -> None:
-        """Take back rows that were not written; entries that they delete still exist."""
+        """Undo `rows` after a failed write: the entries to be deleted still exist."""
         numbers = set(self._numbers)
         for name, text in rows.items():
             (numbers.add if text is None else numbers.discard)(number_of(name))
@@ -125,7 +124,7 @@ def newest_entries(rows: Mapping[str, str]) -> dict[int, msgspec.Raw]:
 
 
 def row_name(prefix: str, number: int) -> str:
-    """Return a row name whose sort order is that of its number."""
+    """Return a row name; names have the same order as their numbers."""
     return f"{prefix}{number:012d}"
 
 

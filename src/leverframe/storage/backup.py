@@ -1,9 +1,9 @@
 """The settings as one file: magic, format version, checksum, content.
 
 The content is the profile and every leaf of the settings tree by path, as JSON. Secrets are
-encrypted with a key derived from a passphrase (Argon2id, ChaCha20-Poly1305) or left out; the file
-names those that were set. The same applies to addresses and bodies of HTTP1-HTTP4, which may
-contain tokens; files of earlier versions contain these in plain text. The checksum covers the
+encrypted with a key derived from a passphrase (Argon2id, ChaCha20-Poly1305), or omitted; the file
+names the secrets that were set. The same applies to the addresses and bodies of HTTP1-HTTP4, which
+may contain tokens; files of earlier versions contain them in plain text. The checksum covers the
 content, so a truncated or changed file is detected. New keys may be added to the content; programs
 ignore unknown keys.
 """
@@ -33,7 +33,7 @@ MAX_ENTRIES = 5000
 _HEAD_BYTES = len(MAGIC) + 1
 _CHECKSUM_BYTES = 32
 _SALT_BYTES, _NONCE_BYTES, _KEY_BYTES = 16, 12, 32
-#: Guessing a passphrase needs no controller, so this key costs more than a password hash.
+#: A passphrase can be guessed offline, so deriving this key is more expensive than a password hash.
 KEY_ROUNDS, KEY_MEMORY_KIB = 3, 64 * 1024
 _PURPOSE = b"leverframe backup secrets 1"
 
@@ -79,14 +79,14 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
         return self.left_out if self.sealed is None else self.sealed_settings
 
     def without_secrets(self) -> "BackupFile":
-        """Return the backup without its encrypted part, whose paths are listed as left out."""
+        """Return the backup without its encrypted part, whose paths are listed as omitted."""
         return BackupFile(
             self.hw, self.sw, self.settings, left_out=self.secrets, edition=self.edition
         )
 
 
 def confidential_leaves(settings: Settings) -> dict[str, Any]:
-    """Return by path the settings that a backup encrypts or leaves out, if they are set."""
+    """Return by path the settings that a backup encrypts or omits, if they are set."""
     return {path: value for path, value in leaves(settings) if is_confidential(path) and value}
 
 
@@ -131,7 +131,7 @@ def content_of(file: BackupFile, passphrase: str | None) -> Content:
 
 
 def _check_count(*parts: Collection[str]) -> None:
-    """Refuse a backup that no controller can have created: processing it would take seconds."""
+    """Reject a backup with too many settings for a controller: processing would take seconds."""
     if (count := sum(map(len, parts))) > MAX_ENTRIES:
         raise BackupRefused(
             f"The backup has {count} settings; at most {MAX_ENTRIES} are accepted. No controller "

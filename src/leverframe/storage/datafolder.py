@@ -2,14 +2,14 @@
 
 A process may use the folder while it holds an exclusive lock on the file `lock`. If the file
 exists, it can be locked even on a read-only disk. The kernel releases the lock when the process
-ends in any way, so a lock is never stale. The file contains the process number for error messages.
-A number that is still there shows that its process was not shut down properly. The file is never
-removed: a process that has already opened a removed file would lock something that no other process
-sees.
+ends in any way, so a lock is never stale. The file contains the process ID for error messages. If
+the ID is still there at the next start, its process was not shut down properly. The file is never
+removed, because a process that has already opened a removed file would lock a file that no other
+process can find.
 
-A new folder is accessible only to its owner (0700). An existing folder keeps its mode, since it may
-be shared with something else; files written into it are accessible only to the owner anyway. But a
-folder is refused if every user could put a store with another administrator into it.
+A new folder is accessible only to its owner (0700). An existing folder keeps its mode, because it
+may be used for other purposes; files written into it are accessible only to the owner anyway. But a
+folder is rejected if every user could put a store with another administrator into it.
 """
 
 import errno
@@ -29,14 +29,14 @@ log = logging.getLogger(__name__)
 
 STORE_NAME = "store.db"
 KEY_NAME = "secrets.key"
-#: In the folder of a node; if the node shares a database, only the key exists.
+#: The files in the folder of a node; if the node uses a shared database, only the key exists.
 NODE_STORE_NAME = "fleet.db"
 NODE_KEY_NAME = "fleet.key"
-#: After the number in the lock, or instead of it. Programs from before the sums (`page_sums.py`)
-#: read it as no number and do not write it, so that a store they have used is not compared with old
-#: sums.
+#: Follows the process ID in the lock file, or replaces it. Programs older than the checksums
+#: (`page_sums.py`) ignore it and do not write it, so a store that they have used is not compared
+#: with outdated sums.
 _SUMS_MARK = b"\n"
-#: After both, where earlier programs do not look: the boot ID of the machine.
+#: The position of the machine's boot ID, which earlier programs do not read.
 _BOOT_AT = 32
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -70,7 +70,7 @@ class FolderOfController(ErrorForPeople):
 
 
 class DataFolder:
-    """A data folder, held from construction to `close`.
+    """A data folder, locked from construction to `close`.
 
     If the caller only reads, a store must already exist.
     """
@@ -105,7 +105,6 @@ class DataFolder:
 
     @property
     def store_path(self) -> Path:
-        """Return the path of the controller's store."""
         return self.path / STORE_NAME
 
     @property
@@ -115,15 +114,14 @@ class DataFolder:
 
     @property
     def history_path(self) -> Path:
-        """Return the path of the history."""
         return self.path / "history.db"
 
     @property
     def killed_history(self) -> Path | None:
         """Return the history if its writer was killed but the machine kept running.
 
-        The history is written without waiting for the disk, so after a power cut any part may be
-        missing.
+        The history is written without waiting for the disk, so after a power failure any part may
+        be missing.
         """
         is_killed = not self.was_given_back and self._has_same_boot
         return self.history_path if is_killed else None
@@ -131,7 +129,7 @@ class DataFolder:
     def close(self) -> None:
         """Release the folder; further calls do nothing."""
         if self._lock_fd >= 0:
-            # The number is only informative; on a disk that has become read-only it stays.
+            # The process ID is only informative; it stays on a disk that has become read-only.
             with suppress(OSError):
                 os.ftruncate(self._lock_fd, 0)
                 os.pwrite(self._lock_fd, _SUMS_MARK, 0)
@@ -146,7 +144,7 @@ class DataFolder:
 
 
 def existing_folder(path: Path) -> DataFolder:
-    """Return an existing folder, which may be empty; a mistyped name must not create a folder."""
+    """Return an existing folder, which may be empty; a mistyped path must not create a folder."""
     refuse_missing(path)
     return DataFolder(path)
 
@@ -164,7 +162,7 @@ def is_of_node(path: Path) -> bool:
 
 
 def _refuse_node(path: Path) -> None:
-    # If a controller has run there too, the folder is still accepted.
+    # A folder in which a controller has also run is accepted.
     if is_of_node(path) and not (path / STORE_NAME).exists():
         raise FolderOfNode(
             f"{path} is the folder of a node, not of a single controller; `leverframe fleet run"
@@ -175,7 +173,7 @@ def _refuse_node(path: Path) -> None:
 
 def refuse_controller(path: Path) -> None:
     """Raise FolderOfController if the folder belongs to a single controller."""
-    # If a node has run there too, the folder is still accepted.
+    # A folder in which a node has also run is accepted.
     if (path / STORE_NAME).exists() and not is_of_node(path):
         raise FolderOfController(
             f"{path} is the folder of a single controller, not of a node; `leverframe run --data"
@@ -203,7 +201,7 @@ def _create(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700)
-    # Without this, a power cut could remove the new folder with everything acknowledged in it.
+    # Otherwise a power failure could remove the new folder with all acknowledged changes in it.
     parent_fd = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(parent_fd)
@@ -212,7 +210,7 @@ def _create(path: Path) -> None:
 
 
 def _check_others(path: Path) -> None:
-    """Refuse a folder in which other users can replace the store; warn if all may add files."""
+    """Reject a folder in which other users can replace the store; warn if all may add files."""
     folder = path.stat()
     for_all_users = folder.st_mode & stat.S_IWOTH
     # In a sticky folder such as /tmp, only a file's owner can remove it.
@@ -269,7 +267,7 @@ def _open_lock(path: Path, reading_will_do: bool) -> int:
 
 
 def _write_number(lock_fd: int) -> None:
-    # The number is only informative; it may be missing on a full or read-only disk.
+    # The process ID is only informative; it may be missing on a full or read-only disk.
     with suppress(OSError):
         os.ftruncate(lock_fd, 0)
         number = f"{os.getpid()}\n".encode() + _SUMS_MARK
@@ -277,7 +275,7 @@ def _write_number(lock_fd: int) -> None:
 
 
 def _holder(lock_fd: int) -> str:
-    # The number is missing for a moment after the other process has acquired the lock.
+    # The process ID is missing for a moment after the other process has acquired the lock.
     number = _number(lock_fd)
     return f"process {number}" if number else "another process"
 

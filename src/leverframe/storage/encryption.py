@@ -1,15 +1,16 @@
 """Encryption of confidential values in the store, with a key in a separate file.
 
 A copy of the store, a snapshot or a discarded disk must not reveal a mail password or the address
-of a web hook. Encrypted are secrets, the addresses and bodies of HTTP1-HTTP4, messages of the
-outbox, and the settings of an earlier version. The key file is created when the first of these is
-stored; only its owner can read it. If many controllers share a key file, each has its own key,
-derived from it. Password hashes are not encrypted: they reveal nothing, and users must be able to
-sign in when the key is lost. A value that the key does not decrypt counts as not set, and the log
-and `/health` report it. It stays in the store, and is available again with the right key.
+of a web hook. The encrypted values are secrets, the addresses and bodies of HTTP1-HTTP4, messages
+of the outbox, and the settings of an earlier version. The key file is created when the first such
+value is stored; only its owner can read it. If many controllers share a key file, each uses a
+different key derived from it. Password hashes are not encrypted: they reveal nothing, and users
+must be able to sign in when the key is lost. A value that the key does not decrypt counts as not
+set, and the log and `/health` report it. It stays in the store, and is available again with the
+right key.
 
-Stores of earlier programs contain some of these values in plain text. They are read as they are,
-and encrypted at the next start of the controller.
+Stores of earlier programs contain some of these values in plain text. These values can be read, and
+are encrypted at the next start of the controller.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ from leverframe.storage.store import Rows, Store, Stored, StoreUnavailable
 log = logging.getLogger(__name__)
 _warn = LogThrottle(log).warning
 
-#: The row with the work of a fleet's job, which may be to set a password.
+#: The row of a fleet's job, whose work may include setting a password.
 JOB_WORK = "job.work"
 _MARK = "sealed:1:"
 #: Uploads that contain settings.
@@ -44,7 +45,7 @@ _KEY_BYTES = 32
 #: Maximum number of secrets that a sentence names.
 _NAMED = 5
 _NONCE_BYTES = 12
-#: Stored values of a secret that is not set, or is removed.
+#: Values of a secret that is not set or is removed.
 _NOT_SET = frozenset({'""', "null"})
 _EMPTY = ("", None)
 
@@ -88,7 +89,7 @@ class EncryptingStore(Store):
 
     async def write(self, rows: Rows) -> None:
         if self.shared_queue is None and needs_sealing(rows):
-            # In a thread, because the key may have to be read, and the library loaded.
+            # In a thread, because reading the key and loading the library may block.
             rows = await asyncio.to_thread(self._sealer.seal, rows)
         await self._store.write(rows)
 
@@ -145,7 +146,7 @@ class Sealer:
         )
 
     def _seal_messages(self, rows: Rows) -> dict[str, str | None]:
-        """Encrypt messages; without a key they are not stored, but delay nothing else."""
+        """Encrypt messages; without a key they are not stored, but other rows are."""
         found = _messages_in(rows)
         try:
             sealed = {
@@ -158,7 +159,7 @@ class Sealer:
         return {number: None for number in rows.messages if number not in found} | sealed
 
     def open_secrets(self, stored: Stored) -> Stored:
-        """Decrypt stored settings; those that cannot be decrypted count as not set."""
+        """Decrypt stored settings; settings that cannot be decrypted count as not set."""
         for path, value in list(stored.settings.items()):
             if not _is_sealed(path) or value in _EMPTY:
                 continue
@@ -176,7 +177,7 @@ class Sealer:
         return stored
 
     def open_messages(self, messages: dict[int, Any]) -> dict[int, Any]:
-        """Decrypt messages of the outbox; omit those that cannot be decrypted."""
+        """Decrypt messages of the outbox; omit messages that cannot be decrypted."""
         found: dict[int, Any] = {}
         for number, value in messages.items():
             if not _has_mark(value):
@@ -215,7 +216,7 @@ class Sealer:
         return self._open_sealed(path, packed)
 
     def _open_sealed(self, path: str, packed: bytes) -> bytes:
-        """Decrypt a value; raise KeyUnusable if the key does not fit."""
+        """Decrypt a value; raise KeyUnusable if it was encrypted with another key."""
         from cryptography.exceptions import InvalidTag
 
         cipher = self._with_key(must_exist=True)
@@ -227,7 +228,7 @@ class Sealer:
 
     def _with_key(self, *, must_exist: bool = False) -> Cipher:
         if self._cipher is None:
-            # Imported at first use: it is large, and many stores contain no secret.
+            # Imported on first use, because the library is large and many stores contain no secret.
             from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
             self._cipher = ChaCha20Poly1305(
@@ -250,7 +251,7 @@ def _has_mark(value: Any) -> bool:
 
 
 def _message_path(number: object) -> str:
-    """Return what a message is bound to: it cannot be decrypted under another number."""
+    """Return the context of a message, with which it cannot be decrypted under another number."""
     return f"message.{number}"
 
 
@@ -267,7 +268,7 @@ class KeyFile:
         self._key: bytes | None = None
 
     def key(self, controller: int | None = None, *, must_exist: bool = False) -> bytes:
-        """Return the key, or a controller's own key, which no other controller has.
+        """Return the key, or the key of a controller derived from it.
 
         Raises KeyUnusable if the file is unusable; with `must_exist`, also if it does not exist.
         """
@@ -280,7 +281,7 @@ class KeyFile:
 
 
 def unreadable_sentence(paths: Sequence[str], why: str) -> str:
-    """Return a sentence that says which secrets are missing, why, and what to do."""
+    """Return a sentence that names the missing secrets, the reason, and what to do."""
     named = ", ".join(paths[:_NAMED]) + (" and more" if len(paths) > _NAMED else "")
     return (
         f"{why} Stored secrets count as not set: {named}. Restore the right key and restart, or "

@@ -1,12 +1,13 @@
-"""Checksums of a store's pages, in a file beside it: SQLite itself does not detect a flipped bit in
-a value.
+"""Checksums of a store's pages, in a separate file.
 
-The main file changes only at a checkpoint, which copies the log into it. While the store is in use,
-the sums are updated after each checkpoint, before the log restarts. So at any time each page is
-either in the log, which has its own checksums, or matches its sum. The file also identifies the log
-that was in use, by its salts; this reveals an older log, or the log of another store.
+SQLite itself does not detect a flipped bit in a value. The main file of a store changes only at a
+checkpoint, which copies the log into it. While the store is in use, the sums are updated after each
+checkpoint, before the log restarts. So at any time each page is either in the log, which has its
+own checksums, or matches its sum. The file also contains the salts of the log in use, with which an
+older log or the log of another store is detected.
 
-If sums cannot be written, the file is removed, and the next start checks nothing against it.
+If sums cannot be written, the file is removed, and the next start does not compare the pages with
+sums.
 """
 
 import logging
@@ -26,10 +27,10 @@ log = logging.getLogger(__name__)
 
 PAGE_BYTES = 4096
 _CRC_BYTES = 4
-#: Excluded bytes of the first page: the journal mode, the format, which every start checks, and
-#: counters that SQLite writes when these change.
+#: Bytes of the first page that are excluded: the journal mode, the format (which every start
+#: checks), and counters that SQLite writes when these change.
 _NOT_SUMMED = ((18, 20), (24, 28), (60, 64), (92, 100))
-#: Stands for an unknown sum.
+#: The value of an unknown sum.
 UNKNOWN = 0
 
 
@@ -113,13 +114,14 @@ def read_sums(store_path: Path) -> PageSums | None:
 def write_sums(store_path: Path, sums: PageSums) -> None:
     """Write the sums to disk; if that fails, remove the old file.
 
-    The file is written in place, which costs half of a new file; half-written sums count as none.
+    The file is overwritten, which takes half the time of a new file; incomplete sums are ignored.
     """
     try:
         descriptor = open_private(sums_path(store_path))
         try:
             content = sums.encode()
-            # A full disk may accept only a part; the rest is cut off, and the sums count as none.
+            # A full disk may accept only a part; the file is then truncated, and the sums are
+            # ignored.
             os.ftruncate(descriptor, os.pwrite(descriptor, content, 0))
             getattr(os, "fdatasync", os.fsync)(descriptor)  # macOS has only fsync
         finally:
@@ -138,7 +140,8 @@ def discard_sums(store_path: Path) -> None:
 class LiveSums:
     """The sums of a store in use; for one thread at a time.
 
-    The main file is not opened here: closing it would release SQLite's locks in this process.
+    The main file is not opened here, because closing it would release SQLite's locks in this
+    process.
     """
 
     def __init__(self, store_path: Path) -> None:
@@ -146,7 +149,7 @@ class LiveSums:
         self._log_path = log_path(store_path)
         found = read_sums(store_path)
         if found is None and store_path.stat().st_size <= PAGE_BYTES:
-            # A new store: SQLite has written at most the first page, and will write it again.
+            # In a new store, SQLite has written at most the first page, and will write it again.
             found = PageSums()
         #: None if they are unknown until the next start.
         self._sums = found
@@ -179,12 +182,12 @@ class LiveSums:
         write_sums(self._store_path, self._sums)
 
     def note_end(self) -> None:
-        """Record that the log ends with this process: everything is in the main file."""
+        """Record that the log was removed, because all of it is in the main file."""
         if self._sums is not None and self._sums.salts is not None:
             self._sums.salts, self._sums.frames = None, 0
             write_sums(self._store_path, self._sums)
 
     def give_up(self) -> None:
-        """Remove the sums: another program has written to the main file."""
+        """Remove the sums, because another program has written to the main file."""
         self._sums = None
         discard_sums(self._store_path)

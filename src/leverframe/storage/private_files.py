@@ -1,4 +1,4 @@
-"""Files that only their owner can access, such as keys, and damaged files kept for support."""
+"""Files that only their owner can access, such as keys, and folders of damaged files."""
 
 import logging
 import os
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-# Files that only their owner can access, such as keys. A write is complete and on disk, or leaves
-# the old file.
+# Files that only their owner can access, such as keys. A file is replaced completely, or not at
+# all.
 #
-# A new file belongs to the owner of its folder, even if root creates it: a service with its own
-# account could not read root's files. SQLite does the same with the files it creates.
+# A new file belongs to the owner of its folder, even if root creates it, because a service with its
+# own account could not read root's files. SQLite does the same with its files.
 
 #: Without this flag, Windows changes line endings.
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -22,7 +22,8 @@ def write_private(path: Path, content: bytes) -> None:
     beside = path.with_name(path.name + ".new")
     beside.unlink(missing_ok=True)
     descriptor = create_private(beside)
-    # A single system call may write only a part; a file object continues until all is written.
+    # A single system call may write only a part; a file object repeats the call until all is
+    # written.
     with open(descriptor, "wb") as file:
         file.write(content)
         file.flush()
@@ -56,8 +57,8 @@ def open_private(path: Path) -> int:
     try:
         return create_private(path)
     except FileExistsError:
-        # A user who can write to the folder must not use a link to choose the file that root
-        # writes.
+        # A user who can write to the folder must not redirect root's writes to another file by a
+        # link.
         safely = os.O_NOFOLLOW if _folder_owner(path) is not None else os.O_CREAT
         return os.open(path, os.O_RDWR | safely, 0o600)
 
@@ -86,7 +87,7 @@ def _folder_owner(path: Path) -> tuple[int, int] | None:
     return (folder.st_uid, folder.st_gid) if folder.st_uid != 0 else None
 
 
-# Damaged files that are kept for support, with reports that outlast restarts.
+# Damaged files that are kept for support, with reports that are shown even after restarts.
 #
 # Each set of files is in a folder `damaged-N` in the data folder, with a `report.txt`. The report
 # is shown as long as the folder exists.
@@ -110,7 +111,7 @@ def new_folder(data_folder: Path) -> Path:
 
 def keep_copies(data_folder: Path, files: Iterable[Path]) -> Path | None:
     """Copy damaged files to a separate folder; return None if the disk does not allow it."""
-    # Imported here: a store is hardly ever damaged.
+    # Imported here, because a store is hardly ever damaged.
     import shutil
 
     aside = None
@@ -140,7 +141,7 @@ def report_damage(sentence: str, aside: Path | None) -> str:
 
 
 def keep_report(aside: Path, sentence: str) -> None:
-    """Write down beside damaged files what happened to them."""
+    """Write a report about damaged files into their folder."""
     with suppress(OSError):
         write_private(aside / _REPORT, sentence.encode())
 

@@ -1,9 +1,9 @@
-"""Copies of the store to fall back on, and the handling of a damaged store.
+"""Snapshots of the store, and how a damaged store is replaced by one of them.
 
 SQLite itself creates a snapshot while the store is in use; it is checked before it replaces an
-older one. The newest is number 1; a few older ones are kept, since damage may be noticed late. A
-damaged store is never deleted: it is moved to a separate folder, because it may contain more than
-the last snapshot.
+older one. The newest snapshot is number 1; a few older ones are kept, because damage may be noticed
+late. A damaged store is never deleted but moved to a separate folder, because it may contain more
+than the last snapshot.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from leverframe.storage.sqlite_file import StoreDamaged, check, connect, finding
 from leverframe.storage.store import StoreUnavailable
 
 KEPT = 3
-#: Suffixes of the store's file and of those beside it.
+#: Suffixes of the files of a store.
 _COMPANIONS = ("", "-wal", "-shm", "-sums")
 
 
@@ -33,8 +33,8 @@ def _do_nothing() -> None:
 class Snapshots:
     """The snapshots of the store in a data folder.
 
-    Before each copy, `settle` is called if a process uses the store. It copies the log into the
-    main file, so that the loss of the log can never lose what a snapshot contains. It raises
+    If a process uses the store, `settle` is called before each copy. It copies the log into the
+    main file, so that the store has all data of the snapshot even if the log is lost. It raises
     StoreUnavailable if the store must not be copied.
     """
 
@@ -55,7 +55,7 @@ class Snapshots:
             os.close(create_private(new))
             with closing(connect(self._store_path)) as store, closing(connect(new)) as copy:
                 store.backup(copy)
-                # One file that is complete without a log.
+                # Without a log, the copy is a single file.
                 copy.execute("PRAGMA journal_mode = DELETE")
             if not check(new):
                 raise StoreDamaged(f"The store {self._store_path} is empty")
@@ -67,7 +67,7 @@ class Snapshots:
             _sync(self._folder)
 
     def renew(self) -> None:
-        """Take a snapshot and remove the others, which contain secrets that were erased.
+        """Create a snapshot and remove all others, which contain secrets that were erased.
 
         Raises StoreUnavailable.
         """
@@ -94,7 +94,7 @@ def _report_as(problem: str) -> Iterator[None]:
 
 
 def set_aside(store_path: Path) -> Path:
-    """Move a damaged store out of the way; return the folder that it is in now."""
+    """Move a damaged store to another folder, and return that folder."""
     aside = new_folder(store_path.parent)
     for part in _parts(store_path):
         part.rename(aside / part.name)
@@ -150,7 +150,7 @@ def recover(store_path: Path) -> str | None:
 
 
 def _damage(store_path: Path) -> tuple[str | None, bool]:
-    """Return what is wrong, and whether it is harmless if the controller has never run here."""
+    """Return the problem, and whether it is harmless if the controller has never run here."""
     if not store_path.exists():
         return f"The store {store_path} is missing.", True
     try:
@@ -184,7 +184,7 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-# Snapshots of the store at the start, every few hours, and immediately when secrets change.
+# The creation of snapshots: at startup, every few hours, and immediately when secrets change.
 #
 # Erased secrets must not remain in older snapshots, so a change of a secret replaces all snapshots.
 # A failure is shown under `/health`; the controller keeps running, and the next change on disk
@@ -220,7 +220,7 @@ class SnapshotService:
             self._wanted.set()
 
     async def close(self) -> None:
-        """Stop after secrets erased just now are gone from the snapshots."""
+        """Stop, but first replace snapshots that contain secrets erased just now."""
         self._closing = True
         self._wanted.set()
         await self._task
@@ -248,7 +248,7 @@ class SnapshotService:
         except StoreUnavailable as error:
             self._note_trouble(str(error))
         except Exception as fault:
-            # An error of the program must not end the snapshots.
+            # A bug must not end the creation of snapshots.
             log.exception("a snapshot failed unexpectedly")
             self._note_trouble(
                 f"No snapshot could be created ({type(fault).__name__}); see the log."

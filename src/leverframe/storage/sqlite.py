@@ -1,4 +1,4 @@
-"""The durable store, an SQLite file with one writing thread, and how it is opened in any state."""
+"""The durable store: an SQLite file with one writing thread, and how it is opened."""
 
 import asyncio
 import os
@@ -55,7 +55,7 @@ class SqliteStore(Store):
         self.shared_queue = self._queue
         #: Encrypts confidential values in rows, in the store's thread.
         self.seal: Callable[[Rows], Rows] | None = None
-        # Runs after the transaction in the same thread, so after its outcome was reported.
+        # This work runs after the transaction in the same thread, so after its result was reported.
         self._file = WatchedFile(path, MIGRATIONS, do_later=self._thread.submit)
 
     @property
@@ -128,9 +128,7 @@ class SqliteStore(Store):
         return {}
 
     def settle(self) -> None:
-        """Copy the log into the main file, on any thread; raise StoreUnavailable if the store is
-        lost.
-        """
+        """Copy the log into the main file, in any thread; raise StoreUnavailable if that fails."""
         self._file.settle()
 
 
@@ -143,17 +141,17 @@ def _texts(connection: sqlite3.Connection, query: str, *values: str) -> dict[str
 
 
 def not_saved(error: Exception) -> StoreUnavailable:
-    """Return an error that explains to users why nothing was written."""
+    """Return an error with a sentence for users about why nothing was written."""
     return StoreUnavailable(
         f"The change could not be saved: {reason(error)}. Nothing was changed; try again when "
         "this is fixed."
     )
 
 
-# A store on a disk that cannot be written when the controller starts.
+# A store on a disk that is not writable when the controller starts.
 #
 # The content is read once, including the last changes in the log, and then served from memory.
-# Nothing can be saved until the next start, and every attempt is refused with the reason. SQLite
+# Nothing can be saved until the next start, and every attempt is rejected with the reason. SQLite
 # cannot use a log on a read-only disk, so a copy in a temporary private folder is read.
 
 
@@ -169,7 +167,7 @@ class ReadOnlyStore(MemoryStore):
         raise StoreUnavailable(self.sentence)
 
     def settle(self) -> None:
-        """Refuse: this store cannot be copied to a snapshot."""
+        """Raise StoreUnavailable, because this store cannot be copied to a snapshot."""
         raise StoreUnavailable(self.sentence)
 
 
@@ -227,7 +225,7 @@ def rows_in(path: Path, damage: list[str]) -> Rows | None:
 
 @contextmanager
 def _private_copy(path: Path) -> Iterator[Path]:
-    # Imported here: a store is hardly ever on a read-only disk.
+    # Imported here, because a store is hardly ever on a read-only disk.
     import shutil
     import tempfile
 
@@ -243,7 +241,7 @@ def _private_copy(path: Path) -> Iterator[Path]:
         yield copy
 
 
-# Opening a store in any state of its files and its disk.
+# How a store is opened, even if its files are damaged or its disk is not writable.
 
 
 class OpenedStore(Struct, frozen=True):
@@ -258,8 +256,8 @@ def open_store(
     """Open a store; replace a damaged store by a snapshot, and open an unwritable one only for
     reading.
 
-    A store that was not closed in order has a log beside it. If that log is missing, its content is
-    lost and unknown, but the loss is reported.
+    A store that was not closed properly has a log. If that log is missing, its content is lost, and
+    the loss is reported.
 
     Raises StoreDamaged, StoreTooNew or StoreUnavailable if none of this helps.
     """
@@ -273,7 +271,7 @@ def open_store(
 
 
 def prepare(path: Path, *, was_closed: bool, killed_history: Path | None = None) -> str | None:
-    """Prepare a file for writing; return a sentence about present or earlier losses, if any.
+    """Repair a file before writing; return a sentence about current or earlier losses, if any.
 
     The history beside it is checked, too, if it is known that only its writer was killed.
     """
@@ -284,7 +282,7 @@ def prepare(path: Path, *, was_closed: bool, killed_history: Path | None = None)
         values = None if killed_history is None else secure_history(killed_history)
     now = [sentence for sentence in (recover(path), found, lost_log, values) if sentence]
     kept = read_reports(path.parent)
-    # Reports that could not be stored, because the disk is full, are shown too.
+    # Reports that could not be stored because the disk is full are also shown.
     return " ".join([*(one for one in now if not _is_kept(one, kept)), *kept]) or None
 
 

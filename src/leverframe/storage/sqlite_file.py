@@ -33,10 +33,10 @@ log = logging.getLogger(__name__)
 #: The scripts of a controller's store.
 MIGRATIONS = Path(__file__).parent / "migrations"
 
-#: How long to wait for another program that has locked the file.
+#: How long SQLite waits for another program that has locked the file.
 _BUSY_S = 1.0
 
-#: After a large upload the log is cut back to this size.
+#: After a large upload, the log is truncated to this size.
 LOG_BYTES = 8 * 1024 * 1024
 
 #: Error codes of a file that is not a sound store; the last one is for missing tables.
@@ -63,11 +63,11 @@ class StoreDamaged(ErrorForPeople):
 
 
 def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
-    """Open the writing connection to a sound file, and upgrade the file to the present format."""
+    """Open the writing connection to a sound file, and upgrade the file to the current format."""
     with sentences(path):
         # Created here and not by SQLite, so that other users can never read it, not even briefly.
         ensure_private(path)
-        # Before SQLite recovers what it can from the log.
+        # Check the file before SQLite recovers the valid part of the log.
         secure(path)
         connection = connect(path)
         scripts = read_migrations(migrations)
@@ -77,10 +77,10 @@ def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = FAST")
-            # SQLite's rollback data for a failing statement; as a file it would take a fifth of a
+            # Keep the rollback data of statements in memory; in a file, it would take a fifth of a
             # batch's time and contain old values.
             connection.execute("PRAGMA temp_store = MEMORY")
-            # The writer runs checkpoints itself, and knows when they change the main file.
+            # The writer runs checkpoints itself, so that it knows when they change the main file.
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
             copy_before_migration(connection, path, len(scripts))
@@ -113,7 +113,7 @@ def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def read_migrations(folder: Path = MIGRATIONS) -> list[str]:
-    """Return the scripts from an empty file to the present format, one per version."""
+    """Return the scripts from an empty file to the current format, one per version."""
     scripts = sorted(folder.iterdir(), key=lambda script: script.name)
     return [script.read_text(encoding="utf-8") for script in scripts]
 
@@ -139,9 +139,7 @@ def old_format_path(path: Path, version: int) -> Path:
 
 
 def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
-    """Run the scripts that the file has not had yet; each of them succeeds completely or not at
-    all.
-    """
+    """Run the scripts missing in the file; each script succeeds completely or not at all."""
     for version in range(_version(connection) + 1, len(scripts) + 1):
         try:
             connection.executescript(
@@ -181,7 +179,7 @@ def sentences(path: Path) -> Iterator[None]:
 
 
 def damage_sentence(path: Path, finding: str) -> str:
-    """Return a sentence that says what is wrong with the file."""
+    """Return a sentence that describes the damage of the file."""
     one_line = " ".join(finding.split())
     return f"The store {path} is damaged ({one_line})."
 
@@ -208,10 +206,10 @@ def _error_code(error: Exception) -> int:
     return code
 
 
-# The check of a store's file: everything in it is read and must be valid.
+# The check of a store's file: all data in it is read and must be valid.
 
 _NEWEST = Profile()
-#: As bytes, since sqlite3 repeats undecodable text in errors, and it may be a password.
+#: Read as bytes, because sqlite3 repeats undecodable text in errors, which may be a password.
 _BLOBS = "CAST({} AS BLOB), CAST(value AS BLOB)"
 
 
@@ -225,10 +223,10 @@ def findings(path: Path) -> str:
 
 
 def check(path: Path) -> bool:
-    """Read everything in a store's file; raise StoreDamaged if it is damaged.
+    """Read all data in a store's file; raise StoreDamaged if it is damaged.
 
-    A file without tables is sound, too: an interrupted first start leaves one. Return whether there
-    are tables.
+    A file without tables is also sound; an interrupted first start leaves such a file. Return
+    whether there are tables.
     """
     with sentences(path), closing(connect(path)) as connection:
         found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
@@ -238,13 +236,13 @@ def check(path: Path) -> bool:
         if not tables:
             return False
         if _is_of_many(connection):
-            # The meaning of a controller's rows is checked when it is built: errors there affect no
-            # other.
+            # The meaning of rows is checked when a controller is created, so that errors affect no
+            # other controller.
             if "recent" in tables:
                 RecentBatches(connection)
             return True
         texts = {
-            # The names are those of our own tables, not from outside.
+            # The names are those of the store's own tables.
             table: dict(
                 connection.execute(f"SELECT {_BLOBS.format(key)} FROM {table}")  # noqa: S608
             )

@@ -10,20 +10,20 @@ import msgspec
 from leverframe.core.tree import is_secret
 from leverframe.storage.store import Rows
 
-# Rows as SQL: one statement per table and batch, the rows packed into one JSON text.
+# Rows as SQL: one statement per table and batch, with all rows in one JSON text.
 #
-# Every statement gives up the interpreter lock and has to get it back from a busy event loop, so
-# a statement per row would cost a batch more than the disk does.
+# Every statement releases the interpreter lock and must acquire it again from a busy event loop. So
+# one statement per row would take longer than the disk.
 
 Statement = tuple[str, tuple[Any, ...]]
 
-#: The pages of a small transaction, and how much more each further page holds.
+#: The number of pages of a small transaction, and the number of bytes per further page.
 _FEW_PAGES = 3
 _BYTES_PER_PAGE = 4096
 
 
 def removes(rows: Rows) -> bool:
-    """Return whether the rows remove or replace something that may be secret."""
+    """Return whether the rows remove or replace a value that may be secret."""
     return (
         rows.replace_settings
         or None in rows.settings.values()
@@ -74,7 +74,7 @@ def _text_statements(table: str, key: str, texts: dict[str, str | None]) -> Iter
 # Rows of many controllers as SQL: one statement per table and batch, as for a single one.
 
 _TABLES = ("setting", "kept", "message", "blob")
-#: The rows of an object of objects: the controller, then the key of its row.
+#: Reads the rows of nested objects: controller, then key.
 _EACH = "FROM json_each(?) AS own, json_each(own.value) AS row"
 _CHOSEN_CONTROLLERS = "controller IN (SELECT value FROM json_each(?))"
 
@@ -131,7 +131,7 @@ def _fleet_text_statements(
         )
 
 
-#: Numbers of messages travel as text.
+#: Message numbers are encoded as text.
 _TYPES = {"path": "TEXT", "name": "TEXT", "number": "INTEGER"}
 
 
@@ -150,18 +150,20 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-# Batches that are on disk as they came, on their way into the tables of a lane.
+# Recent batches, which are first written unchanged and later moved into the tables of a lane.
 #
-# The rows of many controllers lie apart: in the tables a batch would change a page or two for
-# each of them, all of which go to the disk. Behind the last batch it changes a few pages in all.
-# When enough has gathered it goes into the tables together, where a page then takes several rows
-# together, and only the last of several values. A move takes several transactions, so that a batch
-# that comes in between waits for one of them: first the rows, some controllers at a time, then the
-# batches are removed. Until then they are read after the tables, which changes nothing.
+# The rows of many controllers are on different pages of the tables, so a batch would have to write
+# one or two pages for each controller. Appended to the earlier batches, it changes only a few
+# pages. Later, many batches are moved into the tables together: then a page gets several rows at a
+# time, and only the last of several values is written. A move takes several transactions, so a new
+# batch waits for only one of them. First the rows are copied, some controllers at a time; then the
+# batches are removed. Until then, readers apply the batches to the rows of the tables, which gives
+# the same result during a move.
 
-#: From this number of letters on, batches go into the tables.
+#: Batches are moved into the tables when they have this number of characters together.
 ENOUGH = 512 * 1024
-#: Rows, and letters of batches, that a transaction of a move takes. All together took 50 to 110 ms.
+#: The number of rows, and of characters of batches, per transaction of a move. A move in a single
+#: transaction took 50 to 110 ms.
 ROWS_TOGETHER, LETTERS_TOGETHER = 200, 128 * 1024
 
 FORGETTING: Statement = ("DELETE FROM recent", ())
@@ -180,32 +182,32 @@ class MoveStep(NamedTuple):
     """One transaction of a move into the tables."""
 
     statements: list[Statement]
-    #: Small rows that lie on a page each.
+    #: The number of small rows that are each on a separate page.
     scattered: int
-    #: The last of the batches that are removed; 0 while none is.
+    #: The number of the last batch that this step removes; 0 if it removes none.
     removed_up_to: int = 0
 
 
 class RecentBatches:
-    """Where the batches are; the lane's thread changes it, and readers look here first."""
+    """An index of the recent batches, which the lane's thread updates and readers use."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.size = 0
         self._last_number = 0
-        #: The letters of each batch, oldest first.
+        #: The number of characters of each batch, oldest first.
         self._sizes: dict[int, int] = {}
-        #: The batches that hold something of a controller: most hold nothing of most controllers.
+        #: The batches that contain rows of each controller; most batches contain few controllers.
         self._numbers: dict[int, list[int]] = {}
         for number, text in connection.execute(_ALL):
             self._note(number, _decoder.decode(text), len(text))
 
     def adding(self, parts: Mapping[int, Rows]) -> Statement:
-        """Return the SQL that puts a batch behind the others."""
+        """Return the SQL that appends a batch."""
         text = msgspec.json.encode(parts).decode()
         return ("INSERT INTO recent (number, parts) VALUES (?, ?)", (self._last_number + 1, text))
 
     def add(self, parts: Mapping[int, Rows], statement: Statement) -> None:
-        """Take note of a batch that is on disk."""
+        """Record that a batch is on disk."""
         number, text = statement[1]
         self._note(number, parts, len(text))
 
@@ -217,7 +219,7 @@ class RecentBatches:
             self._numbers.setdefault(controller, []).append(number)
 
     def forget(self, up_to: int | None = None) -> None:
-        """Take note that batches are in the tables alone: the first ones, or all."""
+        """Record that the first batches, or all batches, are now only in the tables."""
         last = self._last_number if up_to is None else up_to
         self._sizes = {number: size for number, size in self._sizes.items() if number > last}
         self.size = sum(self._sizes.values())
@@ -232,9 +234,10 @@ class RecentBatches:
         return _steps(all_recent_rows(connection), tuple(self._sizes.items()))
 
     def of(self, controllers: Iterable[int]) -> list[int]:
-        """Return the numbers of the batches that hold something of controllers.
+        """Return the numbers of the batches that contain rows of controllers.
 
-        Call it before the tables are read: what leaves the batches after that is in the tables.
+        Call this before the tables are read: rows of batches that are removed later are then in the
+        tables.
         """
         numbers = self._numbers
         return [number for one in controllers for number in numbers.get(one, ())]
@@ -243,7 +246,7 @@ class RecentBatches:
 def recent_rows(
     connection: sqlite3.Connection, numbers: Collection[int], controllers: Collection[int]
 ) -> defaultdict[int, Rows]:
-    """Read what batches hold of controllers: the rows that result from writing them in order."""
+    """Read the rows of controllers in batches, merged as if they were written in order."""
     if not numbers:
         return defaultdict(Rows)
     return _merge(connection.execute(_CHOSEN_BATCHES, (str(list(numbers)),)), controllers)
@@ -273,7 +276,7 @@ def _step_with(parts: Mapping[int, Rows]) -> MoveStep:
 
 
 def tables_touched(rows: Rows) -> int:
-    """Count the tables of small rows: those of each controller lie together."""
+    """Count the tables with changed rows; the rows of a controller are together in each table."""
     return sum(map(bool, (rows.settings, rows.kept, rows.messages)))
 
 

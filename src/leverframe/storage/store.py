@@ -26,12 +26,12 @@ class _Mark(Enum):
 #: (`audit.py`) and of actions (`action_audit.py`). Stores on disk have these names, so they stay.
 AUDIT_PREFIXES: Final = ("audit.", "deed.")
 
-#: Stands in `Changes` for a row that is to be removed.
+#: The value of a row that is to be removed, in `Changes`.
 DELETED: Final = _Mark.DELETED
 
 
 class Changes(msgspec.Struct):
-    """One all-or-nothing step. Values are anything that JSON can express."""
+    """Changes that are applied completely or not at all; JSON can represent all values."""
 
     settings: dict[str, Any] = {}
     kept: dict[str, Any] = {}
@@ -46,7 +46,7 @@ class Changes(msgspec.Struct):
 
 
 class Stored(msgspec.Struct):
-    """Everything a controller needs to resume where it stopped."""
+    """The data that a controller needs to resume where it stopped."""
 
     settings: dict[str, Any]
     #: Without the audit trail.
@@ -55,31 +55,31 @@ class Stored(msgspec.Struct):
     audit: list[str] = []
     #: Settings that an earlier program stored in plain text and that are encrypted now.
     unsealed: dict[str, Any] = {}
-    #: Secrets that the key does not decrypt, and that are therefore not among the settings.
+    #: Secrets that the key cannot decrypt, and that are therefore not among the settings.
     unreadable: list[str] = []
-    #: Why they are unreadable, in a sentence.
+    #: The reason why they cannot be decrypted, as a sentence.
     why_unreadable: str = ""
 
 
 class StoreUnavailable(ErrorForPeople):
     """Nothing can be written now; the message is a sentence for users."""
 
-    #: It is unknown whether the write was stored.
+    #: True if it is unknown whether the write was stored.
     is_in_doubt = False
-    #: Another node has taken over, and nothing was written.
+    #: True if another node has taken over the controller; nothing was written.
     is_taken_over = False
-    #: Nothing is served until an operator has looked: acknowledged changes are lost.
+    #: Acknowledged changes are lost, so all requests are rejected until an operator intervenes.
     is_over = False
     #: The sentence for readers, if it differs.
     for_reader: str | None = None
 
 
 class UnreadableRow(ErrorForPeople):
-    """A stored row holds no valid JSON: one sentence, without what it holds."""
+    """A stored row is not valid JSON; the message is one sentence without the row's content."""
 
 
 class Rows(msgspec.Struct, omit_defaults=True):
-    """Changes in the form in which they are written: values as JSON text, None for removed rows."""
+    """Changes as they are written: values as JSON text, None for removed rows."""
 
     settings: dict[str, str | None] = {}
     kept: dict[str, str | None] = {}
@@ -102,7 +102,7 @@ class Rows(msgspec.Struct, omit_defaults=True):
 
 
 class BatchPart(Protocol):
-    """One of several writers whose changes share a transaction."""
+    """A writer whose changes share a transaction with those of other writers."""
 
     #: The number of the controller.
     number: int
@@ -111,20 +111,20 @@ class BatchPart(Protocol):
         """Return the rows to write; None if there are none."""
 
     def settle(self, error: BaseException | None) -> None:
-        """Receive the outcome: the rows from `take` are durable, or the error."""
+        """Receive the result: None if the rows from `take` are durable, or the error."""
 
 
 class WriteQueue(Protocol):
     def add(self, part: BatchPart) -> None:
-        """Schedule a part to be asked for its rows, in turn; it may be added several times."""
+        """Queue a part, whose rows are then requested; it may be added several times."""
 
 
 class Store(Protocol):
     """The durable storage of a controller's settings."""
 
-    #: What writes for this store, possibly together with others; None if `write` is used.
+    #: The queue that writes for this store and possibly others; None if `write` is used.
     shared_queue: WriteQueue | None = None
-    #: The number of this store among those, 0 if it is alone.
+    #: The number of this store in that queue; 0 if it has none.
     number: int = 0
 
     def load(self) -> Stored:
@@ -134,7 +134,7 @@ class Store(Protocol):
         """Read the rows of the audit trail whose names have this prefix."""
 
     async def blob(self, name: str) -> bytes | None:
-        """Read an upload; return None if there is none of that name."""
+        """Read an upload; return None if there is none with that name."""
 
     def messages(self) -> dict[int, Any]:
         """Read the messages of the outbox by number."""
@@ -146,7 +146,7 @@ class Store(Protocol):
         """Release all resources."""
 
     async def commit(self, changes: Changes) -> None:
-        """Make changes durable, all or none; only if nothing else writes at the same time."""
+        """Make changes durable, all or none; only for use while nothing else writes."""
         await self.write(rows_from_changes(changes))
 
 
@@ -169,7 +169,7 @@ def leaf_texts(leaves: Iterable[tuple[str, Any, Any]]) -> dict[str, str | None]:
 
 
 def values_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[str, Any]:
-    """Return the values of all rows that are not removed; raise UnreadableRow for a broken one."""
+    """Return the values of all rows not removed; raise UnreadableRow for an invalid one."""
     decode = msgspec.json.decode
     try:
         return {name: decode(text) for name, text in texts.items() if text is not None}
@@ -207,7 +207,7 @@ def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _check_name(name: str) -> str:
-    # SQLite reads the names from one JSON text per batch and would cut them at a NUL.
+    # SQLite reads the names from one JSON text per batch and would truncate them at a NUL.
     if not name.isprintable():
         raise ValueError(f"{name!r} cannot name a stored value: use printable characters only.")
     return name
@@ -242,4 +242,4 @@ class MemoryStore(Store):
         self._rows.add(rows)
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing, because there is nothing to release."""

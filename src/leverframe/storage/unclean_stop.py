@@ -1,12 +1,12 @@
-"""Check a store's files before SQLite opens them: is every acknowledged change there?
+"""Check before SQLite opens a store's files whether they contain all acknowledged changes.
 
-SQLite recovers what it can from a log and drops the rest silently. So the log is first compared
-with its index, and the pages with their sums. Damage is reported, and the damaged files are copied
-to a folder `damaged-N` with the report. The report is shown under `/health` until that folder is
-removed, so that a restart does not hide it. Then the files are repaired so that the next check
-finds nothing.
+SQLite recovers the valid part of a log and silently drops the rest. Therefore the log is first
+compared with its index, and the pages with their sums. Damage is reported, and the damaged files
+are copied to a folder `damaged-N` with the report. The report is shown under `/health` until that
+folder is removed, so that a restart does not hide it. Then the files are repaired so that the next
+check finds nothing.
 
-A stop that was only unclean, such as `kill -9` or a power cut, leaves nothing to report.
+An unclean stop without damage, such as `kill -9` or a power failure, is not reported.
 """
 
 import os
@@ -47,7 +47,7 @@ _LOCK_OF_USERS = 128
 class LogVerdict(Struct, frozen=True):
     #: Whether acknowledged changes are or may be missing.
     is_damaged: bool = False
-    #: Whether SQLite may recover what it can from the log.
+    #: Whether SQLite may recover the valid part of the log.
     is_used: bool = True
 
 
@@ -56,9 +56,9 @@ class StoreState(Struct, frozen=True):
 
     log: SqliteLog | None
     verdict: LogVerdict
-    #: Checksums of the pages as they are now, including those that SQLite may recover.
+    #: Checksums of the current pages, including those that SQLite may recover.
     sums: PageSums
-    #: The number of pages that have changed after they were written.
+    #: The number of pages whose content differs from what was written.
     wrong_pages: int
 
     @property
@@ -85,7 +85,8 @@ def secure(store_path: Path) -> str | None:
 def secure_history(history_path: Path) -> str | None:
     """Check the log of a history whose writer was killed; return a sentence about any loss.
 
-    Its pages have no sums: a wrong entry does little harm there, and a year of history is large.
+    The pages of a history have no sums, because a wrong value does little harm there, and a history
+    can be large.
     """
     if not history_path.exists() or _is_in_use(history_path):
         return None
@@ -116,7 +117,7 @@ def secure_copy(copy: Path, store_path: Path) -> str | None:
 
 
 def _look_at(store_path: Path) -> StoreState | None:
-    """Compare the files with each other; return None if there is nothing to compare."""
+    """Compare the files with each other; return None if there are none to compare."""
     if not store_path.exists() or not store_path.stat().st_size or _is_in_use(store_path):
         return None
     index, log_file = read_index(index_path(store_path)), log_path(store_path)
@@ -124,7 +125,7 @@ def _look_at(store_path: Path) -> StoreState | None:
     if log_file.exists():
         is_gone = found is None and log_file.stat().st_size > HEADER_BYTES
     else:
-        # A store in use always has a log, perhaps an empty one.
+        # A store in use always has a log, which may be empty.
         is_gone = known is not None and known.salts is not None
     verdict = judge_log(found, index, known, is_gone=is_gone)
     if known is not None and _is_of_another_time(known, found, index):
@@ -140,7 +141,7 @@ def judge_log(
     *,
     is_gone: bool,
 ) -> LogVerdict:
-    """Decide from the index and the sums whether a log is complete, and whether to use it.
+    """Determine from the index and the sums whether a log is complete, and whether to use it.
 
     `is_gone` means that no log was found although there must have been one.
     """
@@ -150,7 +151,7 @@ def judge_log(
         return LogVerdict(is_damaged=is_gone, is_used=False)
     if sums is not None and sums.salts is not None:
         if not _is_at_least(found.salts, sums.salts):
-            # Neither the index nor the sums refer to it: a log from another time or store.
+            # If neither the index nor the sums refer to the log, it is from another time or store.
             return LogVerdict(is_damaged=True, is_used=False)
         if sums.salts == found.salts and found.frames < sums.frames:
             return LogVerdict(is_damaged=True, is_used=False)
@@ -163,13 +164,13 @@ def _judge_by_index(found: SqliteLog | None, index: LogIndex, sums: PageSums | N
         return LogVerdict()
     is_in_main_file = index.is_all_in_main_file or _is_in_sums(index, sums)
     if is_in_main_file or found is None or found.salts != index.salts:
-        # What SQLite would recover from it is older than the main file.
+        # The frames that SQLite would recover are older than the main file.
         return LogVerdict(is_damaged=not is_in_main_file, is_used=False)
     return LogVerdict(is_damaged=True, is_used=index.folded <= found.frames)
 
 
 def _is_in_sums(index: LogIndex, sums: PageSums | None) -> bool:
-    """Return whether an index predates a power cut, and all of its log is in the main file."""
+    """Return whether an index predates a power failure, and its log is all in the main file."""
     if sums is None or sums.salts is None:
         return False
     return sums.covers(index.salts, index.frames) or is_later_log(sums.salts, index.salts)
@@ -189,9 +190,7 @@ def _is_of_another_time(sums: PageSums, found: SqliteLog | None, index: LogIndex
 def _compare_pages(
     store_path: Path, used: SqliteLog | None, known: PageSums | None
 ) -> tuple[PageSums, int]:
-    """Return the sums of the pages, and the number of pages that have changed after they were
-    written.
-    """
+    """Return the sums of the pages, and the number of pages that differ from what was written."""
     page_size = used.page_size if used else known.page_size if known else PAGE_BYTES
     in_log = used.frame_of_page if used else {}
     actual, wrong = PageSums(page_size), 0
@@ -222,7 +221,7 @@ def _list_damaged_files(store_path: Path, state: StoreState) -> list[Path]:
 
 
 def _describe(store_path: Path, state: StoreState) -> str:
-    """Describe what is lost, and what to do."""
+    """Describe the loss, and what to do."""
     parts = []
     if state.verdict.is_damaged:
         parts.append(
@@ -239,7 +238,7 @@ def _describe(store_path: Path, state: StoreState) -> str:
 
 
 def _leave_sound(store_path: Path, state: StoreState) -> None:
-    """Leave the files to SQLite in a state in which the next check finds nothing."""
+    """Repair the files, so that the next check finds no problem."""
     _leave_sound_log(store_path, state.log, state.verdict)
     known = read_sums(store_path)
     if known is None or known.encode() != state.sums.encode():
@@ -254,12 +253,12 @@ def _leave_sound_log(store_path: Path, found: SqliteLog | None, verdict: LogVerd
     elif verdict.is_damaged and found is not None:
         os.truncate(log_file, found.frame_end(found.frames))
     if is_dropped or verdict.is_damaged:
-        # SQLite creates it again from the log.
+        # SQLite creates the index again from the log.
         index_path(store_path).unlink(missing_ok=True)
 
 
 def _is_in_use(store_path: Path) -> bool:
-    """Return whether another program has the store open: SQLite then relies on the index."""
+    """Return whether another program has the store open; SQLite then relies on the index."""
     import fcntl  # not on Windows, where twins have no such files
 
     try:

@@ -1,10 +1,11 @@
 """An SQLite file in use: one connection that writes, one that reads, and a watch over its files.
 
 Reads use a separate connection and never wait for a write (write-ahead log). Code that uses the
-writing connection between opening and closing holds `_in_use`.
+writing connection between opening and closing must hold `_in_use`.
 
-Before each transaction the files must be as the last one left them. After SQLite has committed, no
-later error turns the transaction into a failure: the caller learns that it is durable.
+Before each transaction, the files must be as the previous transaction left them. After SQLite has
+committed, later errors do not count as a failure of the transaction: the caller is informed that it
+is durable.
 """
 
 import contextlib
@@ -30,15 +31,17 @@ from leverframe.storage.sqlite_file import (
 from leverframe.storage.statements import Statement, pages_of
 from leverframe.storage.store import StoreUnavailable
 
-# The watch over the store's files detects other programs that write to them while they are in use.
+# A watch over the store's files, which detects other programs that write to them while they are in
+# use.
 #
-# SQLite assumes that no program writes behind its back: it keeps using cached pages, and
-# acknowledges changes to a file that no later start could read. So before each write the files are
-# compared with how we left them. If they differ, the whole store is checked first. A sound log that
-# others have written to is emptied before anything is added to it: the running SQLite does not look
-# at its checksums, but a start would, and would drop everything after the first wrong one.
+# SQLite does not detect other writers: it continues to use cached pages, and acknowledges changes
+# to a file that the next start may not be able to read. Therefore the files are compared before
+# each write with the state after our last write. If they differ, the complete store is checked
+# first. A sound log to which another program has written is emptied before more is added: the
+# running SQLite does not check the checksums in the log, but the next start does, and drops all
+# frames after the first wrong checksum.
 #
-# A loss is repaired only when the program starts again, from a snapshot.
+# A loss is repaired from a snapshot only when the program starts again.
 
 _State = tuple[int, ...]
 
@@ -58,13 +61,13 @@ class LogLost(StoreLost):
 
 
 class StoreWatch:
-    """Compares an open store's files with how we left them; for one thread at a time."""
+    """Compares an open store's files with our last write; for one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         # As text, which is faster for the check before every transaction.
         self._store_name, self._log_name = str(path), f"{path}-wal"
-        #: Why nothing can be written any more.
+        #: The reason why nothing can be written any longer.
         self.lost: str | None = None
         #: Whether another program has written to the main file, and left it sound.
         self.has_foreign_store = False
@@ -90,9 +93,10 @@ class StoreWatch:
         return False
 
     def check_unchanged(self) -> bool:
-        """Return whether the log must be emptied before anything is added to it.
+        """Return whether the log must be emptied before more is added to it.
 
-        Raises StoreLost if nothing may be written any more, StoreUnavailable if only now.
+        Raises StoreLost if nothing may be written any longer, StoreUnavailable if nothing can be
+        written now.
         """
         if self.lost is not None:
             raise StoreLost(self.lost)
@@ -118,13 +122,13 @@ class StoreWatch:
         return True
 
     def _examine(self, store: _State | None) -> None:
-        """Check a main file that is not as we left it; programs that use SQLite leave it sound."""
+        """Check a main file that another program changed; with SQLite it would still be sound."""
         if store is None or self._store is None:
             raise self._lose(StoreLost, f"The store {self._path} was removed", _SNAPSHOT)
         if store[:2] != self._store[:2]:
             what = f"The store {self._path} was replaced by another file"
             raise self._lose(StoreLost, what, "that file.")
-        # An empty file is not even opened: SQLite would then treat the log as stale.
+        # Do not open an empty file, because SQLite would then treat the log as outdated.
         if store[2] == 0 or not check(self._path):
             raise StoreDamaged(f"The store {self._path} is empty.")
         self._store = store
@@ -141,7 +145,7 @@ class StoreWatch:
         self._log = log
 
     def give_up(self, damage: StoreDamaged) -> StoreLost:
-        """Refuse all further writes: the store is damaged."""
+        """Reject all further writes, because the store is damaged."""
         return self._lose(StoreLost, f"{damage} This happened", _SNAPSHOT)
 
     def _lose(self, kind: type[StoreLost], damage: str, then_used: str) -> StoreLost:
@@ -160,8 +164,8 @@ def _state(name: str) -> _State | None:
 
 log = logging.getLogger(__name__)
 
-#: At about this number of pages (4 MB) the log is copied into the main file. A checkpoint costs
-#: more than a commit, but writes a page that changed often only once.
+#: At about this number of pages (4 MB) the log is copied into the main file. A checkpoint takes
+#: longer than a commit, but writes a page that changed many times only once.
 _CHECKPOINT_PAGES = 1000
 
 _BEGIN: Statement = ("BEGIN IMMEDIATE", ())
@@ -174,7 +178,7 @@ class WatchedFile:
     def __init__(
         self, path: Path, migrations: Path, do_later: Callable[[Callable[[], None]], object]
     ) -> None:
-        """Open the file; `do_later`, if given, runs work for which no transaction need wait."""
+        """Open the file; `do_later` runs work for which no transaction needs to wait."""
         self._path = path
         self._do_later = do_later
         self._writing = open_file(path, migrations)
@@ -191,7 +195,7 @@ class WatchedFile:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Lend the reading connection; give up writing if something cannot be read."""
+        """Provide the reading connection; stop all writing if the file turns out to be damaged."""
         try:
             with self._reads, sentences(self._path):
                 yield self._reading
@@ -207,20 +211,21 @@ class WatchedFile:
         moves: bool = False,
         scattered: int = 0,
     ) -> None:
-        """Write in one transaction, which may take long; raise an error if nothing was written.
+        """Write in one transaction, which may take long; an error means that nothing was written.
 
-        With `erases`, removed values are in no file afterwards. With `moves`, they are overwritten
-        in their old place but stay in the log. `scattered` is the number of rows that each touch a
-        page of their own, however small they are.
+        With `erases`, no file contains the removed values afterwards. With `moves`, they are
+        overwritten at their old place but are still in the log. `scattered` is the number of rows
+        that each change a separate page, however small they are.
         """
         with self._in_use:
             self._check_files()
             try:
                 if erases or moves:
-                    # Overwrites replaced and removed content, which costs a third of the speed.
+                    # Overwrite replaced and removed content, which reduces the speed by a third.
                     self._pragma("secure_delete = ON")
                 if len(statements) == 1:
-                    # A transaction of its own: each further statement waits for the interpreter.
+                    # A single statement is its own transaction, because each further statement
+                    # waits for the interpreter.
                     self._writing.execute(*statements[0])
                 else:
                     for statement in (_BEGIN, *statements, _COMMIT):
@@ -234,11 +239,11 @@ class WatchedFile:
                 self._tidy_up(statements, erases, scattered)
             except BaseException:
                 log.exception("the store could not be cleaned up after a transaction")
-                # We ourselves caused the present state of the files.
+                # This process has caused the current state of the files.
                 self._watch = StoreWatch(self._path)
 
     def _undo(self, error: BaseException) -> None:
-        """Roll back a failed transaction; give up writing if the file is damaged."""
+        """Roll back a failed transaction; stop all writing if the file is damaged."""
         try:
             roll_back(self._writing)
         finally:
@@ -251,8 +256,8 @@ class WatchedFile:
         """Record the state of the files after a transaction; schedule a checkpoint if the log is
         long.
 
-        Removed values are still in the log, so it is emptied. If that fails, because another
-        program reads it or because of disk errors, later rounds of the log overwrite them.
+        Removed values are still in the log, so the log is emptied. If that fails because another
+        program reads the log or because of disk errors, later content of the log overwrites them.
         """
         self._watch.note_log()
         self.transactions += 1
@@ -262,7 +267,7 @@ class WatchedFile:
             self._checkpoint("TRUNCATE")
             self._watch.note_log()
         elif self._pages >= _CHECKPOINT_PAGES and not self._is_checkpoint_planned:
-            # Transactions that come before it need no further one.
+            # Transactions before the checkpoint need not schedule another one.
             self._is_checkpoint_planned = True
             self._do_later(self.checkpoint)
 
@@ -277,7 +282,7 @@ class WatchedFile:
         try:
             is_foreign = self._watch.check_unchanged()
         except LogLost:
-            # Only this process can still reach the log.
+            # Only this process can still access the deleted log.
             self._sums.give_up()
             self._checkpoint("PASSIVE")
             raise
@@ -290,7 +295,7 @@ class WatchedFile:
     def close(self) -> None:
         self._reading.close()
         with self._in_use:
-            # SQLite does the same when it closes, but the sums must be updated afterwards.
+            # SQLite does the same when it closes the file, but then the sums would not be updated.
             if self._checkpoint("PASSIVE"):
                 self._sums.note_end()
             else:
@@ -298,9 +303,7 @@ class WatchedFile:
             self._writing.close()
 
     def settle(self) -> None:
-        """Bring the main file up to date, on any thread; raise StoreUnavailable if the store is
-        lost.
-        """
+        """Copy the log into the main file, in any thread; raise StoreUnavailable if that fails."""
         with self._in_use:
             self._check_files()
             self._checkpoint("PASSIVE")
@@ -317,7 +320,7 @@ class WatchedFile:
             _, frames, folded = self._pragma("wal_checkpoint(PASSIVE)")
             is_whole = frames == folded
             self._pages = 0
-            # Before the log restarts, as it does after a truncation.
+            # Update the sums before the log restarts, as it does after a truncation.
             if frames > 0:
                 self._sums.note_folded(frames)
             if how != "PASSIVE":
@@ -326,6 +329,6 @@ class WatchedFile:
         return is_whole
 
     def _pragma(self, pragma: str) -> tuple[int, ...]:
-        # A cursor that is not exhausted holds a lock as long as it is referenced.
+        # A cursor that is not exhausted holds a lock until it is freed.
         with contextlib.closing(self._writing.execute(f"PRAGMA {pragma}")) as cursor:
             return next(iter(cursor.fetchall()), ())

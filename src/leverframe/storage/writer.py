@@ -1,4 +1,4 @@
-"""Writes to the store: group commit, and the single ordered writer of a running controller."""
+"""Writes to the store: group commit, and the writer of a running controller."""
 
 import asyncio
 import logging
@@ -24,21 +24,21 @@ from leverframe.storage.store import (
 
 # Group commit: the writes of several callers share a transaction.
 #
-# Everything queued in consecutive rounds of the event loop, and while a batch is being written,
-# goes into the next transaction, so that all waiting callers share the cost of the disk. One task
-# writes, and runs while there is something to write.
+# All writes that are queued in consecutive rounds of the event loop, or while a batch is being
+# written, go into the next transaction, so that all waiting callers share the time of the disk. A
+# single task writes, and runs only while writes are waiting.
 
 log = logging.getLogger(__name__)
 
 CLOSED = "The store is closed: the program is stopping."
 
-#: This number of commits is written without waiting for more.
+#: The number of commits that are written without waiting for more.
 BATCH_SIZE = 64
 
 Faults = dict[int, BaseException]
 
-#: Writes rows by controller; returns the errors by controller, or fails for all. It is a coroutine
-#: function, or a plain function for a thread.
+#: A function that writes rows by controller and returns errors by controller, or raises an error
+#: for all. It is a coroutine function, or a plain function that runs in a thread.
 WriteBatch = (
     Callable[[Mapping[int, Rows]], Awaitable[Faults]] | Callable[[Mapping[int, Rows]], Faults]
 )
@@ -69,12 +69,12 @@ class GroupCommit(WriteQueue):
     def __init__(
         self, write: WriteBatch, batch_size: int = BATCH_SIZE, thread: Executor | None = None
     ) -> None:
-        """Write when this number of commits is waiting; in `thread`, if one is given."""
+        """Write when this number of commits is waiting, in `thread` if there is one."""
         self.write_batch: Callable[..., Any] = write
         self._batch_size = batch_size
         self._thread = thread
         self._waiting: list[BatchPart] = []
-        #: Whether everything is refused that is not already being written.
+        #: Whether all writes are rejected except those in progress.
         self.is_closed = False
         self.task: asyncio.Task[None] | None = None
 
@@ -120,11 +120,12 @@ class GroupCommit(WriteQueue):
                 try:
                     part.settle(faults.get(part.number))
                 except BaseException:
-                    # Interrupted before the write began; waiting callers must still get a result.
+                    # The task was interrupted before the write began; waiting callers must still
+                    # get a result.
                     part.settle(faults.get(part.number))
 
     async def _collect(self) -> None:
-        """Wait as long as rounds of the event loop bring more."""
+        """Wait as long as each round of the event loop adds more commits."""
         before = 0
         while before < len(self._waiting) < self._batch_size:
             before = len(self._waiting)
@@ -132,18 +133,18 @@ class GroupCommit(WriteQueue):
 
     def _next(self, count: int) -> list[BatchPart]:
         parts = list(dict.fromkeys(self._waiting[:count]))
-        # The last step: if anything before it fails, all callers are still waiting.
+        # This is the last step, so that all callers are still waiting if an earlier step fails.
         self._waiting = self._waiting[count:]
         return parts
 
 
 async def see_through(writing: asyncio.Future[Faults]) -> Faults:
-    """Wait for the end of a write despite interruptions: only then is it known what is on disk."""
+    """Wait for the end of a write despite interruptions, because only then the result is known."""
     while not writing.done():
         try:
             await asyncio.wait([writing])
         except GeneratorExit:
-            # The event loop has ended: waiting without it would fail immediately, again and again.
+            # The event loop has ended, and waiting without it would fail immediately each time.
             raise
         except BaseException:
             log.warning("the writer was interrupted and waits for the current write to finish")
@@ -183,31 +184,31 @@ def _take_rows(batch: Iterable[BatchPart]) -> dict[int, Rows]:
     return by_number
 
 
-# The single ordered writer, which stores everything that a running controller must remember.
+# The writer of a running controller, which stores all its changes in order.
 #
-# Everything queued while a batch is being written goes into the next batch, with changes of other
-# controllers if they share a lane.
+# All changes that are queued while a batch is being written go into the next batch, with changes of
+# other controllers if they share a lane.
 #
-# A batch is written completely or not at all. If it fails, everything queued behind it fails with
-# it, because that was computed on top of the missing changes; later commits are attempted again.
+# A batch is written completely or not at all. If it fails, all changes queued after it also fail,
+# because they were computed on the basis of the missing changes; later commits are attempted again.
 # Callbacks of commits run in the order of the queue, before waiting callers continue.
 
 LOG_AGAIN_S = 60.0
 
 
 class Commit(msgspec.Struct, eq=False):
-    """One all-or-nothing step that is being written."""
+    """A commit in the queue, which is written completely or not at all."""
 
     rows: Rows
     #: Done when the commit is durable and `on_committed` has been called.
     done: asyncio.Future[None]
     on_committed: "OnCommitted | None" = None
-    #: What `on_committed` needs to know about the commit.
+    #: Data about the commit that is passed to `on_committed`.
     subject: Any = None
 
 
-#: Called with None when commits are durable, or with the error. Consecutive commits with the same
-#: function are passed together.
+#: A function that is called with None when commits are durable, or with the error. Consecutive
+#: commits with the same function are passed together.
 OnCommitted = Callable[[Sequence[Commit], StoreUnavailable | None], None]
 
 
@@ -221,12 +222,12 @@ class Writer(BatchPart):
         self._queue: list[Commit] = []
         self._being_written: list[Commit] = []
         self._waiting: list[asyncio.Future[None]] = []
-        #: The last logged refusal, and until when the same one is not logged again.
+        #: The last logged error, and the time until which the same error is not logged again.
         self._logged = ("", 0.0)
 
     @property
     def is_idle(self) -> bool:
-        """Whether the outcome of everything queued is known."""
+        """Whether the results of all queued commits are known."""
         return not self._queue and not self._being_written
 
     def commit(
@@ -244,18 +245,18 @@ class Writer(BatchPart):
         """Queue changes that are already rows, as `commit` does."""
         done = asyncio.get_running_loop().create_future()
         self._group.add(self)
-        # The last step: if anything before it fails, nothing has been queued.
+        # This is the last step, so that nothing has been queued if an earlier step fails.
         self._queue.append(Commit(rows, done, on_committed, subject))
         return done
 
     async def flush(self) -> None:
-        """Wait until everything that was queued is durable or refused."""
+        """Wait until all queued commits are durable or have failed."""
         while not self.is_idle:
             self._waiting.append(asyncio.get_running_loop().create_future())
             await self._waiting[-1]
 
     async def close(self) -> None:
-        """Write everything that is queued, then close the store."""
+        """Write all queued commits, then close the store."""
         await self.flush()
         await self.store.close()
 
@@ -293,7 +294,7 @@ class Writer(BatchPart):
                     waiter.set_result(None)
 
     def _refusal(self, error: BaseException) -> StoreUnavailable:
-        """Return the error for waiting callers; log it, but the same one only once a minute."""
+        """Return the error for waiting callers; log it, but the same error only once a minute."""
         if isinstance(error, StoreUnavailable):
             now = time.monotonic()
             sentence, until = self._logged
@@ -310,7 +311,7 @@ class Writer(BatchPart):
         return refusal
 
     def _report_outcome(self, batch: Sequence[Commit], refusal: StoreUnavailable | None) -> None:
-        """Report the outcome to the callers of commits; their own errors change nothing on disk."""
+        """Report the result to callers of commits; their errors do not affect the stored data."""
         for on_committed, group in groupby(batch, attrgetter("on_committed")):
             if on_committed is None:
                 continue
@@ -331,11 +332,12 @@ def _resolve(commits: Sequence[Commit], error: BaseException | None) -> None:
             commit.done.set_result(None)
         else:
             commit.done.set_exception(error)
-            # It is logged already; without this, asyncio would log it if no one awaits it.
+            # The error is already logged; without this, asyncio would log it again if no one awaits
+            # it.
             commit.done.exception()
 
 
-# The store from the outbox's point of view: messages by number.
+# The store of the outbox: messages by number.
 
 
 class PersistentMessageStore:

@@ -1,1 +1,1 @@
-"""The machine behind the commands: pure logic that turns state and time into effects."""
+"""The controller's behaviour as pure logic: it turns state and time into effects, without I/O."""

@@ -1,19 +1,21 @@
-"""The actuator: performs actions of rules, the schedule and the watchdog by their printed names.
+"""The actuator performs the actions of rules, the schedule and the watchdog, by printed name.
 
-`SWITCHES`, `MESSAGES` and `OTHER_ACTIONS` together contain all actions. What activation and
-deactivation do:
+`SWITCHES`, `MESSAGES` and `OTHER_ACTIONS` together contain all actions. The list shows what each
+action does on activation, and after the semicolon what it does on deactivation:
 
-- `OUT0`, `PWM0`, `EVENT1`: set to the value given or reversed. For a deactivation the caller gives
-  the `opposite` of the activation's value, so both are done alike here.
-- `AutoSwitch OUT0`: on; off, and the output is left in the state that the value says.
-- `ENABLE PID`: on; off.
-- `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT`: a message for each of the two.
-- `RESET ENERGY1`, the display's actions and `RESTART`: the action; nothing.
-- `COUNT ENERGY1`: switch counting by the value; nothing.
-- `MODBUS WRITE 1`: write the one value to the module; the other.
+- `OUT0`, `PWM0`, `EVENT1`: set to `value`, or reverse. A deactivation is performed in the same way,
+  because the caller passes the `opposite` of the activation's value.
+- `AutoSwitch OUT0`: enable periodic switching; disable it and leave the output in the state
+  `value`.
+- `ENABLE PID`: enable the regulator; disable it.
+- `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT`: send a message; send another message.
+- `RESET ENERGY1`, `PULSE OUT0`, the display's actions and `RESTART`: perform the action; do
+  nothing.
+- `COUNT ENERGY1`: switch counting on or off, depending on `value`; do nothing.
+- `MODBUS WRITE 1`: write the setting's first value to the module; write its second value.
 
-The actions of the two lines before the last are `DONE_ONCE`: a rule that acts only when its
-condition stops performs them then.
+Actions without a deactivation are in `DONE_ONCE`: a rule that acts only when its condition stops
+performs them at that moment.
 """
 
 from collections.abc import Callable
@@ -58,7 +60,7 @@ MESSAGES = {
 
 
 class _Order(Struct, frozen=True):
-    """One activation or deactivation of an action."""
+    """An activation or deactivation to be performed."""
 
     #: The index of the target.
     which: int
@@ -95,7 +97,7 @@ class Actuator:
 
     @staticmethod
     def opposite(value: int) -> int:
-        """Return the value that undoes a switching: the opposite state, or another reversal."""
+        """Return the value that undoes a switching: the opposite state, or a second reversal."""
         return value if value == REVERSE else ON - value
 
     def current(self, label: str) -> int:
@@ -130,7 +132,7 @@ class Actuator:
             carry_out, index = OTHER_ACTIONS[action]
             carry_out(self, _Order(index, value, active, cause))
         else:
-            # Settings also come from files; a bad one must not stop the controller.
+            # A settings file may name an unknown action, which must not stop the controller.
             self._machine.log(cause, Fact("no_such_action", figures={"action": action}))
 
     def write_to_module(self, effect: WriteModbus, cause: Cause) -> None:
@@ -147,7 +149,7 @@ class Actuator:
             self._outputs.set_periodic(AUTO_SWITCH.index(action), on, cause)
 
     def remember_as(self, label: str, state: int) -> None:
-        """Set the state to which an output with remembered state returns after a power cut."""
+        """Set the state to which an output with remembered state returns after a power failure."""
         if label in OUTPUTS:
             self._outputs.remember_as(OUTPUTS.index(label), bool(state))
 
@@ -155,7 +157,7 @@ class Actuator:
         was_on = self._outputs.is_periodic(order.which)
         self._outputs.set_periodic(order.which, order.active, order.cause)
         if was_on and not order.active:
-            # Otherwise the output would stop at random in an on or an off phase.
+            # Otherwise the final state would depend on the phase in which periodic switching ends.
             self._outputs.switch(order.which, order.value, order.cause)
 
     def _pulse(self, order: _Order) -> None:
@@ -211,7 +213,7 @@ class Actuator:
 
 
 def is_set(settings: Settings, action: str) -> bool:
-    """Return True if the settings enable what an overriding action switches."""
+    """Return True if the settings enable the function that an overriding action controls."""
     if action == ENABLE_PID:
         return settings.pid.enabled
     return settings.outputs[AUTO_SWITCH.index(action)].periodic
@@ -229,15 +231,15 @@ def _by_name(names: tuple[str, ...], carry_out: _CarryOut) -> dict[str, tuple[_C
     return {name: (carry_out, index) for index, name in enumerate(names)}
 
 
-#: Targets that can be set to a value or reversed: the part that does it, and the target's index.
-#: These are the most frequent actions, so no `_Order` is built for them.
+#: Targets that can be set or reversed, each with the feature that switches it and the target's
+#: index. These are the most frequent actions, so no `_Order` is built for them.
 SWITCHES: dict[str, tuple[Callable[[Actuator], _Switchable], int]] = {
     **_by_name(OUTPUTS, attrgetter("_outputs")),
     **_by_name(PWMS, attrgetter("_pwm")),
     **_by_name(EVENT_VARIABLES, attrgetter("_variables")),
 }
 
-#: Actions with another effect on the machine: the method, and the target's index.
+#: All other actions except messages, each with the method that performs it and the target's index.
 OTHER_ACTIONS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
     **_by_name(AUTO_SWITCH, Actuator._switch_periodic),
     **_by_name(PULSES, Actuator._pulse),
@@ -250,5 +252,5 @@ OTHER_ACTIONS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
     "RESTART": (Actuator._restart, 0),
 }
 
-#: Actions whose deactivation does nothing: there is nothing to undo.
+#: Actions whose deactivation does nothing.
 DONE_ONCE = frozenset(OTHER_ACTIONS).difference(OVERRIDING, MODBUS_WRITES)

@@ -1,14 +1,14 @@
-"""What enters the engine besides settings, and what it returns: actions and effects as data."""
+"""Actions, which a request may contain besides settings, and effects, which the engine returns."""
 
 from msgspec import Struct
 
 from leverframe.core.engine.journal import Cause
 from leverframe.core.labels import OUTPUTS
 
-# The effects that the engine requests: small frozen data.
+# The effects that the engine requests, as small immutable objects.
 #
 # The controller applies effects in order: the board drives pins, the outbox sends notifications,
-# the store keeps what must survive a restart.
+# the store saves the state that must survive a restart.
 
 
 class DriveOutput(Struct, frozen=True):
@@ -17,7 +17,7 @@ class DriveOutput(Struct, frozen=True):
 
 
 class DrivePwm(Struct, frozen=True):
-    """The level at the pin: 0.0 always low, 1.0 always high; active low is already applied."""
+    """The level at the pin, from 0.0 (always low) to 1.0 (always high), after any inversion."""
 
     index: int
     level: float
@@ -47,23 +47,23 @@ class Notify(Struct, frozen=True):
     channel: str
     #: 1-4 if the channel has several slots, else 0.
     slot: int
-    #: True if the condition started being met, False if it stopped.
+    #: True if the condition became true, False if it became false.
     active: bool
     #: The cause: "rule 3", "watchdog 1", "test".
     reason: str
-    #: The reading or state that the message is about, and its value, if there is one.
+    #: The reading or state that the message is about, and its value.
     label: str | None = None
     value: float | int | None = None
-    #: The text, or for http the address, with its codes replaced; empty if there is none.
+    #: The text, or the address for http, with reading codes replaced; empty if none is set.
     text: str = ""
     #: The body of an http request.
     body: str = ""
-    #: The cause that `reason` names, with the values that decided.
+    #: The cause in `reason` as an object, with the values on which a rule decided.
     cause: Cause | None = None
 
     @property
     def is_wanted(self) -> bool:
-        """Return whether there is anything to send: mail or SMS without a text is not."""
+        """Return whether the message must be sent; mail and SMS without a text are not sent."""
         return bool(self.text) or self.channel not in ("email", "sms")
 
 
@@ -82,7 +82,7 @@ class WriteModbus(Struct, frozen=True):
     value: float
     #: The cause: "rule 3", "command 127.0.0.1".
     reason: str
-    #: Whether a client waits for the outcome; otherwise the write is retried for a while.
+    #: Whether a client waits for the result; only writes without a waiting client are retried.
     is_asked: bool
 
     @property
@@ -92,7 +92,7 @@ class WriteModbus(Struct, frozen=True):
 
 
 class PingHost(Struct, frozen=True):
-    """A ping whose outcome goes to `Engine.ping_answered`."""
+    """A ping; its result is passed to `Engine.ping_answered`."""
 
     entry: int
     host: str
@@ -106,7 +106,7 @@ class ShowScreen(Struct, frozen=True):
 
 
 class SetClock(Struct, frozen=True):
-    """The time to set the controller's wall clock to, in seconds since 1970 UTC."""
+    """The new time of the controller's wall clock, in seconds since 1970 UTC."""
 
     wall: float
 
@@ -136,35 +136,32 @@ Effect = (
 )
 
 
-# The actions that a request may ask of the engine, other than changing settings.
+# The actions that a request may contain in addition to changes of settings.
 #
 # Commands, Modbus, SNMP, MQTT and SMS all use them. The lock on outputs is checked when a request
-# is staged, because a locked output refuses the whole request.
+# is staged, because a request for a locked output is rejected completely.
 
 #: Values of a switching action.
 OFF, ON, REVERSE = 0, 1, 2
 
-#: Actions of rules and of the schedule that override a setting until it is set again, or until the
-#: next start.
+#: Actions of rules and of the schedule that override a setting until the setting is written again,
+#: or until the next start.
 AUTO_SWITCH = tuple(f"AutoSwitch {label}" for label in OUTPUTS)
 ENABLE_PID = "ENABLE PID"
 OVERRIDING = (*AUTO_SWITCH, ENABLE_PID)
-#: Actions of rules that write to a module, one for each of the settings `modbus_writes`.
+#: Actions of rules that write to a module, one for each entry of the setting `modbus_writes`.
 MODBUS_WRITES = tuple(f"MODBUS WRITE {number}" for number in range(1, 9))
-#: Actions of rules that switch an output on for a while: for the rule's off delay, which has no
-#: other meaning for them.
+#: Actions of rules that switch an output on for a limited time, which is the rule's off delay.
 PULSES = tuple(f"PULSE {label}" for label in OUTPUTS)
 
 
 def pulse_seconds(off_delay: int) -> int:
-    """Return the duration of a rule's pulse in seconds, at least 1: a pulse of 0 s would have no
-    effect.
-    """
+    """Return the duration of a rule's pulse in seconds; at least 1, as 0 s would do nothing."""
     return max(1, off_delay)
 
 
 def target_of(action: str) -> str:
-    """Return the target of a rule's action; for periodic switching, it is the output."""
+    """Return the target of a rule's action; the target of periodic switching is its output."""
     return OUTPUTS[AUTO_SWITCH.index(action)] if action in AUTO_SWITCH else action
 
 
@@ -188,17 +185,17 @@ class Pulse(Struct, frozen=True):
 
 
 class FollowSetting(Struct, frozen=True):
-    """Returns to a setting that one of the `OVERRIDING` actions may have overridden.
+    """Restores a setting that an `OVERRIDING` action may have overridden.
 
-    New settings take effect only if they differ; a command also takes effect if it repeats the old
-    value.
+    Unchanged settings have no effect of their own, but a command must end an override even if it
+    sends the value that is already set.
     """
 
     action: str
 
 
 class FollowDuty(Struct, frozen=True):
-    """Returns a PWM output to its set duty, even if the same duty is set again."""
+    """Returns a PWM output to its set duty, even if the command repeats the duty that is set."""
 
     index: int
 
@@ -244,7 +241,7 @@ class WriteToModule(Struct, frozen=True):
 
 
 class ChangeClock(Struct, frozen=True):
-    """Sets the wall clock to a local time, written as if it were UTC."""
+    """Sets the wall clock to a local time, given in seconds as if it were UTC."""
 
     local_seconds: int
 

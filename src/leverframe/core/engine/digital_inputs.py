@@ -1,8 +1,8 @@
 """INPD1-INPD4: levels, bistable mode and impulse time.
 
-An open pin reads 1 with a pull-up and 0 without. A falling edge of that level is a press: it flips
-a bistable input, starts or ends the impulse time of its pair and counts as a pulse of a meter.
-Levels from before the start and changes of settings cause no edges.
+An open pin reads 1 with a pull-up and 0 without. A falling edge is a key press: it toggles a
+bistable input, starts or ends the impulse time of its pair, and counts as a pulse of a meter. The
+levels at startup and changes of settings cause no edges.
 """
 
 from collections.abc import Callable
@@ -17,16 +17,16 @@ from leverframe.core.settings import DigitalInput, Settings
 
 # Journal entries of digital inputs: a contact opened or closed.
 #
-# Users want to read when the door opened. A contact that bounces or counts would displace all other
-# entries of the journal, so only the first few consecutive changes are reported individually. Later
-# changes are counted and reported together, at growing intervals. After a quiet time each change is
-# reported again.
+# Users want to see when a door was opened. But a contact that bounces or counts pulses would
+# displace all other journal entries, so only the first few changes in a row are reported
+# individually. Later changes are counted and reported together, at growing intervals. After a
+# pause, changes are reported individually again.
 
-#: Number of consecutive changes that are reported individually.
+#: The number of changes in a row that are reported individually.
 MAX_SINGLE = 10
-#: A pause of this many seconds between two changes ends the row.
+#: A pause of this many seconds ends a row of changes.
 QUIET_S = 600.0
-#: Seconds until the counted changes are reported; they double from the first pause to the longest.
+#: Seconds until counted changes are reported: the first interval, which doubles up to the second.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 1800.0
 
 BY_INPUT = Cause("input")
@@ -34,7 +34,7 @@ _OFTEN = {"opened": "opened_often", "closed": "closed_often"}
 
 
 class _Changes:
-    """Consecutive changes of an input."""
+    """Changes of an input in a row."""
 
     __slots__ = ("changed_at", "counted", "counted_from", "pause_s", "told")
 
@@ -58,7 +58,7 @@ class InputJournal:
         now = self._machine.at.now
         row = self._rows.get(index)
         if row is not None and now - row.changed_at >= QUIET_S:
-            # The counted changes were before the quiet time.
+            # The counted changes happened before the pause.
             self._add_counted(index, row)
             row = None
         if row is None:
@@ -76,7 +76,7 @@ class InputJournal:
         row.counted += 1
 
     def on_timer(self, index: int) -> None:
-        """Record the counted changes in the journal, and wait longer the next time."""
+        """Record the counted changes in the journal, and double the interval."""
         row = self._rows[index]
         self._add_counted(index, row)
         row.pause_s = min(2 * row.pause_s, LONGEST_PAUSE_S)
@@ -128,7 +128,7 @@ class DigitalInputs:
         self._machine = machine
         self._journal = InputJournal(machine)
         self._on_falling_edge = on_falling_edge
-        #: Levels at the pins; None means open.
+        #: Levels at the pins; None for an open pin.
         self._pins: list[int | None] = [None] * len(DIGITAL_INPUTS)
         #: The logical states of bistable mode, and when each was last set to 1.
         self._flipped = [0] * len(DIGITAL_INPUTS)
@@ -233,7 +233,7 @@ class DigitalInputs:
             self._machine.mark("impulses")
 
     def _is_counted(self, label: str) -> bool:
-        """Return True if a meter counts the pulses of an input: its counter shows them already."""
+        """Return True if a meter counts the pulses of an input; the journal then omits them."""
         for power in self._machine.settings.power:  # noqa: SIM110 - half as long as `any`
             if power.current == label:
                 return True

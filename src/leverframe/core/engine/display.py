@@ -5,11 +5,12 @@ A screen shows its four lines with their reading codes replaced; other code turn
 Behaviour that the interface document does not specify:
 
 - An enabled display shows its first active screen after the start and goes dark after the display
-  time (seconds; with 0 it is never dark while a screen is active). Every action on it restarts
-  that time; changing the time counts from the last action.
-- "ON/NEXT SCREEN" lights a dark display with the first active screen and switches a lit one to the
-  next active screen, in a circle. "SET SCREEN" shows that screen even if it is not active, so a
-  screen can be reserved for rules. A disabled display stays dark.
+  time in seconds. With display time 0 it never goes dark while a screen is active. Every display
+  action restarts the display time; a changed display time counts from the last action.
+- "ON/NEXT SCREEN" turns a dark display on with the first active screen. If the display is on, it
+  shows the next active screen, and after the last one the first. "SET SCREEN" shows its screen even
+  if that screen is not active, so a screen can be reserved for rules. A disabled display stays
+  dark.
 """
 
 from leverframe.core.engine.calls import ShowScreen
@@ -27,15 +28,15 @@ class Display:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        #: The screen (0-3) that is shown, None while dark.
+        #: The screen (0-3) that is shown; None while the display is dark.
         self.shown: int | None = None
-        #: Monotonic seconds of the last action.
+        #: Monotonic time of the last display action.
         self._lit_at = 0.0
 
     def start(self) -> None:
         self._light_first()
         if self.shown is None:
-            # After a restart the display may still show something.
+            # After a restart of the program, the display may still show an old screen.
             self._machine.emit(ShowScreen(None))
 
     def adopt(self, old: Settings) -> None:
@@ -55,7 +56,7 @@ class Display:
         self._show(None)
 
     def next_screen(self, cause: Cause) -> None:
-        """Light the display, or switch it to the next active screen."""
+        """Turn the display on, or show the next active screen."""
         shown = self.shown
         self._light(_active_after(self._machine.settings.oled, -1 if shown is None else shown))
         self._log_change(shown, cause)
@@ -116,7 +117,7 @@ class Display:
 
 
 def _active_after(oled: Oled, screen: int) -> int | None:
-    """Find the next active screen after this one, cyclically; None if no screen is active."""
+    """Find the next active screen, starting over after the last; None if no screen is active."""
     count = len(oled.screens)
     for step in range(1, count + 1):
         index = (screen + step) % count

@@ -1,13 +1,14 @@
 """POWER1-POWER6 and the counters ENERGY1-ENERGY6.
 
-Power comes from an analog input for the current, multiplied by a voltage, from the pulses of a
-meter at a digital input, or from a module's reading (m1-m4). How the unit in the settings changes
-the shown number depends on this source; the counter always counts kWh or cubic metres. An absent or
-negative power counts nothing. Counters never decrease unless they are set or reset.
+Power comes from an analog input for the current, multiplied by a voltage; from the pulses of a
+meter at a digital input; or from a module's reading (m1-m4). The effect of the unit in the settings
+on the displayed number depends on this source. The counter always counts kWh or cubic metres. An
+absent or negative power does not change the counter. A counter decreases only if it is set or
+reset.
 
-Counters are updated once a second while something flows, and cost nothing otherwise. With
-`energy_remember`, counters and powers are stored once a minute while they change, and survive a
-restart. A restored power is shown until it is measured again, for at most a minute. It counts
+Counters are updated once a second while there is a power, and need no computing time otherwise.
+With `energy_remember`, counters and powers are stored once a minute while they change, and survive
+a restart. A restored power is shown until it is measured again, for at most a minute. It counts
 nothing, because the consumption in the meantime is unknown.
 """
 
@@ -29,23 +30,22 @@ from leverframe.core.labels import (
 )
 from leverframe.core.settings import Power, Settings
 
-# The two instruments behind a power reading: a counter, and the rate of a meter's pulses.
+# The two calculations behind a power reading: the counter, and the power from a meter's pulses.
 #
-# They handle only times and numbers. The meters below decide what is measured, in which unit, and
-# where it is shown.
+# They use only times and numbers. `_Meter` and `Energy` determine sources, units and labels.
 
 HOUR_S = 3600.0
 #: Power below half of the last digit that status files show counts as 0.
 MIN_POWER = 0.0005
-#: Pulses that are closer together count as simultaneous and do not measure power.
+#: No power is computed from pulses at a shorter interval, which count as simultaneous.
 SHORTEST_INTERVAL_S = 0.001
-#: While a pulse is overdue, the power is computed once a second, and later whenever the wait has
-#: increased by a hundredth.
+#: While a pulse is overdue, the power is computed again after one second or after a hundredth of
+#: the waiting time, whichever is longer.
 LOOK_EVERY_S, LOOK_EVERY_PART = 1.0, 0.01
 
 
 class Counter:
-    """An energy that increases at a rate and by pulses; it never decreases by itself.
+    """An energy that increases at a rate or by pulses, and decreases only when it is set.
 
     It is computed from the time when the rate was last set, not summed from small steps, so the
     number of reads does not affect it.
@@ -73,7 +73,7 @@ class Counter:
     def set_rate(self, rate_per_h: float, now: float) -> float:
         """Count this many units per hour from now on, and return the value.
 
-        A negative rate counts nothing.
+        A negative rate counts as 0.
         """
         value = self.value(now)
         if rate_per_h < 0.0:
@@ -91,14 +91,14 @@ class Counter:
 
 
 class PulseRate:
-    """Power from the time between a meter's last two pulses, less while the next is overdue."""
+    """Power from the interval between a meter's pulses; it falls while the next is overdue."""
 
     __slots__ = ("_interval_s", "_last", "_waits_since")
 
     def __init__(self) -> None:
         self._last: float | None = None
         self._interval_s: float | None = None
-        #: When the wait for the next pulse began: the last pulse, or the moment of `resume`.
+        #: The time since which the next pulse is awaited: the last pulse, or the call of `resume`.
         self._waits_since: float | None = None
 
     def resume(self, per_hour: float, pulses_per_unit: int, now: float) -> None:
@@ -121,13 +121,13 @@ class PulseRate:
         return power if power >= MIN_POWER else 0.0
 
     def next_look(self, now: float) -> float:
-        """Return the time at which the power has fallen noticeably if no pulse comes."""
+        """Return the time at which to compute the power again if no pulse arrives."""
         spacing_s = self._spacing_s(now) or 0.0
         wait_s = spacing_s + max(LOOK_EVERY_S, spacing_s * LOOK_EVERY_PART)
         return (now if self._waits_since is None else self._waits_since) + wait_s
 
     def _spacing_s(self, now: float) -> float | None:
-        """Return the longer of the last interval and the wait for the next pulse, or None."""
+        """Return the longer of the last interval and the time since the last pulse, or None."""
         if self._waits_since is None or self._interval_s is None:
             return None
         return max(self._interval_s, now - self._waits_since)
@@ -149,11 +149,11 @@ KEEP_EVERY_S = 60.0
 _SHOW: Key = ("energy", "show")
 _KEEP: Key = ("energy", "keep")
 _OVERDUE = "overdue"
-#: How long a restored power is shown if its source does not return.
+#: How long a restored power is shown if its source stays absent.
 RESTORED_S = 60.0
 _RESTORED = "restored"
 
-#: The factor from a unit to the shown number, or to the amount counted per hour, if it is not 1.
+#: By unit: the factors to the displayed number and to the amount counted per hour, if not 1.
 _ANALOG_SHOWN = {W: 1000.0}
 _ANALOG_COUNTED = {LITRES_PER_MIN: 0.06}
 _MODULE_SHOWN = {KW_TO_W: 1000.0, W_TO_KW: 0.001}
@@ -161,7 +161,7 @@ _MODULE_COUNTED = {W: 0.001, LITRES_PER_MIN: 0.06, W_TO_KW: 0.001}
 
 
 def factors(setting: Power) -> tuple[float, float]:
-    """Return the factors of the unit from the measured number to the shown and the counted one."""
+    """Return the factors from the measured number to the displayed and to the counted number."""
     if setting.current in DIGITAL_INPUTS:
         return 1.0, 0.0
     analog = setting.current in ANALOG_INPUTS
@@ -171,7 +171,7 @@ def factors(setting: Power) -> tuple[float, float]:
 
 
 def sources_of_power(setting: Power) -> tuple[str, ...]:
-    """List the labels from which a power is computed; pulses are counted instead."""
+    """List the labels from which a power is computed; empty for a meter with pulses."""
     if setting.current in DIGITAL_INPUTS:
         return ()
     if setting.current in ANALOG_INPUTS and setting.voltage not in FIXED_VOLTAGES:
@@ -201,24 +201,24 @@ class _Meter:
     def __init__(self) -> None:
         self.counter = Counter()
         self.counting = True
-        #: The last shown value of the counter.
+        #: The last published value of the counter.
         self.energy = 0.0
-        #: The value in the store, with which a restart begins.
+        #: The stored value, which the counter has after a restart.
         self.kept = 0.0
-        #: The shown and the stored power; None if absent.
+        #: The published and the stored power; None if absent.
         self.power: float | None = None
         self.kept_power: float | None = None
-        #: Shown until the source has a reading again.
+        #: Published until the source has a reading again.
         self.restored_power: float | None = None
         self.follow(Power())
 
     def follow(self, setting: Power) -> None:
-        """Measure according to the setting, and discard the pulse rate measured so far."""
+        """Apply a setting, and discard the pulse rate measured so far."""
         self.setting = setting
         self.restored_power = None
         self.pulse_rate = PulseRate()
         self.by_pulses = setting.current in DIGITAL_INPUTS
-        #: True if the number is computed from volts and amperes.
+        #: True if the power is computed from volts and amperes.
         self.kilowatts = setting.current in ANALOG_INPUTS
         self.shown_factor, self.counted_factor = factors(setting)
 
@@ -346,7 +346,7 @@ class Energy:
             self._keep_everything()
 
     def save(self) -> None:
-        """Store everything that is not stored yet, before a clean stop."""
+        """Store all values that are not stored yet, before a clean stop."""
         for index in range(len(self._meters)):
             self._show_now(index)
         if self._machine.settings.energy_remember:
@@ -376,7 +376,7 @@ class Energy:
                 self._pulse_followers.setdefault(meter.setting.current, []).append(index)
 
     def _measure(self, index: int) -> None:
-        """Show the present power, and set the counter's rate accordingly."""
+        """Publish the current power, and set the counter's rate accordingly."""
         now = self._machine.at.now
         meter = self._meters[index]
         number = self._number(meter)
@@ -462,7 +462,7 @@ class Energy:
         self._machine.emit(Persist(f"power.{index}", meter.power))
 
     def _drop_kept(self) -> None:
-        """Delete the stored values, which would become outdated, also those of other versions."""
+        """Delete the stored values, including those of meters that only other versions have."""
         for meter in self._meters:
             meter.kept_power = None
         for index in range(len(ENERGIES)):

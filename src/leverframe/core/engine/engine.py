@@ -1,29 +1,30 @@
-"""The engine: the controller's whole behaviour, as calls that take a moment and return effects.
+"""The engine: the complete behaviour of a controller, as calls with a moment that return effects.
 
-Nothing here waits. The controller calls `apply` for a request, `sense` for readings of the board,
-and `tick` at `next_deadline`, and applies the effects in order. After a restart it creates a new
-engine from the same settings and the persisted values. An engine that moves to another process is
-created from its live state, and resumes (`portable_state.py`).
+No call waits. The controller calls `apply` for a request, `sense` for readings of the board, and
+`tick` at `next_deadline`, and applies the effects in order. After a restart it creates a new engine
+from the same settings and the persisted values. An engine that moves to another process is created
+from its live state, and resumes (`portable_state.py`).
 
-What happens in one instant, in this order:
+The steps within one call, in this order:
 
-1. readings: what the board measured, or what a request asks for;
-2. derived readings: dew point, power and energy, then differentials, which may use them all;
-3. rules, all against this one snapshot of the values;
+1. readings from the board, or the actions of a request;
+2. derived readings: dew point, power and energy, then differentials, which may use all other
+   readings;
+3. rules, which are all evaluated with the same values;
 4. actions of those rules, in the order of the rules;
-5. steps 2-4 again while actions changed something, at most `MAX_STEPS` times. Rules that keep
-   setting each other off are logged as "rule loop". What is left rests for `REST_S`: until then no
-   rule looks at it, nor at another change of the same labels; all other rules keep running. It is
-   taken up by the next call after that which changes something, or by a deadline if one of them has
-   changed since then. So loops neither chatter on their own, nor take the time of other
-   controllers;
-6. timers whose deadline is this instant, one after the other, each followed by steps 2-5.
+5. steps 2-4 again if the actions changed values, at most `MAX_STEPS` times. If rules still trigger
+   each other then, a "rule loop" is logged, and the labels that changed last rest for `REST_S`:
+   until then, rules are not evaluated for changes of these labels. All other rules keep running.
+   Afterwards the labels are evaluated in the next call that changes a value, or at a deadline if
+   one of them changed while it rested. So a loop neither switches outputs rapidly nor uses the
+   computing time of other controllers;
+6. timers that are due at this moment, one after the other, each followed by steps 2-5.
 
-Deadlines before the moment of a call are served first, each at its own moment, so that nothing
-drifts if calls are a little late. After a longer absence (`MAX_LATE_S`) they are served late:
-missed deadlines are not made up for in a burst, or relays would chatter, and pings that were never
-sent would time out. A simulated clock must advance from `next_deadline` to `next_deadline`, except
-for the deadlines that `skip_quiet` passes. A deadline that a feature sets in the past is due
+Deadlines before the moment of a call are served first, each at its own time, so late calls cause no
+drift. Only if a call is later than `MAX_LATE_S` are deadlines served late. Otherwise many missed
+deadlines would be served in a burst: relays would switch rapidly, and pings that were never sent
+would time out. A simulated clock must advance from `next_deadline` to `next_deadline`, except for
+the deadlines that `skip_quiet` passes. A deadline that a feature sets in the past is due
 immediately.
 """
 
@@ -75,10 +76,10 @@ from leverframe.core.engine.watchdog import Watchdog
 from leverframe.core.profile import Profile
 from leverframe.core.settings import Settings
 
-# The period of HTTP1: its address is requested at this interval in seconds.
+# The period of HTTP1: the interval in seconds at which its address is requested.
 #
-# A new period, or a first address, counts from the moment when it is set. The outcome of the
-# previous request does not matter; the outbox keeps the requests in order.
+# The first interval begins when the period or the first address is set. The result of the previous
+# request does not matter; the outbox sends the requests in order.
 
 KEY: Key = ("http period",)
 REASON = "period"
@@ -109,14 +110,15 @@ class HttpPeriod:
 
 
 def _period_s(settings: Settings) -> int:
-    """Return the period in seconds, or 0 if nothing is to be requested."""
+    """Return the period in seconds, or 0 if there is no address or no period."""
     return settings.http_period if settings.http[0].url else 0
 
 
 MAX_STEPS = 24
-#: A deadline that was missed by more is served as if it had been missed by this time.
+#: The greatest lateness of a deadline in seconds; deadlines further in the past are served at this
+#: limit.
 MAX_LATE_S = 0.5
-#: How long the labels of unsettled rules rest.
+#: How many seconds the labels of a rule loop rest.
 REST_S = 1.0
 
 Persisted = Mapping[str, bool | int | float | None]
@@ -128,7 +130,7 @@ _AS_IF_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Engine:
-    """One controller. Its features may be read directly; only calls of the engine change them."""
+    """The engine of one controller; other code may read its features, but not change them."""
 
     __slots__ = (
         "actuator",
@@ -177,8 +179,8 @@ class Engine:
         self.rules = Rules(machine, self.actuator)
         self.schedule = Schedule(machine, self.actuator)
         self.watchdog = Watchdog(machine, self.actuator)
-        #: By the first item of their timer keys, in the order in which they start and adopt
-        #: settings.
+        #: Features by the first item of their timer keys, in the order in which they start and
+        #: adopt settings.
         self._features: dict[str | int, Feature] = {
             "inputs": self.inputs,
             "energy": self.energy,
@@ -195,7 +197,7 @@ class Engine:
         }
         #: Labels from which readings are derived.
         self._derived_from: frozenset[str] = frozenset()
-        #: The same labels, and those that rules watch.
+        #: These labels, and the labels that rules watch.
         self._listened_to = self._derived_from
 
     @property
@@ -204,7 +206,7 @@ class Engine:
 
     @property
     def values(self) -> Mapping[str, Value]:
-        """Every reading and state by label, and the present PWM duties (`PWM0.duty`)."""
+        """Every reading and state by label, and the current PWM duties (`PWM0.duty`)."""
         return self.machine.values
 
     @property
@@ -221,7 +223,7 @@ class Engine:
         return self.machine.timers.next_due
 
     def start(self, at: Moment, readings: Mapping[str, Any] = NOTHING_SENSED) -> list[Effect]:
-        """Start all features; this is the first call. These readings cause no edges."""
+        """Start all features; this is the first call. The readings passed to it cause no edges."""
         machine = self.machine
         machine.at = machine.started = at
         self.inputs.sense(readings)
@@ -231,9 +233,7 @@ class Engine:
         return _drop_repeated_drives(self._settle_and_finish())
 
     def resume(self, at: Moment, readings: Mapping[str, Any]) -> list[Effect]:
-        """Resume after an absence in another process; there, this is the first call instead of
-        `start`.
-        """
+        """Resume an engine that ran in another process; the first call, instead of `start`."""
         self.watchdog.ask_again(at.now)
         self._live_until(at)
         self.inputs.sense(readings)
@@ -248,7 +248,7 @@ class Engine:
             self._adopt(settings)
         for action in actions:
             if type(action) is Switch:
-                # More frequent than all other actions together.
+                # This action is more frequent than all others together.
                 self.actuator.switch(action.label, action.value, cause)
             else:
                 self._act(action, cause)
@@ -268,21 +268,21 @@ class Engine:
         return self._finish()
 
     def skip_quiet(self, until: float) -> float | None:
-        """Skip the next deadlines up to a moment for as long as serving them would change nothing.
+        """Skip the next deadlines up to a moment, as long as serving them would change nothing.
 
-        Return the last skipped deadline, which the caller makes the present moment; None if there
-        is none.
+        Return the time of the last skipped deadline, to which the caller advances its clock; None
+        if no deadline was skipped.
         """
         return self.pid.skip_samples(until)
 
     def ping_answered(self, entry: int, milliseconds: float | None, at: Moment) -> list[Effect]:
-        """Process the outcome of a `PingHost` effect; None means no answer in time."""
+        """Process the result of a `PingHost` effect; None means no answer in time."""
         self._live_until(at)
         self.watchdog.ping_answered(entry, milliseconds)
         return self._settle_and_finish()
 
     def clock_changed(self, at: Moment) -> list[Effect]:
-        """Plan the schedule again after the wall clock was set; `at` shows the new time."""
+        """Plan the schedule again after the wall clock was set; `at` has the new time."""
         before = self.machine.at
         self._live_until(Moment(at.now, before.wall + (at.now - before.now)))
         self.machine.at = at
@@ -297,15 +297,13 @@ class Engine:
         return self._settle_and_finish()
 
     def stop(self, at: Moment) -> list[Effect]:
-        """Store values that are otherwise stored periodically; this is the last call before a clean
-        end.
-        """
+        """Store values that are otherwise stored periodically; the last call of a clean stop."""
         self._live_until(at)
         self.energy.save()
         return self._settle_and_finish()
 
     def lose_power(self, at: Moment) -> list[Effect]:
-        """Turn the pins off, as without power; the next call is on another engine."""
+        """Turn the pins off, as in a power failure; afterwards this engine is no longer used."""
         self._live_until(at)
         self._drive_safe()
         return self._finish()
@@ -355,7 +353,7 @@ class Engine:
             if machine.resting:
                 self._leave_to_rest(changed)
             if self._listened_to.isdisjoint(changed):
-                # Nearly always the case when an output is switched; returning here saves 6 us.
+                # No rule or reading depends on most outputs; returning here saves 6 us.
                 return
             if not self._derived_from.isdisjoint(changed):
                 self._derive(changed)
@@ -378,7 +376,7 @@ class Engine:
         self._add_changed(changed)
 
     def _leave_to_rest(self, changed: set[str]) -> None:
-        """Remove resting labels, and add those whose rest is over."""
+        """Remove resting labels from `changed`, and add those whose rest is over."""
         machine = self.machine
         machine.mark("rules")
         resting, now = machine.resting, machine.at.now
@@ -463,12 +461,12 @@ class Engine:
 
 
 def _drop_repeated_drives(effects: list[Effect]) -> list[Effect]:
-    """Drop all but the last effect for each output: a relay must not click twice."""
+    """Drop all but the last effect for each output, because a relay must not click twice."""
     last = {effect.index: effect for effect in effects if isinstance(effect, DriveOutput)}
     kept = [effect for effect in effects if not isinstance(effect, DriveOutput)]
     return [*last.values(), *kept]
 
 
 def wall_of_local(local_seconds: int, timezone: tzinfo) -> float:
-    """Convert a local time that was written as if it were UTC to seconds since 1970 UTC."""
+    """Convert local time, given in seconds as if it were UTC, to seconds since 1970 UTC."""
     return (_AS_IF_UTC + timedelta(seconds=local_seconds)).replace(tzinfo=timezone).timestamp()

@@ -1,4 +1,4 @@
-"""The event variables EVENT1-EVENT8, and the weekly time windows that rules keep in them."""
+"""The event variables EVENT1-EVENT8, and the weekly time windows of rules that use them."""
 
 from collections.abc import Iterator
 from datetime import tzinfo
@@ -17,12 +17,12 @@ from leverframe.core.settings import ScheduleEntry, Settings, number_rules
 #
 # The rules page creates a window with the rule that needs it: two schedule entries of the same
 # name, one that switches a variable on and one that switches it off, and the variable as the second
-# condition of the rule. Only entries of this form are a window. The clock determines its state:
-# after a start, a change of its entries or a change of the clock, the window is in the state that
-# its last entry would have set if the controller had been running. All other entries act only at
-# their time.
+# condition of the rule. Only entries of this form are a window. The clock determines the state of a
+# window: after a start, a change of its entries or a change of the clock, the window is in the
+# state that its last entry would have set if the controller had been running. All other schedule
+# entries act only at their own times.
 
-#: In this number of days, every entry with weekdays runs at least once.
+#: Within this time, every entry with weekdays runs at least once.
 _LOOKED_BACK_S = 8 * 86400.0
 
 
@@ -46,7 +46,7 @@ def schedule_cause(index: int, entry: ScheduleEntry) -> Cause:
 
 
 def windows_of(settings: Settings) -> dict[str, Edges]:
-    """Return the edges of every window, by variable."""
+    """Return the two edges of each window, by variable."""
     rules = [rule for _, rule in number_rules(settings.rules)]
     watched = {rule.source2 for rule in rules if rule.operator == "AND"}
     labels = watched.intersection(EVENT_VARIABLES).difference(rule.action for rule in rules)
@@ -78,7 +78,7 @@ def _is_window(entries: list[ScheduleEntry]) -> bool:
 
 
 def _days_of_end(begins: ScheduleEntry, ends: ScheduleEntry) -> set[str]:
-    """Return the days on which the hours end; consecutive whole days have no end between them."""
+    """Return the days on which the window closes; it stays open between consecutive whole days."""
     days = set(begins.days)
     if ends.time > begins.time:
         return days
@@ -93,7 +93,7 @@ def last_edge(edges: Edges, wall: float, timezone: tzinfo) -> WindowEdge:
 
 
 def edge_runs(edges: Edges, first: float, last: float, timezone: tzinfo) -> list[EdgeRun]:
-    """List the runs after one moment and up to another, in order of time."""
+    """List the runs after `first` and up to `last`, in order of time."""
     runs = (run for edge in edges for run in _runs(edge, first, last, timezone))
     return sorted(runs, key=lambda run: (run.time, run.edge.place))
 

@@ -1,11 +1,12 @@
 """Findings: deviations between the settings and the state.
 
-A finding is a difference between the wanted and the actual state: an output switched by hand
-against its rule, mail without a server, a sensor that no longer responds. Parts around the engine
-have their own findings (`host/controller/findings.py`).
+A finding is a problem that the user should know about: an output that was switched manually
+although a rule has set it, mail without a server, a sensor that no longer responds. Parts around
+the engine have their own findings (`host/controller/findings.py`).
 
-A finding is data: its kind selects the sentence in each language, and `label` and `figures` fill it
-in. Findings only read the state, so they add no work to the engine.
+A finding is data: its kind selects the sentence in each language, and `label` and `figures` are
+inserted into that sentence. Findings are computed from the state on request, so they add no work to
+the engine.
 """
 
 from collections.abc import Iterator
@@ -21,14 +22,14 @@ from leverframe.core.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 from leverframe.core.labels import MAPPED, PWMS
 from leverframe.core.settings import Settings, module_mapping, number_rules, rule_numbered
 
-#: The mode of a rule -> the moments at which it sends: True when it begins to act.
+#: By the mode of a rule: whether it sends a message when it begins (True), ends (False), or both.
 _MOMENTS = {
     BOTH_WAYS: (True, False),
     ONLY_WHEN_IT_STARTS: (True,),
     ONLY_WHEN_IT_STOPS: (False,),
 }
 
-#: Kind -> its sentence. `{name}` is the user's name for the label.
+#: The sentence of each kind. `{name}` is the user's name for the label.
 SENTENCES = {
     "sensor_lost": "{name} no longer responds.",
     "sensor_silent": "{name} is set up but has not answered yet.",
@@ -53,17 +54,17 @@ SENTENCES = {
 }
 
 
-#: Figures that distinguish findings of one kind; the others may change.
+#: Figures that identify a finding among those of its kind; the other figures may change.
 _DISTINGUISHING = ("rule", "other", "number", "slot", "part", "account")
 
 
 class Finding(Struct, frozen=True):
     kind: str
-    #: The place in the pages where the user can fix it, such as `rules?edit=3`.
+    #: The page on which the user can fix the problem, such as `rules?edit=3`.
     page: str
     label: str | None = None
     figures: dict[str, int | float | str] = {}
-    #: Wall time; None if only the first check can determine it.
+    #: Wall time; None if unknown, and then the first check that finds the problem sets it.
     since: float | None = None
     is_fault: bool = False
 
@@ -91,7 +92,7 @@ def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
 
 
 def page_of(label: str) -> str:
-    """Return the place in the pages where a label is configured: the drawer of its thing."""
+    """Return the page on which a label is configured."""
     return f"things?thing={label.replace('ENERGY', 'POWER')}"
 
 
@@ -107,7 +108,7 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
 
 
 def _is_without_source(label: str, engine: Engine) -> bool:
-    """Return whether a reading is absent because its source is, which has its own finding."""
+    """Return whether a reading is absent only because a source is, which has its own finding."""
     sources = sources_of(label, engine.settings)
     return any(source in engine.machine.absent_since for source in sources)
 
@@ -155,7 +156,7 @@ def _endless_rules(engine: Engine) -> Iterator[Finding]:
 
 
 def rules_overridden_by_hand(engine: Engine) -> dict[int, float]:
-    """Return the rules whose output is kept in another state by hand, and since when."""
+    """Return the rules whose output was switched manually to another state, and when."""
     machine, rules = engine.machine, engine.rules
     targets = rules.targets
     held: dict[int, float] = {}
@@ -217,7 +218,7 @@ def messages_never_sent(settings: Settings) -> Iterator[Finding]:
 
 
 def _way(channel: str, slot: int) -> tuple[str, int]:
-    """Return the channel and slot that a message uses: mail has one server for all texts."""
+    """Return the channel and slot of the destination; all mail texts share one server."""
     return channel, 1 if channel == "email" else slot
 
 
@@ -238,7 +239,7 @@ def _messages_to_send(settings: Settings) -> set[tuple[str, int, tuple[bool, ...
 
 
 def _has_text(channel: str, slot: int, moments: tuple[bool, ...], settings: Settings) -> bool:
-    """Return whether anything is sent: one of the moments has a text, or none is needed."""
+    """Return whether a message has a text at one of the moments, or needs none."""
     if channel == "email":
         email = settings.email
         return any((email.on_texts if begins else email.off_texts)[slot - 1] for begins in moments)

@@ -1,9 +1,9 @@
-"""The inputs: what the board senses, converted to readings and states.
+"""The inputs: measurements of the board, converted to readings and states.
 
-Raw readings are kept, so that they can be converted again after a change of settings. Analog inputs
-use the formula of their sensor, 1-Wire values get their offset, P1 is reduced to sea level, and the
-dew point is computed from T1 and H1. Digital inputs are in `digital_inputs.py`. Unknown labels are
-ignored.
+Raw readings are stored, so that they can be converted again after a change of settings. Analog
+inputs use the formula of their sensor, an offset is added to 1-Wire values, P1 is reduced to sea
+level, and the dew point is computed from T1 and H1. Digital inputs are in `digital_inputs.py`.
+Unknown labels are ignored.
 """
 
 import re
@@ -33,9 +33,9 @@ from leverframe.core.settings import NO_ONEWIRE_ID, Differential, Settings
 
 # DS1-DS8: thermometers on the 1-Wire bus.
 #
-# A sensor reports under its ID and belongs to the position whose settings name that ID. A board may
-# also report under the position's label; such a value takes precedence over one reported by ID
-# until it becomes absent.
+# A board reports a sensor under its ID, and the sensor belongs to the position whose settings name
+# that ID. A board may also report a value under the position's label; such a value takes precedence
+# over a value by ID until it becomes absent.
 
 _ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 _INDEX = {label: index for index, label in enumerate(ONEWIRE)}
@@ -49,7 +49,7 @@ class OneWire:
         self._by_label: dict[str, float | None] = dict.fromkeys(ONEWIRE)
         self._by_id: dict[str, float] = {}
         self._bus: tuple[str, ...] = ()
-        #: The number of steps of `next_id` through the IDs.
+        #: How many IDs `next_id` has passed.
         self._step = 0
         self._places: dict[str, list[int]] = {}
         #: The labels whose settings name a sensor.
@@ -89,7 +89,7 @@ class OneWire:
         self._show_places(sensor_id)
 
     def take_bus(self, ids: Any) -> None:
-        """Process the IDs that answered on the bus; a sensor that is missing becomes absent."""
+        """Process the IDs that answered on the bus; readings of missing sensors become absent."""
         found = ids if isinstance(ids, tuple | list) else ()
         bus = tuple(item.upper() for item in found if isinstance(item, str))
         if bus == self._bus:
@@ -139,9 +139,9 @@ class OneWire:
 
 # DIFF1-DIFF6: two readings joined by an operator.
 #
-# A differential may use other differentials, in any order. Those that use themselves, directly or
-# indirectly, have no value, and neither have those that depend on them. A missing operand, a
-# division by zero and a result that is not finite make the reading absent.
+# A differential may use other differentials, in any order. A differential that uses itself,
+# directly or indirectly, has no value, and neither has any differential that depends on it. The
+# reading is absent if an operand is absent, the divisor is zero, or the result is not finite.
 
 OPERATORS: dict[str, Callable[[float, float], float]] = {
     "-": sub,
@@ -156,9 +156,10 @@ class Differentials:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        #: Indices, each after those it uses; without those in a loop and those that depend on them.
+        #: Indices in order of evaluation, without differentials in or behind a loop.
         self._order: list[int] = []
-        #: Reading -> the differentials that depend on it, in that order. No key is a differential.
+        #: By reading: the differentials that depend on it, in order of evaluation. No key is a
+        #: differential.
         self._affected: dict[str, list[int]] = {}
 
     def start(self) -> None:
@@ -191,7 +192,7 @@ class Differentials:
         settings = self._machine.settings.differentials
         own = dict(zip(DIFFERENTIALS, range(len(settings)), strict=False))
         used = [{setting.first, setting.second} for setting in settings]
-        #: Index -> the readings it uses, directly or through other differentials.
+        #: By index: the readings that it uses, directly or through other differentials.
         rests_on: dict[int, set[str]] = {}
         waiting = list(range(len(settings)))
         while ready := [
@@ -228,13 +229,13 @@ def _difference(setting: Differential, values: Mapping[str, Value]) -> float | N
 
 # --- formulas of the weather readings -------------------------------------------------------------
 
-# P1 is the pressure shown on weather maps, so it needs the altitude and the temperature.
+# P1 is the pressure at sea level, as on weather maps; it depends on altitude and temperature.
 
 #: The Magnus formula over water.
 MAGNUS_A, MAGNUS_B_C = 17.62, 243.12
 
 ZERO_CELSIUS_K = 273.15
-#: The standard atmosphere: kelvins per metre, and the exponent that follows from it.
+#: The standard atmosphere: the temperature lapse rate, and the exponent that results from it.
 LAPSE_K_PER_M = 0.0065
 BAROMETRIC_EXPONENT = 5.257
 #: Used if no thermometer is connected.
@@ -244,7 +245,7 @@ STANDARD_C = 15.0
 def dew_point(celsius: float | None, humidity_pct: float | None) -> float | None:
     if celsius is None or humidity_pct is None or humidity_pct <= 0.0:
         return None
-    # Not the logarithm of the quotient, which underflows to 0 for the very smallest numbers.
+    # A difference of logarithms, because the quotient underflows to 0 for extremely small numbers.
     gamma = log(humidity_pct) - log(100.0) + MAGNUS_A * celsius / (MAGNUS_B_C + celsius)
     return round_result(MAGNUS_B_C * gamma / (MAGNUS_A - gamma))
 
@@ -254,13 +255,13 @@ def sea_level_pressure(hpa: float, altitude_m: int, celsius: float | None) -> fl
     station_k = ZERO_CELSIUS_K + (STANDARD_C if celsius is None else celsius)
     sea_level_k = station_k + LAPSE_K_PER_M * altitude_m
     if sea_level_k <= 0.0:
-        return None  # deeper than the formula is valid
+        return None  # below the range of the formula
     return round_result(hpa * (sea_level_k / station_k) ** BAROMETRIC_EXPONENT)
 
 
 # --- the inputs -----------------------------------------------------------------------------------
 
-#: Labels whose number is kept as it was sensed; 1-Wire sensors have a part of their own.
+#: Labels whose raw numbers are stored here; `OneWire` stores those of 1-Wire sensors.
 NUMBERS = frozenset(LIMITS.keys() - set(ONEWIRE))
 
 
@@ -280,15 +281,15 @@ class Inputs:
         self._machine = machine
         self._digital = DigitalInputs(machine, on_falling_edge)
         self._onewire = OneWire(machine)
-        #: What was sensed. Few of the labels ever are: 2.2 KB less for each controller.
+        #: Raw readings. Most labels never have any; leaving them out saves 2.2 KB per controller.
         self._raw: dict[str, float | None] = {}
         #: The sensor that answers on the I2C bus.
         self.i2c_found: str | None = None
-        #: The last scanned text.
+        #: The last scanned barcode.
         self.barcode: str | None = None
         #: Values of the lighting module, if the board has one.
         self.lighting: dict[str, float | None] = dict.fromkeys(LIGHTING)
-        #: All readings of the Modbus modules by slot (1-3), if a bus is polled.
+        #: All readings of the Modbus modules, by slot (1-3); empty if no bus is polled.
         self.module_readings: dict[int, tuple[float | None, ...]] = {}
 
     def start(self) -> None:
@@ -310,7 +311,7 @@ class Inputs:
         self._digital.on_timer(key)
 
     def sense(self, readings: Mapping[str, Any]) -> None:
-        """Process readings of the board; None means absent, or an open digital input."""
+        """Process readings of the board; None means absent, or that a digital input is open."""
         for label, value in readings.items():
             take = _TAKERS.get(label)
             if take is None:
@@ -332,7 +333,7 @@ class Inputs:
         self._machine.put("DEWPOINT", dew_point(values["T1"], values["H1"]))
 
     def raw(self, label: str) -> float | int | None:
-        """Return the sensed value, before any setting is applied."""
+        """Return the raw value, before any setting is applied."""
         if label in NUMBERS:
             return self._raw.get(label)
         return self._onewire.raw(label) if label in ONEWIRE else self._digital.pin(label)
@@ -343,7 +344,7 @@ class Inputs:
         return self._onewire.bound
 
     def impulse_s(self, pair: int) -> float | None:
-        """Return the seconds between the last edges of a pair: INPD1+INPD2 (0), INPD3+INPD4 (1)."""
+        """Return the impulse time in seconds of a pair: INPD1+INPD2 (0) or INPD3+INPD4 (1)."""
         return self._digital.impulse_s(pair)
 
     def next_onewire_id(self) -> str:
@@ -354,7 +355,7 @@ class Inputs:
         if raw != self._raw.get(label):
             self._raw[label] = raw
             if not self._show(label):
-                # Status files also show what is measured at the pin.
+                # Status files also show the voltage at the pin.
                 self._machine.mark(label)
 
     def _take_onewire_bus(self, _: str, ids: Any) -> None:
@@ -400,7 +401,7 @@ def _analog(index: int) -> Callable[[Inputs, float], float | None]:
     return lambda inputs, volts: analog_value(inputs._machine.settings.analog_inputs[index], volts)
 
 
-#: Conversions by label, for readings that differ from the sensed value; shared by all controllers.
+#: By label: conversions of raw values, for readings that need one; shared by all controllers.
 _CONVERTERS: dict[str, Callable[[Inputs, float], float | None]] = {
     **{label: _analog(index) for index, label in enumerate(ANALOG_INPUTS)},
     "H1": Inputs._humidity,

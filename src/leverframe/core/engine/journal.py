@@ -1,4 +1,4 @@
-"""The journal: what happened and why, for users; and the English sentence of each kind of entry."""
+"""The journal: events with their causes, and the English sentence of each kind of event."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
@@ -14,9 +14,10 @@ from leverframe.core.tree import MISSING, is_confidential
 #
 # A fact has a kind (`what`), the label that it is about (`which`), the values before and after, and
 # the other figures of its sentence. The sentence is built only when it is read, because most
-# entries never are. The pages have the same sentences in five languages (`web/words/journal.json`).
+# sentences are never read. The pages have the same sentences in five languages
+# (`web/words/journal.json`).
 
-#: Facts of the engine: what was switched, decided, done or not done.
+#: Facts of the engine: switching, decisions of rules, and actions performed or omitted.
 _OF_ENGINE = {
     "on": "{which} on",
     "off": "{which} off",
@@ -53,7 +54,7 @@ _OF_ENGINE = {
     "restarts": "controller restarts",
     "bootloader": "bootloader starts",
 }
-#: Facts of requests and of the parts around the engine.
+#: Facts of requests and of code outside the engine.
 _OF_OTHERS = {
     "settings": "{text}",
     "signed_in": "signed in",
@@ -104,7 +105,7 @@ _NO_FIGURES: Mapping[str, Any] = MappingProxyType({})
 
 class Fact(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     what: str
-    #: A label; empty if the fact is about none.
+    #: A label; empty if the fact concerns none.
     which: str = ""
     old: float | int | None = None
     new: float | int | None = None
@@ -118,25 +119,25 @@ class Fact(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def switchings(label: str) -> tuple[Fact, Fact]:
-    """Return the two facts that a label was switched off and on."""
+    """Return two facts: that a label was switched off, and that it was switched on."""
     return Fact("off", label, 1, 0), Fact("on", label, 0, 1)
 
 
-# The journal: what happened and why, the newest few hundred entries, for users to read.
+# The journal: the newest few hundred events and their causes, for users to read.
 #
 # An entry has a time, a cause and a text. The kinds of causes are, for the engine, `start`, `rule`,
 # `rule loop`, `schedule`, `watchdog`, `timer` (return time, periodic switching, delays, the
 # regulator) and `input` (a contact); for requests `command`, `sign-in`, `command line`, `firmware`
-# and `scenario`; for sent messages `outbox`; for writes to modules `modbus`; and for deviations
+# and `scenario`; for sent messages `outbox`; for writes to modules `modbus`; and for findings
 # `finding`.
 
 KEPT_ENTRIES = 500
-#: Kinds of causes within the engine, which were set up on purpose.
+#: Kinds of causes within the engine, which are the result of the settings and not of a request.
 OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer", "input"))
 
 
 class Decided(msgspec.Struct, frozen=True, gc=False):
-    """One comparison of a rule at the moment when the rule decided."""
+    """One condition of a rule at the moment of the rule's decision."""
 
     label: str
     value: float | int | None
@@ -149,7 +150,7 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
 
 class Cause(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     kind: str
-    #: Identifies the cause: an address and account, a rule's number, or an entry's name.
+    #: Identifies the cause: address and account, the number of a rule, or the name of an entry.
     detail: str = ""
     #: The account and the address of a request, if the user was signed in.
     account: str = ""
@@ -157,7 +158,7 @@ class Cause(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     #: The number, from 1, and the name of a rule, a schedule entry or a watchdog entry.
     number: int = 0
     name: str = ""
-    #: What decided: the comparisons of a rule, or the seconds that a timer waited.
+    #: The basis of the decision: the conditions of a rule, or the seconds that a timer waited.
     conditions: tuple[Decided, ...] = ()
     seconds: float = 0
     #: The number of the entry that led to this one; 0 if there is none.
@@ -181,7 +182,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class JournalContent(Protocol):
-    """What happened; the fact is built only when it is read."""
+    """The content of an entry, from which the fact is built when the entry is read."""
 
     def as_fact(self) -> Fact: ...
 
@@ -200,7 +201,7 @@ class UnreadEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class EntryReport(msgspec.Struct, frozen=True):
-    """An entry in the form for pages and programs, and for storage."""
+    """An entry as it is sent to pages and programs, and stored."""
 
     number: int
     time: Annotated[float, Meta(description="Seconds since 1970.")]
@@ -250,7 +251,7 @@ class Journal:
     __slots__ = ("_entries", "_number")
 
     def __init__(self) -> None:
-        #: No deque: an empty one takes 0.7 KB of each of many idle controllers.
+        #: A list, because an empty deque would need 0.7 KB in each of many idle controllers.
         self._entries: list[_Row] = []
         self._number = 0
 
@@ -276,7 +277,7 @@ class Journal:
 
     @classmethod
     def resume(cls, count: int, entries: Iterable[_Row]) -> "Journal":
-        """Return a journal that resumes after `count` entries; `entries` are the newest of them."""
+        """Return a journal that continues after `count` entries; `entries` are the newest ones."""
         journal = cls()
         journal._number = count
         journal._entries = list(entries)[-KEPT_ENTRIES:]
@@ -284,7 +285,7 @@ class Journal:
 
     @property
     def count(self) -> int:
-        """The number of entries since the start, kept or not."""
+        """The number of entries since the start, including those no longer kept."""
         return self._number
 
     def moments(self) -> Iterator[float]:
@@ -295,14 +296,14 @@ class Journal:
         return self.since(0)
 
     def since(self, number: int) -> list[Entry]:
-        """List the entries after the one with this number, as far as they are kept."""
+        """List the entries after the one with this number that are still kept."""
         return [entry.read() for entry in self.unread_since(number)]
 
     def unread_since(self, number: int) -> list[UnreadEntry]:
-        """List the same entries for another thread to read.
+        """List the same entries unread, so that another thread can read them.
 
-        Reading those of 100 controllers with 30 changes a second each takes 100 ms every five
-        seconds.
+        Building their texts for 100 controllers with 30 changes per second each takes 100 ms every
+        five seconds.
         """
         new = min(self._number - number, len(self._entries))
         newest = islice(reversed(self._entries), new) if new > 0 else ()
@@ -313,12 +314,11 @@ class Journal:
         return entries[::-1]
 
 
-# Description of a change of settings for the log. Secrets are named, but their values are never
-# shown.
+# Description of a change of settings for the log. Changed secrets are named, without their values.
 #
 # Logs are shared, so values that only the administrator may see are not shown either.
 
-#: The number of changed settings that are named per request, and the letters shown of a value.
+#: The number of changed settings that are named per request, and the maximum length of a value.
 MAX_LISTED = 5
 MAX_LETTERS = 60
 _SHORT = (bool, int, float)
@@ -340,7 +340,7 @@ class ChangeDescription(msgspec.Struct, gc=False):
     def of(
         cls, leaves: Sequence[tuple[str, Any, Any]], blobs: Mapping[str, bytes | None]
     ) -> "ChangeDescription":
-        """Keep only the reported part of a change, since the change may be large."""
+        """Keep only the part of a change that is reported, because the change may be large."""
         uploads = {name: body is not None for name, body in blobs.items()} if blobs else _NONE
         return cls(tuple(leaves[:MAX_LISTED]), uploads, max(0, len(leaves) - MAX_LISTED))
 

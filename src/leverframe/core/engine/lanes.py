@@ -1,4 +1,4 @@
-"""Recorded values as courses, and timeline lanes: what was switched, met or open, and why."""
+"""Recorded values as time series ("courses"), and lanes of the timeline with their causes."""
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,17 +16,17 @@ from leverframe.core.engine.rule_courses import conditions_of, turns_of
 from leverframe.core.engine.timers import Moment
 from leverframe.core.settings import Rule
 
-# Recorded values as courses in time, for trials of rules and for simulated futures.
+# Courses: recorded values as time series, for trials of rules and for simulated futures.
 
-#: Moments in ascending order, each with the value that held from then on.
+#: Times in ascending order, each with the value from that time on.
 Course = Collection[tuple[float, Value]]
 _Change = tuple[float, str, Value]
-#: Some or all times and values of a label, as in the history; NaN means absent.
+#: A label with all or some of its times and values, as in the history; NaN means absent.
 RecordedPiece = tuple[str, "array[float]", "array[float]"]
 
 
 class PackedCourse(Collection[tuple[float, Value]]):
-    """A course with 16 bytes per value, a tenth of a list of pairs."""
+    """A course that needs 16 bytes per value, a tenth of the memory of a list of pairs."""
 
     def __init__(self, later_s: float = 0.0) -> None:
         """Shift the times of all values by `later_s`."""
@@ -52,7 +52,7 @@ class PackedCourse(Collection[tuple[float, Value]]):
 def courses_from(
     pieces: Iterable[Iterable[RecordedPiece]], later_s: float = 0.0
 ) -> dict[str, PackedCourse]:
-    """Join the pieces of each label, in the order in which they were read."""
+    """Join the pieces of each label in the order in which they were read."""
     courses: dict[str, PackedCourse] = {}
     for piece in pieces:
         for label, times, values in piece:
@@ -84,20 +84,19 @@ def _changes(label: str, course: Course) -> Iterator[_Change]:
         yield time, label, value
 
 
-# Lanes of the timeline: what was switched, met or open, as bars in time with their causes.
+# Lanes of the timeline: the states of outputs, rules and contacts as bars, with their causes.
 #
-# The bars of a lane cover the whole requested time without gaps: states that were off or unknown
-# also have bars. A bar begins when the value or its cause changes, and names the cause of its
-# beginning.
+# The bars of a lane cover the complete requested time without gaps: off and unknown states also
+# have bars. A bar begins when the value or its cause changes, and names the cause of its beginning.
 
-#: Bars that are shorter than this share of the displayed time are drawn together.
+#: Bars that are shorter than this fraction of the displayed time are merged.
 FINEST = 1 / 1000
 #: Maximum number of engine steps for which the future is computed.
 MAX_STEPS_AHEAD = 5000
 #: Features whose deadlines are certain; everything else depends on future readings.
 _PLANNING = frozenset(("outputs", "rules", "schedule"))
 
-#: Moments in ascending order, each with the cause of the switching; None if it is unknown.
+#: Times in ascending order, each with the cause of the switching; None if it is unknown.
 Causes = Sequence[tuple[float, Cause | None]]
 
 
@@ -106,12 +105,12 @@ class Bar(Struct, frozen=True):
     end: float
     value: Value
     cause: Cause | None = None
-    #: The number of bars that are drawn together here, because each is too short to be visible.
+    #: The number of bars merged into this one because each is too short to be visible.
     count: int = 1
 
 
 class _Held(Struct, frozen=True):
-    """The value and cause that hold from a moment on."""
+    """The value and its cause from a moment on."""
 
     time: float
     value: Value
@@ -179,7 +178,7 @@ def _drawable(bars: Sequence[Bar], finest_s: float) -> list[Bar]:
     for bar in bars:
         waiting.append(bar)
         if bar.end - waiting[0].begin >= finest_s:
-            # A visible bar stays separate, whatever short ones precede it.
+            # A visible bar stays separate even if short bars precede it.
             drawn += _together(waiting, finest_s)
             waiting = []
     return drawn + _together(waiting, 0.0)
@@ -202,7 +201,7 @@ def _one(bars: Sequence[Bar]) -> Bar:
 
 
 def foresee(state: LiveState[Engine], at: Moment, until: float) -> list[Traced]:
-    """Return the certain future up to a wall time, on the assumption that no reading changes."""
+    """Return the future up to a wall time that is certain if no reading changes."""
     engine = import_state(state)
     machine = engine.machine
     ahead = machine.samples = Samples()
@@ -218,7 +217,7 @@ def foresee(state: LiveState[Engine], at: Moment, until: float) -> list[Traced]:
 
 
 class LaneCondition(Struct, frozen=True):
-    """A condition of a rule in numbers: the thresholds at which it is met, and no longer met."""
+    """A condition of a rule, with the thresholds at which it becomes true and false."""
 
     label: str
     compare: str

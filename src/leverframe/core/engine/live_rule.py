@@ -1,9 +1,9 @@
-"""The run-time state of one rule, and which part of it survives a change of settings.
+"""The runtime state of a rule, and the part of it that survives a change of settings.
 
-An unchanged rule keeps everything, even if it moves to another place because a rule before it was
-deleted. An edited rule is still the same rule as long as it switches the same target to the same
-value: if the edit alone changes the result of its condition, the rule acts on that. Lowering the
-reference of a heating rule therefore switches the heating off.
+An unchanged rule keeps its complete state, even if it moves to another place because a rule before
+it was deleted. An edited rule counts as the same rule if it still switches the same target to the
+same value. If an edit changes the result of the condition, the rule acts accordingly. For example,
+lowering the reference of a heating rule can switch the heating off.
 """
 
 from collections import deque
@@ -20,28 +20,28 @@ from leverframe.core.engine.timers import Key
 from leverframe.core.labels import DIGITAL, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.core.settings import MAX_RULES, Rule, RulePlaces, rule_numbered
 
-# The two comparisons of a rule, and how they combine.
+# The two conditions of a rule, and how their results are combined.
 #
-# A `Condition` remembers its last result, because hysteresis makes the next result depend on it. An
+# A `Condition` stores its last result, because with hysteresis the next result depends on it. An
 # absent value does not change that result. When the two conditions of a rule are combined, a
-# condition whose source is absent counts as unknown: if the other condition alone does not decide,
-# the rule keeps its last result. So a broken sensor never makes a rule act, and does not prevent a
-# second, working sensor from doing so.
+# condition with an absent source counts as unknown: unless the other condition alone decides, the
+# rule keeps its last result. So a broken sensor never triggers a rule, and a rule with a second,
+# working sensor can still act.
 #
-# A digital source is 0 or 1, so its condition requires one of these states (`digital_level`),
-# without hysteresis.
+# A digital source is 0 or 1, so its condition requires one of these states (`digital_level`) and
+# has no hysteresis.
 
-#: Thresholds are sums of decimal numbers: without rounding, 20.1 - 0.2 is more than 19.9.
+#: Decimal places of a threshold: without rounding, 20.1 - 0.2 would be more than 19.9.
 _DIGITS = 6
-#: A range that contains no value.
+#: An empty range.
 _NO_RANGE = (inf, -inf)
 
 
 def digital_level(compare: str, reference: float) -> float:
     """Return the state that a condition requires of a digital source.
 
-    `< 1` is 0. Reference 0 is 0 with any comparison: taken literally, it would hold always (`>= 0`)
-    or never (`< 0`), which no one means. `=` is stored as `>=`.
+    `< 1` requires 0. A reference of 0 requires 0 with any comparison: literally, the condition
+    would be true always (`>= 0`) or never (`< 0`), which is useless. `=` is stored as `>=`.
     """
     return 0.0 if compare == "<" else reference
 
@@ -71,8 +71,8 @@ class Condition:
         self.hysteresis = 0.0 if self._digital else hysteresis
         self._below = round(reference - hysteresis, _DIGITS)
         self._above = round(reference + hysteresis, _DIGITS)
-        #: The ranges of values that do not change the result, for the results false and true: from
-        #: the first number on, and below the second.
+        #: For the results false and true: the range of values that do not change the result, from
+        #: the first number up to, but excluding, the second.
         self._ranges = (_NO_RANGE, _NO_RANGE)
         if not self._digital:
             self._ranges = (
@@ -80,14 +80,15 @@ class Condition:
                 if self._at_least
                 else ((reference, inf), (-inf, self._above))
             )
-        #: The range of the last evaluation. A value within it need not be evaluated: most readings
-        #: cross no threshold, and analog changes with twenty rules take 9.4 us instead of 13.6 us.
+        #: The range that applies to the last result. A value within it need not be evaluated. Most
+        #: readings cross no threshold, so an analog change with twenty rules takes 9.4 us instead
+        #: of 13.6 us.
         self.steady_from, self.steady_below = _NO_RANGE
         self.result = None
 
     @property
     def result(self) -> bool | None:
-        """The last result; None until the source was seen for the first time."""
+        """The last result; None until the source has had a value."""
         return self._result
 
     @result.setter
@@ -97,16 +98,16 @@ class Condition:
 
     @property
     def threshold(self) -> float:
-        """The threshold of the next comparison; hysteresis moves it while the result is true."""
+        """The threshold of the next comparison; hysteresis shifts it while the result is true."""
         if self._digital or not self.result:
             return self.reference
         return self._below if self._at_least else self._above
 
     def describe_outcome(self, value: Value, after: int) -> Decided:
-        """Return the last evaluation in numbers; `after` is the entry that set the value."""
+        """Return the last evaluation for the journal; `after` is the entry that set the value."""
         threshold, result = self.reference, self._result
         if value is not None and not self._digital:
-            # With hysteresis there are two thresholds; this one explains the result.
+            # With hysteresis there are two thresholds; report the one that explains the result.
             moved = self._below if self._at_least else self._above
             first, other = (threshold, moved) if result else (moved, threshold)
             wanted = self._at_least is bool(result)
@@ -157,7 +158,8 @@ def _nor(first: bool | None, second: bool | None) -> bool | None:
     return _not(_or(first, second))
 
 
-#: The operators between two conditions; None is unknown. "-" has no second condition.
+#: The operators between two conditions; None is unknown. The operator "-" is not included because
+#: it has no second condition.
 COMBINE: dict[str, Callable[[bool | None, bool | None], bool | None]] = {
     "AND": _and,
     "OR": _or,
@@ -167,9 +169,9 @@ COMBINE: dict[str, Callable[[bool | None, bool | None], bool | None]] = {
 }
 
 
-#: Actions that have a value and delays; all others act immediately.
+#: Actions with a value and delays; all other actions are performed immediately.
 SWITCHED = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
-#: Actions with a lasting result, which a permanent rule can keep; a message is sent once.
+#: Actions with a lasting result, which a permanent rule can maintain (unlike messages).
 LASTING = SWITCHED.union(OVERRIDING)
 ACTIVATE, DEACTIVATE = "activate", "deactivate"
 #: Modes of a rule.
@@ -178,18 +180,18 @@ KEPT_FIRINGS = 20
 
 
 def dependence(rule: Rule) -> tuple[int, bool]:
-    """Return the number of the rule it depends on (0 for none), and whether that must be met."""
+    """Return the number of the rule on which it depends (or 0), and whether that must be met."""
     if rule.depends > MAX_RULES:
         return rule.depends - MAX_RULES, True
     return rule.depends, False
 
 
 class Firing(Struct, frozen=True, gc=False):
-    """One occasion on which a rule acted."""
+    """A moment at which a rule acted."""
 
     #: Wall time.
     time: float
-    #: True if it began, False if it ceased.
+    #: True if the rule began, False if it ended.
     active: bool
 
 
@@ -217,10 +219,9 @@ class LiveRule:
 
     def __init__(self, rule: Rule, key: Key, number: int) -> None:
         self.rule = rule
-        #: The key of its deadline: it belongs to the rule, not to the place, so that a moved rule
-        #: keeps it.
+        #: The key of its deadline; a rule keeps it when it moves to another place.
         self.key = key
-        #: From 1, as users count and as dependences refer to it.
+        #: Counts from 1, as users and dependences do.
         self.number = number
         self.cause = Cause("rule")
         self.first = Condition(rule.source, rule.compare, rule.reference, rule.hysteresis)
@@ -235,17 +236,17 @@ class LiveRule:
         self.target = target_of(rule.action)
         #: The result of the conditions; always false while the rule is disabled.
         self.combined = False
-        #: Whether the combined result is true and the dependence agrees.
+        #: Whether the combined result is true and the rule on which it depends permits acting.
         self.met = False
-        #: The action at the end of the delay.
+        #: The action to perform at the end of the delay.
         self.pending: str | None = None
-        #: The state to which the activation set the target; a permanent rule keeps it there.
+        #: The state to which the activation set the target; a permanent rule maintains it.
         self.held: int | None = None
-        #: The sequence number of its last activation among those of all rules.
+        #: The sequence number of its last activation; all rules are numbered together.
         self.acted = 0
-        #: Whether a start restored its result and its sources are still unknown.
+        #: Whether its result was restored at startup while its sources still have no value.
         self.unconfirmed = False
-        #: The most recent occasions on which it acted, oldest first.
+        #: The most recent moments at which it acted, oldest first.
         self.firings: deque[Firing] = deque(maxlen=KEPT_FIRINGS)
         self.needed: LiveRule | None = None
         #: Enabled rules that depend on this one.
@@ -255,7 +256,7 @@ class LiveRule:
         return (self.first,) if self.second is None else (self.first, self.second)
 
     def deciding(self, values: dict[str, Value]) -> tuple[Condition, ...]:
-        """Return the conditions that decide the result: each that decides alone, or else both."""
+        """Return the conditions that explain the result: those that decide alone, or else both."""
         combine = self.combine
         if self.second is None or combine is None:
             return (self.first,)
@@ -270,7 +271,7 @@ class LiveRule:
     def judge(self, values: dict[str, Value]) -> bool:
         """Evaluate the conditions; return True if the combined result changed.
 
-        Settings also come from files: an unknown source counts as absent.
+        A settings file may contain an unknown source, which counts as absent.
         """
         first, second, combine = self.first, self.second, self.combine
         result = first.judge(values.get(first.label))
@@ -291,7 +292,7 @@ class LiveRule:
         return (self.needed is not None and self.needed.combined) is must_be_met
 
     def turn(self) -> bool:
-        """Decide whether the rule is met; return True if that changed."""
+        """Determine whether the rule is met; return True if that changed."""
         met = self.combined and (not self.rule.depends or self.dependence_agrees())
         if met is self.met:
             return False
@@ -299,14 +300,15 @@ class LiveRule:
         return True
 
     def holds(self) -> bool:
-        """Return True if this is a permanent rule that keeps its target in a state now."""
+        """Return True if this is a permanent rule that now maintains the state of its target."""
         return self.rule.permanent and self.met and self.held is not None
 
     def decides(self) -> bool:
-        """Return True if this rule decides about the target when another rule ends.
+        """Return True if this rule determines the state of its target when another rule ends.
 
-        A rule that acts both ways will later undo the state that it now preserves; a rule that acts
-        at a single moment would not. Reversing does not define a wanted state.
+        A rule that acts at both moments will later undo the state that it maintains now; a rule
+        that acts at only one of them would not. A rule that reverses its target requires no
+        particular state.
         """
         if not self.met:
             return False
@@ -321,37 +323,37 @@ class LiveRule:
 
     @property
     def wanted(self) -> int:
-        """The state to which it has set its target, or will set it in this instant."""
+        """The state to which it has set its target, or will set it in this call."""
         return self.rule.value if self.held is None else self.held
 
     def rank(self) -> tuple[bool, float, int]:
-        """Return a sort key for rules that decide: permanent ones first, then the newest."""
+        """Return a key to find the rule that decides: permanent rules win, then the last to act."""
         if self.holds():
             return True, 0, self.number
         return False, inf if self.held is None else self.acted, self.number
 
     def resume(self, held: int) -> None:
-        """Resume as the rule that set its target to this state before the power cut."""
+        """Resume as a rule that set its target to this state before the power failure."""
         self.held = held
         self.met = self.combined = self.unconfirmed = True
         if self.second is None or self.rule.operator == "AND":
-            # With other operators it is unknown which condition held.
+            # With other operators it is unknown which condition was true.
             for condition in self.conditions():
                 condition.result = True
 
     def give_up(self) -> None:
-        """Become not met, like a rule whose sources were never seen."""
+        """Become not met, like a rule whose sources have never had a value."""
         self.combined = self.unconfirmed = False
         for condition in self.conditions():
             condition.result = None
 
     def continue_from(self, former: "LiveRule") -> None:
-        """Copy the results of the rule from which this one was edited, but not its delay."""
+        """Copy the results of the rule whose edit this rule is, but not its delay."""
         for old, new in zip(former.conditions(), self.conditions(), strict=False):
             if (old.label, old.compare) == (new.label, new.compare):
                 new.result = old.result
         self.combined = former.combined
-        # While a delay runs, the action lags behind the condition.
+        # While a delay is running, the action is still that of the former condition.
         self.met = former.met is not (former.pending is not None)
         self.held = former.held
         self.acted = former.acted
@@ -362,9 +364,10 @@ class LiveRule:
 def carry_over(
     former: list[LiveRule], rules: list[tuple[int, Rule]], fresh: Callable[[int, Rule], LiveRule]
 ) -> tuple[list[LiveRule], list[LiveRule]]:
-    """Return the live rules for new settings, and those of the former ones that are no longer used.
+    """Return the live rules for new settings, and the former live rules that are no longer used.
 
-    `rules` are the new rules with their numbers. A rule that is kept still has its former number.
+    `rules` are the new rules with their numbers. Live rules that are kept still have their former
+    numbers.
     """
     spare = list(former)
     same = [_take(spare, [live.rule is rule for live in spare]) for _, rule in rules]
@@ -397,7 +400,7 @@ def _can_resume(old: Rule, new: Rule) -> bool:
 
 
 def list_moved_places(former: RulePlaces, rules: RulePlaces) -> list[int]:
-    """List the places with another rule than before: one was moved there, or none is left."""
+    """List the places at which the former rule was deleted, or replaced by a moved rule."""
     return [
         place
         for place, old in enumerate(former)
@@ -406,7 +409,7 @@ def list_moved_places(former: RulePlaces, rules: RulePlaces) -> list[int]:
 
 
 def _has_left(old: Rule, new: Rule | None, former: RulePlaces, rules: RulePlaces) -> bool:
-    """Return True if the rule at a place is neither the former rule nor an edit of it."""
+    """Return True if the rule at a place is neither the former rule nor an edited version of it."""
     if new is None:
         return True
     return not _can_resume(old, new) and (_is_among(new, former) or _is_among(old, rules))
@@ -420,12 +423,12 @@ def _is_edit(old: Rule, new: Rule) -> bool:
     return old.enabled and new.enabled and (old.action, old.value) == (new.action, new.value)
 
 
-# Rules that switched outputs with remembered states, preserved over a power cut.
+# Rules that have switched outputs with remembered states, which must survive a power failure.
 #
-# A remembered output returns in its former state. The rule that switched it must resume too, or
-# nothing would switch it off: otherwise rules begin as not met, and a rule that was never activated
-# is not deactivated. The store has the state to which a rule has set its output, until the rule
-# undoes that.
+# Such an output returns in its former state. The rule that switched it must resume, too, or nothing
+# would switch the output off: normally a rule starts as not met, and a rule that was not activated
+# is never deactivated. Therefore the store has the state to which a rule has set its output, until
+# the rule undoes it.
 
 _NAMES = tuple(f"rule.{place}" for place in range(MAX_RULES))
 _OUTPUT_INDEX = {label: index for index, label in enumerate(OUTPUTS)}
@@ -440,7 +443,7 @@ class RuleMemory:
         self._stored = [machine.persisted.get(name) for name in _NAMES]
 
     def restore(self, lives: Iterable[LiveRule]) -> None:
-        """Resume rules whose output still has the state to which they set it."""
+        """Resume the rules whose output still has the state to which they set it."""
         for live in lives:
             held = self._stored[live.number - 1]
             if held is None or not live.rule.enabled or not self._remembers(live):
@@ -466,7 +469,7 @@ class RuleMemory:
                 self._store(place, state)
 
     def _state_to_restore(self, live: LiveRule) -> int | None:
-        """Return the state of a remembered output that this rule has set and not undone."""
+        """Return the state of a remembered output that this rule has set and not yet undone."""
         return live.held if (live.met or live.pending) and self._remembers(live) else None
 
     def _store(self, place: int, held: int | None) -> None:

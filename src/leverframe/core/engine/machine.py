@@ -1,8 +1,8 @@
-"""The state that all features of the engine work on.
+"""The state that all features of the engine share.
 
 A feature (outputs, rules, schedule...) is a class with `start`, `adopt` and `on_timer`; it has a
 few variables of its own and shares everything else through the `Machine`: the settings, every value
-by label, the deadlines, the effects requested so far and the present moment. Only `engine.py`
+by label, the deadlines, the effects requested so far and the current moment. Only `engine.py`
 decides in which order features are called.
 """
 
@@ -31,21 +31,23 @@ from leverframe.core.settings import MAX_RULES, NO_ONEWIRE_ID, Node, Settings
 
 # What the history records in addition to readings and states: causes, rules and messages.
 #
-# They are recorded as separate series, under labels that nothing else has. A series keeps its last
-# entry until the next one, so a change of an output and its cause are found at the same moment.
+# They are recorded as separate series, under labels of their own. An entry of a series applies
+# until the next entry, so the value of an output and its cause can be looked up for the same
+# moment.
 
-#: What explains a value: the cause of the switching, or the message that was sent.
+#: An explanation of a value: the cause of a switching action, or the message that was sent.
 Reason = Cause | Notify
 
-#: Label of a switched target -> the series of its causes.
+#: By label of a switched target: the series of its causes.
 CAUSE_TRACES = {label: f"{label}.cause" for label in (*OUTPUTS, *PWMS, *EVENT_VARIABLES)}
 #: By the place of a rule: 1 while it is met, else 0.
 RULE_TRACES = tuple(f"rule.{number}" for number in range(1, MAX_RULES + 1))
-#: In the series of a rule: before this, another rule was at this place.
+#: A value in the series of a rule, which means that earlier entries are about another rule at this
+#: place.
 ANOTHER_RULE = -1
 #: The series of all requested messages.
 MESSAGE_TRACE = "messages"
-#: The series of reasons; the others hold values.
+#: Series that contain reasons; all others contain values.
 REASONS = frozenset({*CAUSE_TRACES.values(), MESSAGE_TRACE})
 TRACES = REASONS | {*RULE_TRACES}
 
@@ -54,21 +56,21 @@ TRACES = REASONS | {*RULE_TRACES}
 
 #: An entry of a series: wall time, label, and a value or its reason.
 Traced = tuple[float, str, float | int | Reason | None]
-#: No sample has it.
+#: A value that no sample has.
 _NOTHING = object()
-#: Samples of one moment: its wall time, their labels, and their values.
+#: Samples of one moment: the wall time, the labels and the values.
 _Columns = tuple[float, tuple[str, ...], tuple[float | int | Reason | None, ...]]
 
 
 class Samples(list[Traced]):
-    """The samples since they were last handed over.
+    """The samples that the history has not received yet.
 
-    If consecutive changes have the same cause, it is recorded only once, which saves 1.7 us of the
-    53 us for switching. It is recorded again in the next batch, so that after the loss of a batch a
-    wrong cause does not remain for long.
+    A cause that several consecutive changes share is recorded only once per batch, which saves 1.7
+    us of the 53 us for switching. It is recorded again in the next batch, so the loss of a batch
+    causes wrong causes only for a short time.
 
-    What an engine starts with waits as columns: 3 KB less for each controller that is idle since
-    then.
+    The first values of an engine are stored as columns, which saves 3 KB for each controller that
+    has been idle since its start.
     """
 
     __slots__ = ("_causes", "_columns", "_rows_before")
@@ -77,7 +79,7 @@ class Samples(list[Traced]):
         super().__init__()
         self._causes: dict[str, Cause] = {}
         self._columns: tuple[_Columns, ...] = ()
-        #: How many samples came before the columns.
+        #: The number of samples that were added before the columns.
         self._rows_before = 0
 
     def add_first(
@@ -94,7 +96,7 @@ class Samples(list[Traced]):
 
     @property
     def waiting(self) -> int:
-        """The number of samples that wait."""
+        """The number of samples to hand over."""
         if not self._columns:
             return len(self)
         return len(self) + sum(len(labels) for _, labels, _ in self._columns)
@@ -122,7 +124,7 @@ class Samples(list[Traced]):
 def _without_repeated(
     rows: Sequence[Traced], wall: float, repeated: Mapping[str, float | int | Reason | None]
 ) -> list[Traced]:
-    """Leave out the last rows of a label that are recorded again for the same moment."""
+    """Remove the last rows of a label if they are recorded again for the same moment."""
     kept: list[Traced] = []
     differing: set[str] = set()
     for row in reversed(rows):
@@ -139,7 +141,7 @@ def _columns_of(wall: float, samples: Mapping[str, Any]) -> _Columns:
 
 @lru_cache
 def _reuse_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the first tuple with these labels: many controllers start with the same."""
+    """Return an equal tuple from memory: many controllers start with the same labels."""
     return labels
 
 
@@ -151,18 +153,18 @@ def _rows(columns: Iterable[_Columns]) -> list[Traced]:
     ]
 
 
-# Live state as data: everything that an engine, or a part beside it, needs to resume.
+# Live state as data: everything that an engine, or another object such as a plant, needs to resume.
 #
-# `export_state` takes an immutable picture; `import_state` creates any number of copies from it
-# that continue exactly as the original would have. Both share immutable objects that are compared
-# by identity, such as the settings, and copy everything else. The bytes of a picture never leave
-# the process and are never read from outside.
+# `export_state` creates an immutable snapshot. `import_state` creates any number of copies from it,
+# which continue exactly as the original would have. Both functions share immutable objects that are
+# compared by identity, such as the settings, and copy everything else. A snapshot contains pickled
+# bytes, so it must come from this process or its parent, never from outside.
 #
-# Its tests fail if the engine contains something that cannot be copied, such as a lambda.
+# The tests fail if the engine contains an object that cannot be copied, such as a lambda.
 
 Part = TypeVar("Part")
 
-#: Types whose instances never change, so the copy shares them; subclasses are not included.
+#: Types of immutable objects, which copies share; their subclasses are not included.
 _SHARED = frozenset(
     {Cause, MappingProxyType, Profile, ZoneInfo, timezone}
     | {
@@ -174,10 +176,10 @@ _SHARED = frozenset(
 
 
 class LiveState(Struct, Generic[Part], frozen=True):
-    """The picture of a part, from which it can be restored."""
+    """The snapshot of an object, from which it can be restored."""
 
     picture: bytes
-    #: The shared objects, to which the picture refers by position.
+    #: The shared objects, to which `picture` refers by position.
     shared: tuple[Any, ...]
 
 
@@ -194,7 +196,7 @@ class _Exporter(pickle.Pickler):
                 self.shared.append(part)
             return position
         if type(part) is Journal:
-            # Its entries are immutable: copying only the list is a fraction of the work.
+            # The entries are immutable, so it is enough to copy the list.
             self.shared.append(part.copy())
             return len(self.shared) - 1
         return None
@@ -211,7 +213,7 @@ class _Importer(pickle.Unpickler):
 
 
 def export_state(part: Part) -> LiveState[Part]:
-    """Take a picture of an engine, or of plain state of another part."""
+    """Create a snapshot of an engine, or of another object with plain state."""
     picture = io.BytesIO()
     exporter = _Exporter(picture)
     exporter.dump(part)
@@ -219,24 +221,24 @@ def export_state(part: Part) -> LiveState[Part]:
 
 
 def import_state(state: LiveState[Part]) -> Part:
-    """Create a copy that continues exactly as the original did from that moment on."""
+    """Create a copy that continues exactly as the original did from the moment of the snapshot."""
     copy: Part = _Importer(state).load()
     return copy
 
 
 #: A reading or a state; None is absent.
 Value = float | int | None
-#: The kind and the detail of causes by the regulator.
+#: Kind and detail of the cause of changes by the regulator.
 BY_REGULATOR = "timer", "PID regulator"
 _AS_STARTED = (0.0, BY_START, 0)
-#: What `Machine.mark` names: readings of the lighting module, all readings of the modules, texts,
-#: and states of features.
+#: The names that `Machine.mark` accepts in addition to labels: readings of the lighting module, all
+#: readings of a module, texts, and states of features.
 PARTS = frozenset(
     {*LIGHTING, "slot1", "slot2", "slot3", "i2c", "barcode", "dsid", "impulses", "restart"}
     | {"settings", "name", "clock", "display", "findings", "modbus writes"}
     | {"pid", "rules", "schedule", "watchdog"}
 )
-#: How many of the newest changes are known by name.
+#: The number of newest changes whose names are stored.
 KEPT_CHANGES = 64
 
 
@@ -276,10 +278,10 @@ class Machine:
     ) -> None:
         self.profile = profile
         self.settings = settings
-        #: Used while the settings name none.
+        #: Used if the settings name no time zone.
         self.configured_timezone = timezone
         self.use_timezone()
-        #: What an earlier run stored by `Persist` effects.
+        #: State that an earlier run stored by `Persist` effects.
         self.persisted = persisted
         self.at = Moment(0.0, 0.0)
         self.started = self.at
@@ -288,13 +290,14 @@ class Machine:
         self.effects: list[Effect] = []
         self.values: dict[str, Value] = dict.fromkeys(LABELS)
         self.values.update(dict.fromkeys(STATES, 0))
-        #: Wall time since when a label has been absent; labels never seen are not included.
+        #: Wall time since when a label has been absent; labels that never had a value are not
+        #: included.
         self.absent_since: dict[str, float] = {}
-        #: Every value that a label gets, for the history; None if nothing records them.
+        #: All new values of labels, for the history; None if there is no history.
         self.samples: Samples | None = None
         #: Labels whose value has changed and that rules have not evaluated yet.
         self.changed: set[str] = set()
-        #: Labels that rules left unsettled, and until when no rule evaluates them.
+        #: Labels of rule loops, and the time until which no rule evaluates them.
         self.resting: dict[str, float] = {}
         #: Increases with every change that a status file could show.
         self.version = 0
@@ -304,22 +307,22 @@ class Machine:
         #: The last switching of an output, PWM output or event variable, or the last change of a
         #: contact: wall time, cause, and the number of the journal entry.
         self.switched: dict[str, tuple[float, Cause, int]] = {}
-        #: Those labels that were not switched by the engine itself.
+        #: The labels in `switched` that the engine itself did not switch.
         self.by_hand: set[str] = set()
-        #: The same for PWM outputs that are on and whose duty the regulator moves.
+        #: The same as `switched` for PWM outputs that are on and whose duty the regulator controls.
         self.regulated: dict[str, tuple[float, Cause, int]] = {}
-        #: The periodic switching and the regulator that run now, by the rule action that starts
-        #: them.
+        #: Names of the rule actions whose function is running: periodic switching and the
+        #: regulator.
         self.running: set[str] = set()
         self.dsid = NO_ONEWIRE_ID
 
     def use_timezone(self) -> None:
-        """Use the time zone in the settings if there is one and this machine knows it."""
+        """Use the time zone in the settings, if it is set and this machine has it."""
         name = self.settings.timezone
         self.timezone = (name and zone_named(name)) or self.configured_timezone
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """Leave out the recording of another part; the user of the copy starts a new one."""
+        """Omit the samples and the recent changes, which belong to users of the original."""
         slots = {name: getattr(self, name) for name in self.__slots__}
         return None, slots | {"samples": None, "recent": None}
 
@@ -339,7 +342,7 @@ class Machine:
     def publish(self, label: str, value: Value) -> None:
         """Set a value without marking it as changed for rules."""
         self.values[label] = value
-        # As `mark`, without a call: readings are most of what happens.
+        # The same as `mark`, inlined because readings are by far the most frequent changes.
         self.version += 1
         if self.recent is not None:
             self.recent.append(label)
@@ -347,13 +350,13 @@ class Machine:
             self.samples.append((self.at.wall, label, value))
 
     def mark(self, part: str) -> None:
-        """Note a change of what is shown of a label, its cause for one, or of a part."""
+        """Record that a part, or something else about a label than its value, has changed."""
         self.version += 1
         if self.recent is not None:
             self.recent.append(part)
 
     def changes_since(self, version: int) -> set[str] | None:
-        """Return what changed since a version; None if that is not known any more."""
+        """Return the labels and parts changed since a version; None if they are no longer known."""
         if self.recent is None:
             self.recent = deque(maxlen=KEPT_CHANGES)
         count = self.version - version
@@ -383,13 +386,13 @@ class Machine:
         fallback: str = "",
         cause: Cause | None = None,
     ) -> None:
-        """Request a message; its text has the present values, whenever it is sent."""
+        """Request a message; its text has the current values, even if it is sent later."""
         text, body = message_texts(channel, slot, active, self.settings, self.values, self.profile)
         sent = text or fallback
         message = Notify(channel, slot, active, reason, label, value, sent, body, cause)
         self.emit(message)
         if self.samples is not None and message.is_wanted:
-            # None ends the message, so that two equal messages count as two.
+            # None ends the entry, so that two equal messages are recorded as two entries.
             wall = self.at.wall
             self.samples += (wall, MESSAGE_TRACE, message), (wall, MESSAGE_TRACE, None)
 
@@ -398,7 +401,7 @@ class Machine:
         return self.journal.add(self.at.wall, cause, fact)
 
     def note_switching(self, label: str, cause: Cause, fact: Fact) -> None:
-        """Add an entry to the journal that is shown as the last cause of a value."""
+        """Add an entry to the journal, and record it as the last cause of a value."""
         wall = self.at.wall
         self.switched[label] = wall, cause, self.journal.add(wall, cause, fact)
         self.mark(label)
@@ -413,7 +416,7 @@ class Machine:
             self.samples.add_cause(self.at.wall, label, cause)
 
     def log_regulation(self, label: str, fact: Fact) -> None:
-        """Record that from now on the regulator moves the duty of an output that is on."""
+        """Record that the regulator now controls the duty of an output that is on."""
         wall, cause = self.at.wall, Cause(*BY_REGULATOR, after=self.entry_of(label))
         self.regulated[label] = wall, cause, self.journal.add(wall, cause, fact)
         self.mark(label)
@@ -425,7 +428,7 @@ class Machine:
             self._trace_cause(label)
 
     def mover(self, label: str) -> Cause:
-        """Return the last cause of switching; the start if there was none since."""
+        """Return the cause of the last switching; the start if it was not switched since then."""
         _, cause, _ = self.regulated.get(label) or self.switched.get(label) or _AS_STARTED
         return cause
 
@@ -434,7 +437,7 @@ class Machine:
             self.samples.add_cause(self.at.wall, label, self.mover(label))
 
     def entry_of(self, label: str) -> int:
-        """Return the number of the journal entry about the last switching; 0 if there is none."""
+        """Return the number of the journal entry about the last switching; 0 if it has none."""
         switched = self.switched.get(label)
         return 0 if switched is None else switched[2]
 

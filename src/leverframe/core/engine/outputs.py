@@ -1,21 +1,22 @@
-"""The outputs OUT0-OUT5: switching, return time, periodic switching, and what a start does.
+"""The outputs OUT0-OUT5: switching, return time, periodic switching, and their states at startup.
 
 Behaviour that the interface document does not specify:
 
 - Return time counts from the last time the output was switched on, whatever the cause. A changed
   setting counts from that same moment; if the new time has already passed, the output goes off
   immediately.
-- Periodic switching starts with the on time, and again when a time changes. A time of 0 leaves its
-  phase out, so the output stays in the other one; with both at 0 nothing is switched. Any other
-  switching lasts until the next phase. A command that ends periodic switching leaves the output as
-  it is; a rule that ends it switches the output off (see `actuator.py`).
+- Periodic switching starts with the on time, and restarts when one of its times changes. If a time
+  is 0, its phase is skipped and the output stays in the other phase; if both are 0, the output is
+  not switched. A state set in any other way lasts until the next phase. A command that ends
+  periodic switching leaves the output as it is; a rule that ends it switches the output off (see
+  `actuator.py`).
 - While a rule or the schedule runs periodic switching that the settings do not enable, the output
-  is remembered as off: after a power cut nothing would end the phase that it was in.
-- A pulse ends on its own, or when something else switches the output; a return time does not
-  shorten or prolong it. It is remembered as off, as well.
-- At a start the first of these decides: periodic switching, the remembered state, on after start.
-  Switching an output during its start delay cancels the delay.
-- The return time of an output that is on after the start counts from the start.
+  is remembered as off, because after a power failure nothing would end its on phase.
+- A pulse ends after its time, or when the output is switched in another way; the return time does
+  not affect it. The output is remembered as off during a pulse.
+- At startup, the first of these that is set determines the state: periodic switching, the
+  remembered state, "on after start". Switching an output during its start delay cancels the delay.
+- If an output is on after startup, its return time counts from startup.
 
 The lock on outputs is checked where commands are staged, not here.
 """
@@ -35,7 +36,7 @@ _SWITCHING_OFF = frozenset((*_PULSE, *_RETURN))
 #: Timers of each output that end when it is switched.
 _ENDED_BY_SWITCHING = tuple(zip(_DELAY, _PULSE, _RETURN, strict=True))
 
-#: By index and state; created once, because outputs are switched more often than anything else.
+#: Effects by index and state, created once because they are needed very often.
 _DRIVE = tuple(
     (DriveOutput(index, False), DriveOutput(index, True)) for index in range(len(OUTPUTS))
 )
@@ -105,23 +106,21 @@ class Outputs:
         return bool(self._machine.values[OUTPUTS[index]])
 
     def returns_in(self, index: int, now: float) -> float | None:
-        """Return the seconds until a pulse or the return time switches it off, or None."""
+        """Return the seconds until a pulse or the return time switches the output off, or None."""
         timers = self._machine.timers
         when = timers.when(_PULSE[index]) or timers.when(_RETURN[index])
         return None if when is None else max(0.0, when - now)
 
     @property
     def returns(self) -> bool:
-        """Whether a pulse or a return time is running; asking each output takes longer."""
+        """Whether a pulse or a return time is running for any output."""
         return self._machine.timers.are_set(_SWITCHING_OFF)
 
     def is_periodic(self, index: int) -> bool:
         return AUTO_SWITCH[index] in self._machine.running
 
     def set_periodic(self, index: int, on: bool, cause: Cause) -> None:
-        """Switch periodic switching on or off until its setting is set again, or until the next
-        start.
-        """
+        """Switch periodic switching on or off until its setting is written or the next start."""
         if on != self.is_periodic(index):
             what = "periodic_on" if on else "periodic_off"
             self._machine.log(cause, Fact(what, OUTPUTS[index]))
@@ -130,12 +129,12 @@ class Outputs:
                 self._keep(index)
 
     def remember_as(self, index: int, on: bool) -> None:
-        """Store a state other than the present one, until the output is switched again."""
+        """Store this state instead of the current one, until the output is switched again."""
         if self._machine.settings.outputs[index].remember:
             self._machine.emit(Persist(storage_name(index), on))
 
     def forget(self) -> None:
-        """Delete the stored states of outputs that do not remember them; store the others."""
+        """Delete the stored states of outputs that do not remember them; store all others."""
         for index in range(len(OUTPUTS)):
             self._keep(index)
 
@@ -148,7 +147,7 @@ class Outputs:
         machine = self._machine
         kept = machine.persisted.get(storage_name(index))
         if kept is not None and not output.remember:
-            # It would become outdated, and be used as current once the output remembers its state
+            # Otherwise this state would be restored, long outdated, when the user sets `remember`
             # again.
             machine.emit(Persist(storage_name(index), None))
             kept = None
@@ -157,7 +156,8 @@ class Outputs:
             on = output.start_delay == 0
             if not on:
                 machine.timers.set(_DELAY[index], machine.at.now + output.start_delay)
-        # The pin is driven once, to its final state after the start: a relay must not click twice.
+        # Drive the pin only once, to its final state after startup, so that a relay does not click
+        # twice.
         if output.periodic and (output.on_time or output.off_time):
             on = output.on_time > 0
         machine.put(OUTPUTS[index], int(on))
@@ -196,7 +196,7 @@ class Outputs:
             self._note_switched_on(index)
 
     def _note_switched_on(self, index: int) -> None:
-        """Start the return time now; none is running."""
+        """Start the return time now, if there is one; called while none is running."""
         machine = self._machine
         self._switched_on_at[index] = now = machine.at.now
         if seconds := machine.settings.outputs[index].return_time:
@@ -241,5 +241,5 @@ class Outputs:
         self._machine.emit(Persist(storage_name(index), state if remember else None))
 
     def _is_periodic_live(self, index: int) -> bool:
-        """Return True if periodic switching runs although it is not set; a restart ends it."""
+        """Return True if periodic switching runs although the setting is off; a restart ends it."""
         return self.is_periodic(index) and not self._machine.settings.outputs[index].periodic

@@ -1,4 +1,23 @@
-"""Behaviour that the interface document does not specify:"""
+"""The PID regulator: sets the duty of one PWM output once a second.
+
+    duty = P + I + D, limited to 0-100 %
+    P = Kp * error            error = target - input
+    I = sum of Ki * error     does not grow while that would drive the duty further past a limit
+    D = -Kd * change of the input in one second, so that a new target causes no jump
+
+The coefficients are the integers of the settings divided by 100.
+
+Behaviour that the interface document does not specify:
+
+- The first sample is taken when the regulator is enabled and leaves the duty unchanged: I starts
+  with the difference between the duty and P. The same applies after a change of the input or of a
+  coefficient. If Ki is 0, there is no I, and the duty is P + D from the first sample on.
+- While the input is absent, the duty is held and I does not change.
+- The regulator sets only the duty; it does not switch the PWM output on.
+- A rule with ENABLE PID switches the regulator on or off until its setting is written again or
+  until the next start. When the regulator is disabled or moves to another output, the duty of the
+  output moves to 0 and stays there until a duty is set (see `pwm.py`).
+"""
 
 from typing import TypedDict
 
@@ -27,7 +46,7 @@ class Explanation(TypedDict):
     #: The last evaluated value.
     input: Value
     target: float
-    #: The present duty of the controlled output.
+    #: The current duty of the controlled output.
     duty: float
     terms: Terms
     #: Why the duty is not regulated although the regulator is enabled.
@@ -48,7 +67,7 @@ class PidRegulator:
     def __init__(self, machine: Machine, pwm: PwmOutputs) -> None:
         self._machine = machine
         self._pwm = pwm
-        #: True if the next sample has to continue from the present duty.
+        #: True if the next sample has to continue from the current duty.
         self._fresh = True
         self._last_input: Value = None
         self._holding: str | None = None
@@ -76,7 +95,7 @@ class PidRegulator:
         self._sample()
 
     def enable(self, on: bool, cause: Cause) -> None:
-        """Switch the regulator on or off, until its setting is set or the next start."""
+        """Switch the regulator on or off until its setting is written or the next start."""
         if on == self.is_enabled:
             return
         self._machine.log(cause, Fact("pid_on" if on else "pid_off"))
@@ -145,7 +164,7 @@ class PidRegulator:
         if measured is None or self._holding is not None:
             self._note_holding(pid, measured)
         if measured is None:
-            # Hold the present duty, even if it was moving.
+            # Hold the current duty, even if it was moving.
             self._pwm.set_target(pid.pwm, self._pwm.duty(pid.pwm))
         else:
             self._pwm.set_target(pid.pwm, self._regulate(pid, measured))
@@ -187,7 +206,7 @@ def _circuit(pid: Pid) -> tuple[object, ...]:
 def _integrate(i: float, step: float, rest: float) -> float:
     """Add a step to I, except where it would drive the sum further past a limit."""
     total = i + step + rest
-    # Up to the limit; an I that is already beyond it stays.
+    # I increases up to the limit; if it is already beyond the limit, it does not change.
     if step > 0.0 and total > 100.0:
         return max(i, 100.0 - rest)
     if step < 0.0 and total < 0.0:

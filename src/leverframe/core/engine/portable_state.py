@@ -1,9 +1,10 @@
-"""The live state of an engine as plain data, from which another process can resume.
+"""The live state of an engine as plain data, with which another process can resume the engine.
 
 `portable` exports everything that an engine needs to resume and that does not follow from its
 settings: values, timers, ramps, delays, counters, the journal. From it, `engine_from` creates an
-engine that continues exactly as the first would have. State that does not fit is refused before it
-is used. Monotonic times are unchanged: the process that resumes continues the clock, too.
+engine that continues exactly as the first would have. State that does not match the engine is
+rejected before it is used. Monotonic times are not converted, because the other process also
+continues the monotonic clock.
 
 The structs below are the format. Their fields are the slots of the engine's parts, without the
 underscore. Increase `FORMAT` whenever you change them or their meaning; a test fails otherwise.
@@ -33,7 +34,7 @@ from leverframe.core.errors import ErrorForPeople
 from leverframe.core.profile import Profile
 from leverframe.core.settings import Settings, number_rules
 
-#: Increased with every change of the exported state; states with another number are refused.
+#: Increased with every change of the exported state; states with another number are rejected.
 FORMAT = 2
 
 _DAMAGED = "The live state is damaged"
@@ -45,7 +46,7 @@ class UnfitState(ErrorForPeople):
 
 
 class _State(Struct, array_like=True, forbid_unknown_fields=True):
-    """The slots of a part, in order."""
+    """The attributes of one part of the engine, in order."""
 
 
 class MachineState(_State):
@@ -205,7 +206,7 @@ class EngineState(Struct, frozen=True, forbid_unknown_fields=True):
     guards: list[GuardState]
 
 
-#: Kinds with mappings and deques, which must be converted for encoding.
+#: Structs with mappings or deques, which must be converted before encoding.
 _WITH_CONTAINERS = frozenset((MachineState, PidState, InputsState, OneWireState, LiveRuleState))
 
 
@@ -322,7 +323,7 @@ def _fill(engine: Engine, state: EngineState) -> None:
         if key not in known:
             raise ValueError(f"there is no timer {key}")
         machine.timers.set(key, when)
-    # The store's data about the rules may be newer than this state.
+    # The stored data about rules may be newer than this state.
     engine.rules._memory.keep_all(engine.rules._live)
 
 
@@ -351,7 +352,7 @@ def _fill_plans(engine: Engine, plans: Mapping[int, PlanState]) -> None:
 
 
 def _keys_of(engine: Engine, state: EngineState) -> Iterator[Key]:
-    """Yield the keys that timers of this engine may have."""
+    """Yield the keys that deadlines of this engine may have."""
     yield from (("pid", "sample"), ("display", "dark"), ("schedule",), ("http period",))
     yield from (("rules", "unconfirmed"), RESTED, ("energy", "show"), ("energy", "keep"))
     yield from engine.rules._waiting
@@ -370,7 +371,7 @@ def _keys_of(engine: Engine, state: EngineState) -> Iterator[Key]:
 # --- slots ----------------------------------------------------------------------------------------
 
 
-#: Read all slots of a struct in one call, because this is done every second.
+#: Getters that read all slots of a struct in one call, because states are read every second.
 _READERS: dict[type[_State], Callable[[Any], tuple[Any, ...]]] = {}
 
 

@@ -1,21 +1,21 @@
 """The PWM outputs PWM0-PWM3: their state, their duty during the change time, and the level at the
 pin.
 
-The duty moves linearly from its present value to a newly set one during the change time, even if it
+The duty moves linearly from its current value to a newly set one during the change time, even if it
 was still moving. It is computed from the elapsed time, so it can neither overshoot nor drift. A
 deadline for each step of about 1 % (but at most fifty a second) updates the pin. There are no
 deadlines while no duty moves.
 
 Behaviour that the interface document does not specify:
 
-- Switching a PWM output on or off is immediate; only the duty takes its time, and it moves also
-  while the output is off. A change time that is set during a move starts the move again from the
-  present duty, so that 0 ends it.
+- A PWM output is switched on or off immediately. Only the duty changes gradually, also while the
+  output is off. A change time that is set during a move restarts the move from the current duty, so
+  a change time of 0 ends the move.
 - The regulator (see `pid.py`) sets the duty directly. When it releases the output, the duty moves
-  to 0 over the change time and stays there until a duty is set: a heater must not go to a duty that
-  was set long ago, nor stay at the one that happened to be right.
-- While the regulator moves the duty of an output that is on, it counts as the last mover of the
-  output, no matter what switched it on.
+  to 0 over the change time and stays there until a duty is set: a heater must neither return to a
+  duty that was set long ago nor stay at the last duty of the regulator.
+- While the regulator controls the duty of an output that is on, the regulator counts as the cause
+  of the output's state, no matter what switched the output on.
 - Mode ON/OFF drives the pin fully while the state is on. Active low inverts the pin, not the state.
 """
 
@@ -28,7 +28,7 @@ from leverframe.core.engine.timers import Key
 from leverframe.core.labels import DECIMALS, PWMS
 from leverframe.core.settings import Pwm, Settings
 
-#: Present duties, in percent, among the machine's values.
+#: Current duties, in percent, among the machine's values.
 DUTIES = tuple(f"{label}.duty" for label in PWMS)
 MAX_STEPS_PER_SECOND = 50
 _SWITCHINGS = tuple(switchings(label) for label in PWMS)
@@ -130,7 +130,7 @@ class PwmOutputs:
             self._follow(index)
 
     def duty(self, index: int) -> float:
-        """Return the present duty in percent."""
+        """Return the current duty in percent."""
         return self._channels[index].duty(self._machine.at.now)
 
     def set_target(self, index: int, duty: float) -> None:
@@ -165,9 +165,7 @@ class PwmOutputs:
             self._drive(index, 1.0 if pwm.active_low else 0.0)
 
     def _note_regulated(self, index: int) -> None:
-        """Record whether the regulator moves an output, after the regulator or the output has
-        changed.
-        """
+        """Record whether the regulator controls an output, after a change of either."""
         machine, label = self._machine, PWMS[index]
         if self._channels[index].regulated and machine.values[label]:
             machine.log_regulation(label, _REGULATED[index])
@@ -210,11 +208,11 @@ class PwmOutputs:
             self._machine.timers.set(_STEP[index], channel.began + after_s)
 
     def _follow(self, index: int) -> None:
-        """Publish the present duty, and drive the pin accordingly."""
+        """Publish the current duty, and drive the pin accordingly."""
         machine = self._machine
         duty = round(self.duty(index), DECIMALS)
         if machine.values[DUTIES[index]] != duty:
-            # No rule can watch a duty, so only the status has to show it.
+            # Rules cannot watch a duty, so it only has to be marked as changed for status files.
             machine.publish(DUTIES[index], duty)
         pwm = machine.settings.pwm[index]
         level = (1.0 if pwm.on_off_mode else duty / 100) if machine.values[PWMS[index]] else 0.0

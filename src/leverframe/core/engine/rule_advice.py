@@ -1,7 +1,7 @@
 """Advice about rules that conflict, loop, can never act, or end unsafely.
 
 Advice is data with an English sentence, so that a page can show it in any language. It is based on
-the settings and on which sources have a value. It changes nothing and prevents no rule from acting.
+the settings and on which sources have a value. Advice has no effect on the rules.
 """
 
 from collections.abc import Container, Iterator
@@ -36,9 +36,9 @@ _TARGETS = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
 
 
 class Advice(Struct, frozen=True):
-    #: The kind of finding; each kind has its own sentence.
+    #: The kind of advice; each kind has its own sentence.
     kind: str
-    #: The rules concerned; the advice is shown at the first of them.
+    #: The rules concerned; the pages show the advice at the first of them.
     rules: tuple[int, ...]
     #: The sources, outputs and variables concerned.
     labels: tuple[str, ...]
@@ -48,11 +48,11 @@ class Advice(Struct, frozen=True):
 
 
 class Offer(Struct, frozen=True):
-    """The sources and actions that a version has for rules."""
+    """The sources and actions of rules that a version supports."""
 
     profile: Profile
     sources: Container[str]
-    #: Without values: `OUT0`, not `OUT0=1`.
+    #: Actions without values: `OUT0`, not `OUT0=1`.
     actions: Container[str]
 
 
@@ -183,7 +183,7 @@ def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advi
 
 
 def _idle(rule: str, which: str, must_be_met: bool, how: str) -> tuple[str, str]:
-    """Return kind and sentence for a dependence on a rule that is never evaluated."""
+    """Return kind and sentence of the advice on a dependence on a rule that is never evaluated."""
     if must_be_met:
         return f"never_{how}_dependence", f"Rule {rule} never acts: it depends on {which}."
     return f"{how}_dependence", f"Rule {rule} depends on {which}, so the dependence has no effect."
@@ -196,8 +196,8 @@ def _agree(rule: Rule, needed: Rule, must_be_met: bool, settings: Settings) -> b
 def fights(settings: Settings) -> Iterator[Advice]:
     """Yield advice on pairs of enabled rules that conflict over one output or variable.
 
-    A rule that only sets and another that only resets are a common pair. They do not conflict if
-    they cannot be met together.
+    A common pair is a rule that only switches on and a rule that only switches off. The rules do
+    not conflict if they cannot be met at the same time.
     """
     enabled = [
         (number, rule)
@@ -289,14 +289,14 @@ def _target(rule: Rule) -> str:
 
 
 def _wish_differently(rule: Rule, other: Rule) -> bool:
-    """Return True if both set their target when they are met, to different values."""
+    """Return True if both rules set their target when they become met, but to different values."""
     if ONLY_WHEN_IT_STOPS in (rule.mode, other.mode):
         return False
     return (rule.action, rule.value) != (other.action, other.value)
 
 
 def _both_met(numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings) -> bool:
-    """Return True if their conditions and dependence on each other let both be met together."""
+    """Return True if both rules can be met at the same time."""
     if (True, True) not in Courses([rule, other], settings).results():
         return False
     for one, counterpart in ((rule, numbers[1]), (other, numbers[0])):

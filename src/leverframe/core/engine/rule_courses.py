@@ -1,9 +1,9 @@
-"""The results that the conditions of rules can reach, over all values of their sources.
+"""All results that the conditions of rules can have, for any values of their sources.
 
 The thresholds of the conditions cut the range of a source into pieces, and one value represents
-each piece. Beginning with the state in which no condition is met, all states are collected that
-some sequence of such values can reach: with hysteresis a result also depends on earlier values. The
-conditions themselves are those of the engine.
+each piece. With hysteresis a result also depends on earlier values. Therefore the search starts
+with the state in which no condition is met and collects all states that any sequence of values can
+reach. It uses the engine's own conditions.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ def values_of(conditions: Iterable[Condition], limits: Range) -> list[float]:
 def turns_of(condition: Condition) -> tuple[float, float]:
     """Return the thresholds of a condition: while it is false, and while it is true."""
     if condition.label in DIGITAL:
-        # Between 0 and 1, for either state.
+        # Any threshold between 0 and 1 has the same effect.
         return 1.0, 1.0
     was, condition.result = condition.result, True
     while_true = condition.threshold
@@ -89,7 +89,7 @@ class Courses:
         return {self._results(state) for state in self._reachable()}
 
     def never_cease(self) -> bool:
-        """Return True if no values can end the first rule once it is met."""
+        """Return True if the first rule, once met, stays met whatever values its sources have."""
         met = {state for state in self._reachable() if self._results(state)[0]}
         return bool(met) and all(self._following(state) <= met for state in met)
 
@@ -129,12 +129,12 @@ def _combine(rule: Rule, results: list[bool]) -> bool:
     return bool(COMBINE[rule.operator](*results))
 
 
-# Loops: rules that trigger each other endlessly.
+# Rule loops: rules that trigger each other endlessly.
 #
 # A rule leads to another rule if it switches a source of that rule, or a source of the rule on
-# which that rule depends. Rules that lead back to themselves may still come to rest, as a timer or
-# a latch does. A trial shows whether they do: they run on a separate engine, without delays, with
-# every combination of values that their other sources can have.
+# which that rule depends. Rules that lead back to themselves may still settle, for example in a
+# timer or a latch. A trial shows whether they settle: the rules run on a separate engine, without
+# delays, with every combination of values of their other sources.
 
 #: Maximum number of combinations of the other sources that are tried.
 MAX_TRIALS = 64
@@ -152,7 +152,7 @@ def loops(settings: Settings, profile: Profile) -> Iterator[tuple[int, ...]]:
 
 
 def _rings(rules: RulePlaces) -> Iterator[tuple[int, ...]]:
-    """Yield the rules that lead back to themselves; the rules of one ring come together."""
+    """Yield the rules that lead back to themselves, as one set per loop."""
     reached = _map_reachable(rules)
     reported: set[int] = set()
     for number, others in reached.items():
@@ -163,7 +163,7 @@ def _rings(rules: RulePlaces) -> Iterator[tuple[int, ...]]:
 
 
 def _map_reachable(rules: RulePlaces) -> dict[int, set[int]]:
-    """Map the number of each enabled rule to those that it leads to, directly or indirectly."""
+    """Map the number of each enabled rule to the rules that it leads to, directly or indirectly."""
     numbered = {number: rule for number, rule in number_rules(rules) if rule.enabled}
     watched = {number: _source_labels(rule, numbered) for number, rule in numbered.items()}
     reached = {
@@ -182,7 +182,6 @@ def _map_reachable(rules: RulePlaces) -> dict[int, set[int]]:
 
 
 def _source_labels(rule: Rule, numbered: dict[int, Rule]) -> set[str]:
-    """Return the source labels of a rule and of the rule that it depends on."""
     needed = numbered.get(dependence(rule)[0])
     rules = (rule,) if needed is None else (rule, needed)
     return {condition.label for one in rules for condition in conditions_of(one)}
@@ -200,7 +199,7 @@ def _never_rests(numbers: tuple[int, ...], settings: Settings, profile: Profile)
 
 
 def _trial(settings: Settings, numbers: set[int], factory: Settings) -> Settings:
-    """Enable only these rules, at their places and without delays, in factory settings."""
+    """Return factory settings with only these rules, at their places and without delays."""
     rules = tuple(
         rule and replace(rule, on_delay=0, off_delay=0, enabled=rule.enabled and number in numbers)
         for number, rule in enumerate(settings.rules, start=1)
@@ -226,7 +225,7 @@ def _others(trial: Settings, switched: set[str], settings: Settings) -> Iterator
 
 
 def _is_stopped(engine: Engine, others: dict[str, float], switched: set[str]) -> bool:
-    """Return True if the engine must stop the rules, at the start or after a target is switched."""
+    """Return True if the engine stops the rules as a loop, at the start or after a switching."""
     engine.start(_START)
     _put(engine, others)
     for label in sorted(switched):
@@ -236,7 +235,7 @@ def _is_stopped(engine: Engine, others: dict[str, float], switched: set[str]) ->
 
 def _put(engine: Engine, values: dict[str, float]) -> None:
     for label, value in values.items():
-        # Settings also come from files: an unknown source stays absent.
+        # A settings file may contain an unknown source, which stays absent.
         if label in engine.values:
             engine.machine.put(label, value)
     engine.sense({}, _START)

@@ -1,7 +1,7 @@
 """The explanation of why a rule acts or does not act, in values and words for users.
 
-`obstacle` is what prevents a rule from acting although users may expect it to; `blocked_by` is the
-same as a sentence. Both are None if the rule acts as its conditions require.
+`obstacle` is the reason why a rule does not act although a user might expect it to; `blocked_by` is
+the same reason as a sentence. Both are None if the rule acts according to its conditions.
 """
 
 from msgspec import Struct
@@ -18,23 +18,23 @@ class ConditionExplanation(Struct, frozen=True):
     compare: str
     reference: float
     hysteresis: float
-    #: The number that the value is compared with now, hysteresis included.
+    #: The number with which the value is compared now, including hysteresis.
     threshold: float
-    #: The last result; None if the source was never seen.
+    #: The last result; None if the source has never had a value.
     result: bool | None
-    #: Wall time since when the source has been absent; None if it is present or was never seen.
+    #: Wall time since when the source has been absent; None if it has a value or never had one.
     absent_since: float | None
 
 
 class Obstacle(Struct, frozen=True):
-    """What prevents a rule from acting: the kind of sentence, and its subject."""
+    """The reason why a rule does not act: the kind of sentence, and the rule or label in it."""
 
     kind: str
     rule: int | None = None
     label: str | None = None
 
 
-#: Kind of an obstacle -> its sentence.
+#: The sentence of each kind of obstacle.
 OBSTACLES = {
     "disabled": "The rule is disabled.",
     "absent": "Source {label} is absent.",
@@ -49,9 +49,9 @@ OBSTACLES = {
 
 class RuleExplanation(Struct, frozen=True):
     number: int
-    #: Empty if it has none.
+    #: Empty if the rule has no name.
     name: str
-    #: The conditions hold and the dependence agrees.
+    #: True if the conditions are true and the rule on which this one depends permits acting.
     met: bool
     #: The result of the conditions alone.
     combined: bool
@@ -62,14 +62,14 @@ class RuleExplanation(Struct, frozen=True):
     pending_action: str | None
     blocked_by: str | None
     obstacle: Obstacle | None
-    #: True if the rule that it depends on allows it to act, or if there is none.
+    #: True if the rule on which this rule depends permits acting, or if there is none.
     dependence_agrees: bool
 
 
 def explain_rule(
     live: LiveRule, machine: Machine, holder: LiveRule | None, now: float
 ) -> RuleExplanation:
-    """Explain a rule; `holder` is the permanent rule that keeps its target, or None."""
+    """Explain a rule; `holder` is the permanent rule that maintains its target, or None."""
     shown = judge_disabled(live, machine)
     when = machine.timers.when(live.key)
     obstacle = _obstacle(live, machine, holder)
@@ -88,7 +88,7 @@ def explain_rule(
 
 
 def judge_disabled(live: LiveRule, machine: Machine) -> LiveRule:
-    """Return the rule; of a disabled one, which is never evaluated, a copy with its results."""
+    """Return the rule; instead of a disabled rule, which is never evaluated, an evaluated copy."""
     if live.rule.enabled:
         return live
     shown = LiveRule(live.rule, live.key, live.number)

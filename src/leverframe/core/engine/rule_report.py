@@ -39,7 +39,7 @@ _ASKED = {">=": "at least ", "<": "below ", "=": ""}
 
 
 class RuleEffect(Struct, frozen=True):
-    """The effect of a rule when it begins or ceases."""
+    """The effect of a rule when it begins or ends."""
 
     #: The printed name of the action; for a pulse, the output.
     action: str
@@ -56,7 +56,7 @@ class Dependence(Struct, frozen=True):
 
 
 class Why(Struct, frozen=True):
-    """Why a rule acts (`met`, `ceases`) or does not (`waits`, `not_met`, an obstacle)."""
+    """Why a rule acts (`met`, `ceases`) or does not act (`waits`, `not_met`, an obstacle)."""
 
     kind: str
     rule: int | None
@@ -70,7 +70,7 @@ class RuleReport(Struct, frozen=True):
     explanation: RuleExplanation
     #: Units of the sources, by label.
     units: dict[str, str]
-    #: Whether it has begun to act and has not ceased yet.
+    #: Whether the rule has begun to act and has not ended yet.
     active: bool
     depends: Dependence | None
     why: Why
@@ -78,7 +78,7 @@ class RuleReport(Struct, frozen=True):
     when_ceasing: RuleEffect | None
     firings: list[Firing]
     advice: list[Advice]
-    #: The item of `/inpa.cgi` that sets this entry; None if this version has no form for it.
+    #: The item of `/inpa.cgi` that sets this rule; None if this version has no form for it.
     command: str | None
 
 
@@ -159,7 +159,7 @@ def _single_effect(rule: Rule) -> RuleEffect:
 
 
 def _of_both_edges(rule: Rule, value: int, state: int, delay_s: int) -> RuleEffect | None:
-    """Return the effect of an action that has an effect at begin and end, or None."""
+    """Return the effect of an action that differs between begin and end; None for other actions."""
     if rule.action in SWITCHED:
         return _switching(rule.action, value, delay_s)
     if rule.action in LASTING:
@@ -177,13 +177,13 @@ def _switching(action: str, value: int, delay_s: int) -> RuleEffect:
     return RuleEffect(action, word, delay_s, f"{action} {word}{after}")
 
 
-# The trial of a rule with values of the past.
+# The trial of a rule with recorded values.
 #
 # The rule runs on a separate engine, together with the rule on which it depends, and its sources
-# have their recorded values. Its switching has no consequences: a heater that it would have
-# switched on does not change the recorded temperature.
+# have their recorded values. The recorded values do not react to its actions: a heater that the
+# rule would have switched on does not change the recorded temperature.
 
-#: At most this number is read: a rule that chatters would fill the reply.
+#: The maximum number of moments in the reply; a rule that switches very often would have too many.
 MAX_FIRINGS = 500
 
 
@@ -192,16 +192,16 @@ class RuleTrial(Struct, frozen=True):
 
     first: float
     last: float
-    #: The time since when its sources are known; None if none of them is.
+    #: The time of the first recorded value of its sources; None if there is none.
     since: float | None
-    #: Oldest first; if there were more than `MAX_FIRINGS`, only the first ones.
+    #: Oldest first, and only the first `MAX_FIRINGS`.
     firings: list[Firing]
-    #: When each condition began and ceased to hold.
+    #: When each condition became true and false.
     conditions: list[list[Firing]] = []
 
 
 def sources_of_trial(rules: RulePlaces, index: int) -> set[str]:
-    """Return the labels whose past values the trial of a rule needs."""
+    """Return the labels whose recorded values the trial of a rule at a place needs."""
     involved = _rules_of_trial(rules, index)
     own = {condition.label for one in involved for condition in conditions_of(one)}
     return own - {involved[0].action}
@@ -214,7 +214,7 @@ def try_rule(
     span: tuple[float, float],
     profile: Profile,
 ) -> tuple[list[Firing], list[list[Firing]]]:
-    """List when the rule at a place and each of its conditions would have begun and ceased."""
+    """List when the rule at a place would have begun and ended, and its conditions changed."""
     first, last = span
     engine = Engine(profile, _only(rules, index, profile))
     engine.start(Moment(first, first))
@@ -285,7 +285,7 @@ def _only(rules: RulePlaces, index: int, profile: Profile) -> Settings:
 
 
 def _run_courses(engine: Engine, courses: Mapping[str, Course], last: float) -> Iterator[float]:
-    """Run the engine through all changes and the deadlines between them; yield each moment."""
+    """Run the engine through all changes and the deadlines between them; yield at each moment."""
     for time, changes in changes_by_time(courses):
         if time > last:
             break

@@ -1,19 +1,21 @@
-"""Rules: conditions on readings and states that make something happen (the document's Events).
+"""Rules: actions that depend on readings and states ("Events" in the interface document).
 
-Rules are evaluated only when one of their sources has changed, all against one snapshot: first all
-results, then the actions, in entry order. Changes by these actions are evaluated in the next call.
+Rules are evaluated only when one of their sources has changed. All rules of a call are evaluated
+with the same values; then their actions are performed in the order of the rules. Changes by these
+actions are evaluated in the next call.
 
-A rule is *met* when its combined condition holds and the rule it depends on agrees. A rule that
-becomes met is activated after the on delay; one that is no longer met is deactivated after the off
-delay. If it changes back before that, the delay is dropped and nothing happens.
+A rule is *met* when its combined condition is true and the rule on which it depends permits acting.
+A rule that becomes met is activated after the on delay; one that is no longer met is deactivated
+after the off delay. If the rule changes back before the delay ends, the delay is cancelled and no
+action is performed.
 
-If several rules have the same target, a met rule that acts both ways decides, and another rule that
-ends does not override it. Only when no such rule is met does the rule that ended last decide.
-`LiveRule.decides` defines which rules count.
+If several rules have the same target, a met rule that acts at both begin and end determines its
+state, and another rule that ends does not override it. If no such rule is met, the rule that ended
+last determines the state. `LiveRule.decides` defines which rules count.
 
 After a start, rules that had switched an output with a remembered state resume (see
-`live_rule.py`). If such a rule is no longer met, it ends as usual. If its sources do not return
-within `CONFIRMED_WITHIN_S` and its end switches off, it ends then.
+`live_rule.py`). If such a rule is no longer met, it ends as usual. If its sources have no value
+within `CONFIRMED_WITHIN_S` and its end switches the output off, it ends at that time.
 
 Gap: a dependence uses only the two conditions of the other rule, not that rule's own dependence, so
 there are no chains and no cycles. A disabled or missing rule counts as not met.
@@ -62,17 +64,15 @@ from leverframe.core.engine.rule_explanation import (
 from leverframe.core.engine.timers import Key
 from leverframe.core.settings import Rule, RulePlaces, Settings, number_rules, without_trailing_gaps
 
-#: How long a restored result holds while its sources are absent.
+#: How many seconds a restored result stays valid while its sources are absent.
 CONFIRMED_WITHIN_S = 60
-#: The deadline at which unsettled labels are evaluated again.
+#: The deadline at which resting labels are evaluated again.
 RESTED: Key = ("rules", "rested")
 _UNCONFIRMED: Key = ("rules", "unconfirmed")
 
 
 def rules_without(rules: RulePlaces, index: int) -> tuple[Rule | None, ...]:
-    """Return the rules without one of them: later rules move down, and dependences follow their
-    rule.
-    """
+    """Return the rules without one of them: later rules move down, and dependences are adapted."""
     deleted = index + 1
     return without_trailing_gaps(
         [rule and _after_deletion(rule, deleted) for rule in (*rules[:index], *rules[index + 1 :])]
@@ -87,7 +87,7 @@ def _after_deletion(rule: Rule, deleted: int) -> Rule:
 
 
 def rules_moved(rules: RulePlaces, index: int, to: int) -> tuple[Rule | None, ...]:
-    """Return the rules with one of them moved: dependences follow their rule."""
+    """Return the rules with one rule moved, and with dependences adapted."""
     order = [place for place in range(len(rules)) if place != index]
     order.insert(to, index)
     numbers = {old + 1: new + 1 for new, old in enumerate(order)}
@@ -102,7 +102,7 @@ def _with_number(rule: Rule, numbers: dict[int, int]) -> Rule:
 
 
 class WantedState(Struct, frozen=True):
-    """The state that a rule wants an output to have, and the number of the rule."""
+    """The state of an output that a rule requires, and the number of the rule."""
 
     rule: int
     state: int
@@ -126,9 +126,9 @@ class Rules:
         self._machine = machine
         self._actuator = actuator
         self._live: list[LiveRule] = []
-        #: Enabled rules by the labels that they watch, each with the condition that does so.
+        #: Enabled rules by watched label, each with the condition that watches it.
         self._by_source: dict[str, list[tuple[Condition, LiveRule]]] = {}
-        #: Enabled permanent rules by action, if its result lasts.
+        #: Enabled permanent rules by action, for actions with a lasting result.
         self._holders: dict[str, list[LiveRule]] = {}
         #: Rules whose delay is running, by the key of their deadline.
         self._waiting: dict[Key, LiveRule] = {}
@@ -139,7 +139,7 @@ class Rules:
         self._activations = 0
 
     def start(self) -> None:
-        """Start all rules as not met: a rule whose condition holds acts as if it had just become
+        """Start all rules as not met: a rule whose condition is true acts as if it had just become
         met.
 
         Rules that had switched an output with a remembered state resume as met.
@@ -159,7 +159,7 @@ class Rules:
             for live in gone:
                 self._drop_delay(live)
             self._trace_moved(old.rules)
-            # Other rules may come to rest.
+            # The new rules may be without a loop, so no label rests any longer.
             self._machine.changed.update(self._machine.resting)
             self._machine.resting = {}
             self._begin()
@@ -204,8 +204,8 @@ class Rules:
                 continue
             value = values[label]
             if value is None or machine.resting:
-                # In no range, so all rules are evaluated: resting labels changed without an
-                # evaluation.
+                # Not a number is in no range, so all conditions are evaluated: resting labels may
+                # have changed without an evaluation.
                 value = nan
             for condition, live in by_source[label]:
                 if condition.steady_from <= value < condition.steady_below:
@@ -220,7 +220,7 @@ class Rules:
                 self._hold(action)
 
     def keeps(self, action: str) -> bool:
-        """Return True if a permanent rule keeps the result of this action now."""
+        """Return True if a permanent rule currently maintains the result of this action."""
         return self._holder(action) is not None
 
     def explain(self, now: float | None = None) -> list[RuleExplanation]:
@@ -247,7 +247,7 @@ class Rules:
     def absent_sources(self) -> dict[int, str]:
         """Return the first absent source of each rule that waits for one, by rule number."""
         if None not in map(self._machine.values.get, self._by_source):
-            # Nearly always the case; asking each rule takes ten times as long.
+            # The usual case, checked first because the search below takes ten times as long.
             return {}
         return {
             live.number: absent
@@ -257,7 +257,7 @@ class Rules:
 
     @property
     def targets(self) -> Collection[str]:
-        """The outputs and other targets of enabled rules."""
+        """Outputs and other targets of enabled rules."""
         return self._by_target
 
     def wish_for(self, label: str) -> WantedState | None:
@@ -335,9 +335,7 @@ class Rules:
             self._holders.setdefault(live.rule.action, []).append(live)
 
     def _turn(self, lives: list[LiveRule]) -> None:
-        """First decide which rules have turned, then act: no action affects a decision of this
-        call.
-        """
+        """Determine which rules change, then act: no action affects a decision of this call."""
         turned: list[LiveRule] = []
         for live in lives:
             if live.turn():
@@ -359,7 +357,7 @@ class Rules:
                 machine.samples.append((machine.at.wall, trace, int(live.met)))
 
     def _trace_moved(self, former: RulePlaces) -> None:
-        """Record the places with other rules than before, because rules were moved or deleted."""
+        """Record the places whose former rule was moved or deleted."""
         machine = self._machine
         if machine.samples is not None:
             wall = machine.at.wall
@@ -369,7 +367,7 @@ class Rules:
             ]
 
     def _cause_of(self, live: LiveRule) -> Cause:
-        """Return the rule as a cause, with the values that decided."""
+        """Return the rule as a cause, with the values of its decision."""
         values, entry_of = self._machine.values, self._machine.entry_of
         decided: tuple[Decided, ...] = ()
         after = 0
@@ -379,7 +377,8 @@ class Rules:
             if entry > after:
                 after = entry
         rule = live.cause
-        # By position: `replace` takes 0.2 us more, of the 9 us for a reading that turns a rule.
+        # Created by position, because `replace` would take 0.2 us more of the 9 us for a reading
+        # that triggers a rule.
         return Cause(
             rule.kind, rule.detail, "", "", rule.number, rule.name, decided, rule.seconds, after
         )
@@ -398,7 +397,7 @@ class Rules:
         elif live.rule.mode != ONLY_WHEN_IT_STARTS:
             self._act_after(live, DEACTIVATE, live.rule.off_delay)
         if live.pending or live.rule.mode == ONLY_WHEN_IT_STARTS:
-            # Nothing is undone now, but an earlier permanent rule may restore its state.
+            # This rule undoes nothing now, but an earlier permanent rule may restore its own state.
             self._hold(live.rule.action)
 
     def _act_after(self, live: LiveRule, what: str, delay_s: int) -> None:
@@ -410,7 +409,7 @@ class Rules:
         self._machine.timers.set(live.key, self._machine.at.now + delay_s)
         waits = "rule_waits" if live.met else "rule_waits_to_end"
         fact = Fact(waits, live.rule.action, figures={"seconds": delay_s})
-        # Later entries are reported as consequences of this one.
+        # Later journal entries are shown as consequences of this entry.
         live.cause = replace(live.cause, after=self._machine.log(live.cause, fact))
 
     def _drop_delay(self, live: LiveRule) -> None:
@@ -430,7 +429,7 @@ class Rules:
     def _activate(self, live: LiveRule) -> None:
         action, value = live.rule.action, live.rule.value
         self._carry_out(live, value, True)
-        # The result of reversing is known only afterwards.
+        # The state after a reversal is known only when it has been performed.
         reversed_now = value == REVERSE and live.switches
         live.held = self._actuator.current(action) if reversed_now else value
         self._activations += 1
@@ -480,7 +479,7 @@ class Rules:
         self._actuator.perform(action, value, done_now, live.cause, source, measured)
 
     def _holder(self, action: str) -> LiveRule | None:
-        """Find the rule that keeps the result of an action; of several, the last."""
+        """Find the rule that maintains the result of an action; if there are several, the last."""
         for live in reversed(self._holders.get(action, ())):
             if live.holds():
                 return live

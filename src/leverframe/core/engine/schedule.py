@@ -1,16 +1,16 @@
 """The schedule: up to 50 entries that act at times of the local clock.
 
-Every entry has the time of its next run, and one deadline waits for the nearest. The deadline is in
-monotonic seconds, so it is checked against the wall clock when it is due, and set again if the
-clock was changed. Behaviour that the interface document does not specify:
+Each entry has the time of its next run, and one deadline is set for the nearest of them. The
+deadline is a monotonic time. When it is due, it is compared with the wall clock, and set again if
+the clock was changed. Behaviour that the interface document does not specify:
 
 - An entry that is up to a minute overdue, because the clock was set forward or the program could
   not run, still runs, once. An entry that is overdue by more is skipped.
-- When the clock is set back, what ran already does not run again when its time comes once more. A
-  clock that goes back by a day or more, or by the period of a periodic entry or more, was wrong
-  before: then the entry is planned again.
-- An entry that is saved or enabled exactly at its time first runs at the next one. The same applies
-  after a start: otherwise an entry that restarts the controller would restart it endlessly.
+- When the clock is set back, entries that have run do not run again at the repeated time. But if
+  the clock is set back by at least a day, or at least the period of a periodic entry, it was wrong
+  before, and the entry is planned again.
+- An entry that is saved or enabled exactly at its time first runs at its next time. The same
+  applies at startup: otherwise an entry that restarts the controller would restart it endlessly.
 """
 
 from msgspec import Struct
@@ -25,7 +25,8 @@ from leverframe.core.settings import ScheduleEntry, Settings
 
 MAX_OVERDUE_S = 60.0
 _DAY_S = 86400
-#: A deadline that is this little early counts as on time: the clocks are read one after the other.
+#: A deadline that is early by no more than this is on time, because the clocks are not read
+#: simultaneously.
 _ROUNDING_S = 0.001
 _KEY: Key = ("schedule",)
 _MISSED = Fact("schedule_missed")
@@ -51,7 +52,7 @@ class _Plan:
         self.last_run: float | None = None
 
     def plan_after(self, wall: float) -> float:
-        """Return the time after which the next run may be, if the clock was set to `wall`."""
+        """Return the time after which the entry may run next, if the clock was set to `wall`."""
         if self.last_run is None:
             return wall
         repeated_s = min(self.entry.time, _DAY_S) if self.entry.periodic else _DAY_S
@@ -109,12 +110,12 @@ class Schedule:
         self._wait()
 
     def _plan(self, plan: _Plan, after: float) -> None:
-        # Even if the action changes nothing: the runs are part of the state.
+        # The times of runs are part of the state, even if the action changes nothing.
         self._machine.mark("schedule")
         try:
             plan.next_run = next_run(plan.entry, after, self._machine.timezone)
         except (ValueError, OverflowError):
-            # Settings also come from files; a bad date must not stop the controller.
+            # A settings file may contain an invalid date, which must not stop the controller.
             plan.next_run = None
             self._machine.log(
                 plan.cause, Fact("schedule_never_runs", figures={"date": plan.entry.date})

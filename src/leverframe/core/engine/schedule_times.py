@@ -2,10 +2,11 @@
 
 - An entry with a date runs on that day only; its weekdays are then ignored. Without a date it runs
   on its weekdays. A periodic entry without either runs every day.
-- It runs at its time of day, by the local clock: a time that the clock skips comes at the end of
-  the gap, a time that it shows twice comes the first time.
+- It runs at its time of day, by the local clock: a skipped time means the end of the gap, and a
+  repeated time means its first occurrence.
 - Gap: a periodic entry runs at local midnight and then at its period in seconds until the next
-  midnight. These are real seconds: the hour that a clock skips or repeats makes no hole.
+  midnight. The period is in elapsed seconds, so a change to or from daylight saving time causes no
+  gap.
 """
 
 from collections.abc import Iterator
@@ -17,20 +18,20 @@ from leverframe.core.settings import ScheduleEntry
 
 # The time zone that the settings name.
 #
-# The zones are tables that the machine provides; each is read once.
+# The machine provides the zones as files; each is read only once.
 
-#: Errors because too many files are open; they say nothing about the zone.
+#: Errors of too many open files, which do not mean that the zone is unknown.
 _NONE_OPENS_NOW = (EMFILE, ENFILE)
 
 
 def zone_named(name: str) -> tzinfo | None:
-    """Return the zone with this name; None if this machine does not know it."""
+    """Return the zone with this name; None if this machine does not have it."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError):
         return None
     except OSError as error:
-        # A name that is a folder of zones, such as Europe, or that is too long, cannot be opened.
+        # A name that is too long, or that of a folder of zones such as Europe, cannot be opened.
         if error.errno in _NONE_OPENS_NOW:
             raise
         return None
@@ -39,12 +40,12 @@ def zone_named(name: str) -> tzinfo | None:
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 _ONE_DAY = timedelta(days=1)
-#: A week, and a day on either side, always contain the next weekday, even if a gap moves a run.
+#: A week and one day before and after it always contain the next run, even if a gap moves it.
 _DAYS_LOOKED_AT = 10
 
 
 def next_run(entry: ScheduleEntry, after: float, timezone: tzinfo) -> float | None:
-    """Return the first instant after `after` at which the entry runs, or None if it never does."""
+    """Return the first moment after `after` at which the entry runs, or None if it never does."""
     if entry.periodic and entry.time <= 0:
         return None
     for day in _days(entry, after, timezone):
@@ -87,7 +88,8 @@ def instant(day: date, second: int, timezone: tzinfo) -> float:
 
 def _end_of_gap(local: datetime, timezone: tzinfo) -> float:
     """Find the time at which the clock skips a nonexistent local time."""
-    # Interpreted with the offset before the gap, the time is after the change, and vice versa.
+    # With the offset from before the gap, the time is after the change; with the offset from after
+    # the gap, it is before the change.
     after, before = int(local.timestamp()), int(local.replace(fold=1).timestamp())
     old_offset = _offset(before, timezone)
     while after - before > 1:

@@ -1,4 +1,4 @@
-"""Compose and split URLs, and find the server to which each secret belongs."""
+"""URLs, and the server to which each secret belongs."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from leverframe.core.settings import Settings
 
 
 def url_host(host: str) -> str:
-    """Return a host in the form for a URL: an IPv6 address is in brackets."""
+    """Return a host as it is written in a URL, where an IPv6 address is in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -77,7 +77,7 @@ def secrets_to_forget(old: Settings, new: Settings) -> Sequence[str]:
         and old.mqtt is new.mqtt
         and old.snmp is new.snmp
     ):
-        # Nearly always the case.
+        # The usual case.
         return ()
     before, now = servers(old), servers(new)
     return [path for path, server in before.items() if server is not None and server != now[path]]

@@ -1,6 +1,4 @@
-"""The sources of rules: what each is computed from, whether it is measured, and its range; and the
-conversion of analog sensors.
-"""
+"""The sources of rules, their ranges, and the conversion of analog sensors."""
 
 from collections.abc import Callable
 from math import inf, sqrt
@@ -37,18 +35,18 @@ PLAIN_VOLTAGE = "vin=3.3V/5V"
 SUPPLY_MV = 3300.0
 SUPPLY_5V_MV = 5000.0
 
-#: The label of the range promises 33 V, and that of the plain range 3.3 V.
+#: The names of the ranges promise 33 V and 3.3 V.
 HIGH_RANGE_DIVIDER = 10.0
 
 #: 1:2000 transducer. 33 ohms is the largest measuring resistor that its data sheet allows at 150 A,
-#: the end of its range, where the input sees 2.475 V.
+#: the end of its range, where the input voltage is 2.475 V.
 LA100P_TURNS = 2000.0
 LA100P_BURDEN_OHM = 33.0
 
 #: 100 A to 50 mA. 22 ohms keep the peaks at 100 A (1.56 V) within half of the 3.3 V supply.
 SCT013_000_TURNS = 2000.0
 SCT013_000_BURDEN_OHM = 22.0
-#: 30 A to 1 V; the burden is inside.
+#: 30 A to 1 V, with an internal burden resistor.
 SCT013_030_A_PER_V = 30.0
 
 #: A mains transformer to 12 V and a divider of 100 and 10 kiloohms: 230 V give 1.09 V, whose
@@ -56,8 +54,8 @@ SCT013_030_A_PER_V = 30.0
 TR12V_RATIO = 230.0 / 12.0
 TR12V_DIVIDER = 11.0
 
-#: The PT1000 with 3.3 kiloohms above it divides 3.3 V: less than 1 mA, which hardly warms it, and
-#: about 2 mV per degree.
+#: The PT1000 and a resistor of 3.3 kiloohms divide 3.3 V. The current is below 1 mA, so the sensor
+#: hardly heats up; the voltage changes by about 2 mV per degree.
 PT1000_SERIES_OHM = 3300.0
 #: IEC 60751.
 PT1000_OHM = 1000.0
@@ -69,7 +67,7 @@ LOOP_SHUNT_OHM = 150.0
 #: NAMUR NE 43: a current up to 3.6 mA, or from 21 mA on, means a fault or a broken loop.
 LOOP_FAULT_LOW_MA, LOOP_FAULT_HIGH_MA = 3.6, 21.0
 
-#: Voltage meter modules whose output is linear from 0: 3.3 V mean 330 V and 990 V.
+#: Voltage meter modules with an output proportional to the voltage: 3.3 V mean 330 V or 990 V.
 AC_METER_V_PER_V = 100.0
 HV_DC_METER_V_PER_V = 300.0
 
@@ -79,7 +77,7 @@ def _proportional(unit_per_volt: float) -> Function:
 
 
 def _hall_sensor(supply_mv: float, mv_per_ampere: float) -> Function:
-    """Return the conversion for a bidirectional current sensor that rests at half its supply."""
+    """Return the conversion of a bidirectional current sensor: 0 A is half of its supply."""
     zero_mv = supply_mv / 2.0
     return lambda mv: (mv - zero_mv) / mv_per_ampere
 
@@ -100,8 +98,8 @@ _MIN_RATIO, _MAX_RATIO = map(_platinum_ratio, PT_RANGE_C)
 def _platinum_celsius(ratio: float) -> float:
     celsius = (-PT_A + sqrt(PT_A**2 - 4.0 * PT_B * (1.0 - ratio))) / (2.0 * PT_B)
     if ratio < 1.0:
-        # Below zero the polynomial has a fourth power. Starting from the square root, which is at
-        # most 2.5 degrees off, three steps of Newton's method reach a millionth.
+        # Below zero the polynomial is of fourth degree. The solution of the quadratic formula is at
+        # most 2.5 degrees off; three steps of Newton's method reduce the error to a millionth.
         for _ in range(3):
             slope = PT_A + 2.0 * PT_B * celsius + PT_C * (4.0 * celsius**3 - 300.0 * celsius**2)
             celsius -= (_platinum_ratio(celsius) - ratio) / slope
@@ -120,7 +118,7 @@ def _current_loop(mv: float) -> float | None:
     return milliamperes if LOOP_FAULT_LOW_MA < milliamperes < LOOP_FAULT_HIGH_MA else None
 
 
-#: By label; "off" has no function.
+#: Conversion functions by name; "off" has none.
 SENSORS: dict[str, Function] = {
     PLAIN_VOLTAGE: _proportional(1.0),
     "vin=33V/55V": _proportional(HIGH_RANGE_DIVIDER),
@@ -157,16 +155,15 @@ def convert(sensor: str, millivolts: float, gain: int = 1) -> float | None:
 
 
 def analog_value(setting: AnalogInput, volts: float) -> float | None:
-    """Compute the reading of an input with these settings from its volts."""
+    """Compute the reading of an input with these settings from its voltage."""
     millivolts = setting.multiplier * volts * 1000.0 + setting.calibration
     return convert(setting.sensor, millivolts, setting.gain)
 
 
-# Sources according to the settings: what each is computed from, whether anything measures it, and
-# its range of values.
+# Sources according to the settings: their inputs, whether anything measures them, and their ranges.
 #
-# All of this is for advice to users. A measured value takes precedence over the settings: a board
-# may have a sensor that no setting names.
+# This is used only for advice to users. A source that has a value counts as measured whatever the
+# settings say, because a board may have a sensor that no setting names.
 
 Range = tuple[float, float]
 
@@ -234,7 +231,7 @@ def _onewire(index: int) -> Callable[[Settings], bool]:
 
 
 def _is_mapped(index: int) -> Callable[[Settings], bool]:
-    """Return the check of a mapped reading; slots 4-6 are 1-Wire thermometers without a module."""
+    """Return a check of a mapped reading; slots 4-6 are 1-Wire thermometers without a module."""
 
     def check(settings: Settings) -> bool:
         slot = module_mapping(settings)[index].slot

@@ -3,13 +3,14 @@
 A code stands for the value of a reading or state when the text is created: `%0141` is T1 with one
 decimal. The marker is followed by the number of the label and one digit for the decimals; on the
 display a second digit is the minimum width, so that columns stay aligned. The numbers are the same
-in all versions. They have three digits from HW 3.5+ SW 1.49 on, and two digits before that and on
-HW 3.0. The marker is `%`, on the display `!`, and in HTTP addresses optionally `%%`.
+in all versions. They have three digits on HW 3.5+ from SW 1.49 on, otherwise two. The marker is
+`%`, on the display `!`, and in HTTP addresses optionally `%%`.
 
-Text that is not a code, or whose number belongs to no label, is unchanged; on the display `!` then
-becomes the `%` that it stands for.
+Other text, including codes with unknown numbers, is not changed; on the display, an `!` in it is
+shown as `%`.
 
-# Gap: the document shows codes only for T1 (14); the table and the meaning of the digits are ours.
+# Gap: the interface document shows only codes of T1 (14); we defined the table and the meaning of
+the digits.
 """
 
 import re
@@ -45,7 +46,7 @@ CODED = (
     *labels.PWMS,
     "MQTT",
 )
-#: Replaces an absent value: not a number, and safe in an address.
+#: Text for an absent value: it cannot be mistaken for a number, and is safe in a URL.
 ABSENT = "--"
 #: Maximum length of an SMS after its codes are replaced.
 MAX_SMS_LETTERS = 160

@@ -15,7 +15,7 @@ import msgspec
 #: A moment of the controller's clock in replies.
 WallTime = Annotated[float, msgspec.Meta(description="Seconds since 1970.")]
 
-#: A clock that shows an earlier time was never set (1 January 2025).
+#: A clock with an earlier time than this (1 January 2025) has never been set.
 SET_CLOCK = 1_735_689_600.0
 
 
@@ -30,14 +30,15 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
 #
 # A key is a tuple whose first item names the feature that set it, e.g. `("outputs", "return", 3)`.
 # Setting a key again moves its deadline. Replaced and cancelled entries stay in the heap until they
-# come up or outnumber the live ones, so that moving a deadline costs no search. The top of the heap
-# is always valid, and its time is stored separately, because it is read several times before the
-# entry is removed.
+# reach the top or outnumber the valid ones, so moving a deadline needs no search. The top of the
+# heap is always valid. Its time is also stored in an attribute, because it is read several times
+# before the entry is removed.
 
 Key = tuple[str | int, ...]
 
 
-#: Time, a serial number that keeps keys of the same instant in the order of setting, and the key.
+#: Time, serial number and key; the serial number orders deadlines of the same time by when they
+#: were set.
 Entry = tuple[float, int, Key]
 
 
@@ -102,9 +103,9 @@ class Timers:
         return key
 
     def repeat(self, key: Key, every_s: float, until: float) -> float | None:
-        """Set a deadline again each time it is due, as long as it is due before all others.
+        """Advance a periodic deadline as long as it is due before all others.
 
-        Return when it was last due, up to the given moment; None if it is not the first.
+        Return when it was last due, up to `until`; None if another deadline is due first.
         """
         heap, entry, last = self._heap, self._deadlines.get(key), None
         while entry is not None and heap[0] is entry and entry[0] <= until:

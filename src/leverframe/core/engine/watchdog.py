@@ -5,18 +5,19 @@ An entry goes through these states:
 - `off`: disabled, or no host to ping;
 - `waiting`: for the first ping, or for the host to come up after a restart;
 - `running`: pings every interval, counting failures in a row;
-- `restarting`: the output is in the opposite of its state and will go back;
-- `given up`: the host failed again after as many restarts as are allowed.
+- `restarting`: the output is temporarily in the opposite state;
+- `given up`: the host failed again after the maximum number of restarts.
 
 Behaviour that the interface document does not specify:
 
-- An entry that is edited starts again, and first ends a restart that is under way. One that has
-  given up does so, too, when it is set to the same values.
-- An answer does not reset the count of restarts, only that of failures.
-- A restart counts for all entries of its output: the others drop their pings and wait until it is
-  over and their own wait has passed, or two of them would undo each other's restart.
-- Intervals, timeouts and failure limits below 1 count as 1. The next ping waits for the outcome of
-  the one before, also when the timeout is longer than the interval.
+- An edited entry starts from `waiting`; a running restart ends first. An entry that has given up
+  also does so when it is saved with the same values.
+- An answer resets the count of failures, but not the count of restarts.
+- A restart affects all entries with the same output: the other entries discard their pings and wait
+  until the restart is over and their own waiting time has passed. Otherwise two entries would undo
+  each other's restarts.
+- Intervals, timeouts and failure limits below 1 count as 1. The next ping is sent only after the
+  result of the previous ping, even if the timeout is longer than the interval.
 """
 
 from msgspec import Struct
@@ -37,7 +38,7 @@ GIVEN_UP = "given up"
 
 TIMED_OUT = "timed out"
 
-#: By the index of an entry. All controllers share them, which takes 1.2 KB off each.
+#: By the index of an entry; all controllers share them, which saves 1.2 KB per controller.
 _NUMBERS = range(1, len(Settings().watchdog) + 1)
 _KEYS: tuple[Key, ...] = tuple(("watchdog", number - 1) for number in _NUMBERS)
 _CAUSES = tuple(Cause("watchdog", str(number), number=number) for number in _NUMBERS)
@@ -45,7 +46,7 @@ _CAUSES = tuple(Cause("watchdog", str(number), number=number) for number in _NUM
 
 class WatchdogExplanation(Struct, frozen=True):
     state: str
-    #: Milliseconds, or `timed out`; None before the first ping has an outcome.
+    #: Milliseconds, or `timed out`; None before the result of the first ping.
     last_answer: float | str | None
     failures: int
     restarts: int
@@ -76,7 +77,7 @@ class _Guard:
         self.last_answer: float | str | None = None
         self.failures = 0
         self.restarts = 0
-        #: When the ping was sent whose outcome is awaited.
+        #: When the unanswered ping was sent, if there is one.
         self.pinged_at: float | None = None
         #: The state to which the output returns after a restart.
         self.normal_state = OFF
@@ -120,7 +121,7 @@ class Watchdog:
             self._ping(guard)
 
     def ask_again(self, now: float) -> None:
-        """Repeat pings whose answers no longer arrive here, beginning now."""
+        """Repeat unanswered pings, whose answers went to another process; begin now."""
         for guard in self._guards:
             if guard.pinged_at is not None:
                 guard.pinged_at = now
@@ -129,7 +130,7 @@ class Watchdog:
                 self._machine.timers.set(guard.key, now + timeout_s)
 
     def ping_answered(self, entry: int, milliseconds: float | None) -> None:
-        """Handle the outcome of a ping, None for no answer; ignore it if none is awaited."""
+        """Handle the result of a ping, None for no answer; ignore it if no entry waits for it."""
         guard = self._guards[entry]
         if guard.pinged_at is None:
             return
@@ -165,7 +166,7 @@ class Watchdog:
         self._raise_version()
 
     def _raise_version(self) -> None:
-        """Note a change: the state of an entry is part of the visible state."""
+        """Mark the watchdog as changed, because status pages show it."""
         self._machine.mark("watchdog")
 
     def _ping(self, guard: _Guard) -> None:
@@ -208,10 +209,11 @@ class Watchdog:
         state = ON - guard.normal_state
         figures = {"host": entry.host, "failures": guard.failures, "seconds": entry.length}
         fact = Fact("watchdog_restarts", entry.output, figures=figures)
-        # Later entries are reported as consequences of this one.
+        # Later journal entries are shown as consequences of this entry.
         guard.cause = replace(guard.cause, after=self._machine.log(guard.cause, fact))
         self._actuator.perform(entry.output, state, True, guard.cause)
-        # After a power cut nothing would end the restart.
+        # Otherwise the output would stay in the opposite state after a power failure during the
+        # restart.
         self._actuator.remember_as(entry.output, guard.normal_state)
         if entry.email:
             reason = str(guard.cause)
@@ -222,7 +224,7 @@ class Watchdog:
                 self._let_pass(other, entry.length)
 
     def _let_pass(self, guard: _Guard, length_s: int) -> None:
-        """Suspend an entry while another entry restarts the same output."""
+        """Suspend an entry while another entry is restarting the same output."""
         guard.state = WAITING
         guard.failures = 0
         guard.pinged_at = None

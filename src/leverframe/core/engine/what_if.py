@@ -1,9 +1,9 @@
-"""What-if: two futures of one engine, with and without a change, and their differences.
+"""What-if: simulates an engine with and without a change, and reports the differences.
 
-Both begin as copies of the same engine and get the same readings: recorded ones, shifted into the
-future, or those that plants derive from the outputs. Pings are answered, messages are counted but
-not sent, and restarts are carried out. Recorded readings are used as they were shown, so a change
-of a sensor's conversion has no effect on them.
+Both futures begin as copies of the same engine and get the same readings: recorded readings,
+shifted into the future, or readings of simulated plants that depend on the outputs. Pings are
+answered, messages are counted but not sent, and restarts are carried out. Recorded readings are
+values after conversion, so a changed sensor conversion does not affect them.
 """
 
 from collections import Counter
@@ -23,13 +23,13 @@ from leverframe.core.engine.timers import Moment, WallTime
 from leverframe.core.labels import DIFFERENTIALS, ENERGIES, EVENT_VARIABLES, OUTPUTS, POWERS, PWMS
 from leverframe.core.settings import Settings
 
-#: Further differing entries are only counted.
+#: The maximum number of differing entries in the report; further ones are only counted.
 MAX_LISTED = 500
 #: The number of times that the futures are compared during the simulation.
 STOPS = 256
-#: The time after which a ping is answered.
+#: The simulated response time of a ping.
 ANSWER_MS = 1.0
-#: Labels that are computed or that the engine sets; readings of them are never supplied.
+#: Labels that the engine itself sets or computes; recorded readings of these are not used.
 MADE_HERE = frozenset(
     {*OUTPUTS, *PWMS, *EVENT_VARIABLES, *DIFFERENTIALS, *POWERS, *ENERGIES, "DEWPOINT", "MQTT"}
 )
@@ -40,7 +40,7 @@ _SIDES: tuple[Literal["without", "with"], ...] = (BEFORE, AFTER)
 
 
 class World(Protocol):
-    """Plants between outputs and readings."""
+    """Simulated plants, which convert states of outputs to readings."""
 
     next_due: float | None
 
@@ -50,7 +50,7 @@ class World(Protocol):
 
 
 class TriedChange(Struct, frozen=True):
-    """The change under trial: settings to adopt, and actions, in the order of a request."""
+    """The change to be tried: settings, and then actions, as in a request."""
 
     settings: Settings
     actions: Sequence[Action] = ()
@@ -81,7 +81,7 @@ class WhatIf(Struct, frozen=True):
 
     first: float
     last: float
-    #: Entries of the journal, and messages, that happen in both, and those that do not.
+    #: The number of journal entries and messages that both futures have.
     same: int
     differing: list[DifferingEntry]
     not_listed: Annotated[int, Meta(description="Number of differing entries beyond those listed.")]
@@ -95,11 +95,11 @@ _Entry = tuple[float, str, str]
 
 
 class _Future:
-    """An engine that runs on its own."""
+    """A copy of the engine that is simulated separately."""
 
     def __init__(self, engine: Engine, at: Moment, world: World | None) -> None:
         self.engine = engine
-        #: Entries since the last comparison, each with its journal entry unless it is a message.
+        #: Events since the last comparison, each with its journal entry unless it is a message.
         self.noted: list[tuple[_Entry, Entry | None]] = []
         self.uses = {label: OutputUse() for label in (*OUTPUTS, *PWMS)}
         self._world = world
@@ -126,7 +126,7 @@ class _Future:
         self._now = now
 
     def sense(self, readings: Mapping[str, float]) -> None:
-        """Sense the readings of plants; plants that follow another plant's reading get it, too."""
+        """Pass readings of plants to the engine, and to plants that depend on them."""
         for label, value in readings.items():
             self._show(label, value)
         if readings:
@@ -184,7 +184,7 @@ class _Future:
         return []
 
     def _restart(self) -> list[Effect]:
-        """Start another engine, as when the power returns, with the readings of this moment."""
+        """Start a new engine with the current readings, as after a power failure."""
         self._note_entries()
         old = self.engine
         machine = old.machine
@@ -221,7 +221,7 @@ class _Future:
 
 
 def labels_needed(state: LiveState[Engine], change: TriedChange) -> set[str]:
-    """Return the labels whose readings matter in either future."""
+    """Return the labels whose readings affect either future."""
     engine = import_state(state)
     settings = (engine.settings, change.settings)
     needed = engine.listened_to | {one.pid.source for one in settings}
@@ -238,7 +238,7 @@ def what_if(
     worlds: tuple[World | None, World | None] = (None, None),
     first: Mapping[str, float] = NOTHING_SENSED,
 ) -> WhatIf:
-    """Simulate two futures of an engine, and compare them; the times of courses are wall times.
+    """Simulate two futures of an engine and compare them; the times in `courses` are wall times.
 
     `first` are readings of the worlds that the engine has not sensed yet.
     """
@@ -249,7 +249,7 @@ def what_if(
     comparison = _Comparison(futures[0], futures[1])
     stops = [at.now + for_s * number / STOPS for number in range(1, STOPS + 1)]
     lives = [_run_future(future, _within(courses, at, for_s), stops) for future in futures]
-    # In parallel, so that entries that are the same in both need not be kept to the end.
+    # Run both in parallel, so that entries common to both need not be stored until the end.
     for _ in zip(*lives, strict=True):
         comparison.advance()
     for future in futures:
@@ -285,7 +285,7 @@ def _run_future(
     changes: Iterable[tuple[float, list[tuple[str, float | int | None]]]],
     stops: Sequence[float],
 ) -> Iterator[None]:
-    """Simulate readings; pause at each of these moments."""
+    """Simulate a future with its readings; yield at each of the stops."""
     waiting = iter(changes)
     following = next(waiting, None)
     for stop in stops:
@@ -299,7 +299,7 @@ def _run_future(
 
 
 class _Differing:
-    """The entries of one future that the other future does not have."""
+    """The events of one future that the other future does not have."""
 
     def __init__(self) -> None:
         self.counts: Counter[_Entry] = Counter()
@@ -326,7 +326,7 @@ class _Differing:
 
 
 class _Comparison:
-    """The differences between two futures so far; equal entries are only counted."""
+    """The differences between two futures so far; common events are only counted."""
 
     def __init__(self, without: _Future, with_: _Future) -> None:
         self._futures = (without, with_)

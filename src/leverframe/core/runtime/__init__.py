@@ -1,1 +1,1 @@
-"""Access to the machine, independent of controllers: clock, event loop, log lines, bounded work."""
+"""Services of the machine for all controllers: clock, event loop, log lines, bounded work."""

@@ -1,4 +1,4 @@
-"""The child's side of bounded work: limits itself, runs one function, writes its result and exits.
+"""The child process of bounded work: limits itself, runs a function and writes its result.
 
 `bounded_work.py` starts it as a new interpreter. A fork would copy the locks of threads that do not
 exist in the child, and multiprocessing would run the `__main__` of a user's program again. The
@@ -17,22 +17,22 @@ from typing import Any, BinaryIO
 
 from leverframe.core.errors import ErrorForPeople
 
-#: The first byte of the child's output; the rest is the result, the sentence or the traceback.
+#: The first byte of the child's output; the result, a sentence or a traceback follows.
 RESULT = b"R"
 REFUSED = b"N"
 OUT_OF_MEMORY = b"M"
 FAULT = b"F"
-#: The length of a piece from the parent; a piece of length 0 is the last.
+#: The length that precedes each piece from the parent; a piece of length 0 is the last.
 PIECE_LENGTH = struct.Struct("!Q")
 
 #: The code that the interpreter runs; the parent, the limits and the search path are arguments.
-#: Without typing_extensions, which takes a third of the startup time, msgspec uses `typing`.
+#: Blocking typing_extensions saves a third of the startup time; msgspec then uses `typing`.
 BOOTSTRAP = (
     "import sys; sys.path[:] = sys.argv[4:]; sys.modules['typing_extensions'] = None; "
     "from leverframe.core.runtime.bounded_child import main; main(*map(int, sys.argv[1:4]))"
 )
 
-#: Give priority to the node itself and to all other processes of the machine.
+#: Run with lower priority than the node itself and all other processes of the machine.
 _NICENESS = 5
 #: If memory runs out, the kernel ends this process first.
 _FIRST_TO_END = b"1000"
@@ -42,7 +42,7 @@ _PR_SET_PDEATHSIG = 1
 def main(parent: int, cpu_s: int, memory_bytes: int) -> None:
     """Run the function that the parent sends, within limits, and end the process."""
     result = os.dup(sys.stdout.fileno())
-    # Output of the function must not be mistaken for its result.
+    # The parent must not read other output of the function as its result.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _end_with(parent)
     _limit(cpu_s, memory_bytes)
@@ -55,12 +55,12 @@ def main(parent: int, cpu_s: int, memory_bytes: int) -> None:
     except MemoryError:
         answer = OUT_OF_MEMORY
     except Exception:
-        from traceback import format_exc  # this import takes 10 ms, so only a failure does it
+        from traceback import format_exc  # takes 10 ms, so only after a failure
 
         answer = FAULT + format_exc().encode()
     with open(result, "wb") as out:
         out.write(answer)
-    # Skip the cleanup of the function's objects, which end with the process anyway.
+    # Skip the cleanup of the function's objects, which are freed with the process.
     os._exit(0)
 
 
@@ -74,10 +74,10 @@ def _end_with(parent: int) -> None:
 
 
 def _limit(cpu_s: int, memory_bytes: int) -> None:
-    import resource  # not on Windows, which starts no child
+    import resource  # not on Windows, where no child is started
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # At the first limit, the kernel ends the process, whatever it does.
+    # When the process reaches the first limit, the kernel ends it.
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     if sys.platform != "darwin":  # macOS refuses this limit
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
@@ -103,5 +103,5 @@ def _read(source: BinaryIO, length: int) -> bytes:
 
 
 def read_only_mapping(mapping: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
-    """Create the read-only mapping that the parent replaced by a plain one."""
+    """Restore a read-only mapping, which the parent sent as a plain one."""
     return MappingProxyType(mapping)

@@ -1,4 +1,4 @@
-"""Long work in separate processes, with limits of time and memory, ended with its client."""
+"""Long work in separate processes, with limits on time and memory."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ from leverframe.core.runtime.bounded_child import (
     read_only_mapping,
 )
 
-# The parent's side of bounded work: one function in a process of its own, with a budget.
+# The parent process of bounded work: runs one function in a separate process, with a budget.
 #
 # The function is in a module of this program and returns bytes: nothing that the child sends is
 # ever unpickled. The process ends when the task that waits for it ends, when its time is over, or
@@ -45,7 +45,7 @@ _NO_MORE = PIECE_LENGTH.pack(0)
 class WorkBudget(Struct, frozen=True):
     """The limits of a piece of work."""
 
-    #: Seconds from start to result, even if the machine is busy otherwise.
+    #: Seconds from start to result, including time in which the machine is busy with other work.
     wall_s: float = 60.0
     #: Seconds of processor time.
     cpu_s: int = 20
@@ -59,11 +59,11 @@ class OverBudget(ErrorForPeople):
 
 
 class WorkRefused(ErrorForPeople):
-    """The function refuses its input; the message is its sentence."""
+    """The function rejects its input; the message is the function's sentence."""
 
 
 class NoProcess(ErrorForPeople):
-    """No process can be started at present; the message is one sentence."""
+    """No process can be started now; the message is one sentence."""
 
 
 class WorkFailed(Exception):
@@ -76,12 +76,12 @@ async def run_bounded(
     budget: WorkBudget,
     fed: AsyncIterator[Any] | None = None,
 ) -> bytes:
-    """Return the result of a function, which runs in a process of its own.
+    """Return the result of a function that runs in a separate process.
 
     The pieces of `fed` are sent to the process while the function runs; its last argument is an
     iterator over them. So a large input is never completely in the memory of this process.
 
-    Raise OverBudget, WorkRefused or NoProcess, and WorkFailed for a bug.
+    Raise OverBudget, WorkRefused or NoProcess, or WorkFailed if the function has a bug.
     """
     if sys.platform == "win32":
         return await _run_in_thread(function, values, fed)
@@ -158,7 +158,7 @@ async def _send(process: Process, task: Any, fed: AsyncIterator[Any] | None) -> 
         stdin.write(_NO_MORE)
         await stdin.drain()
     except (BrokenPipeError, ConnectionResetError):
-        pass  # the child has ended; its answer or its status says why
+        pass  # the child has ended; its answer or exit status shows why
     finally:
         stdin.close()
 
@@ -169,7 +169,7 @@ def _write(stdin: asyncio.StreamWriter, piece: Any) -> None:
 
 
 class _Pickler(pickle.Pickler):
-    #: Also pickles read-only mappings, which pickle refuses.
+    #: A pickler that also supports read-only mappings.
     dispatch_table = dispatch_table | {
         MappingProxyType: lambda mapping: (read_only_mapping, (dict(mapping),))
     }
@@ -195,7 +195,7 @@ async def _read(process: Process, most: int) -> bytes:
 
 
 async def _end(process: Process, sending: asyncio.Task[None]) -> None:
-    """Kill the process unless it has ended, and wait for its end."""
+    """Kill the process if it is still running, and wait for its end."""
     with suppress(ProcessLookupError):
         process.kill()
     sending.cancel()
@@ -224,19 +224,19 @@ def _result(
     raise WorkFailed(function.__qualname__)
 
 
-# Places for bounded work: a limit for all processes, at most one per controller, fair between
-# tenants.
+# Places for bounded work: a total limit of processes, at most one per controller, shared fairly
+# between tenants.
 #
 # If no place is free, work waits for a while in a queue. The next free place goes to the tenant
-# that has the fewest places, then to the work that came first. No tenant gets the last place, so
-# that another tenant's work never waits for the end of long work.
+# with the fewest places; among its work, to the work that has waited longest. One tenant cannot use
+# all places, so the work of another tenant never has to wait until long work ends.
 
-#: Real seconds for which work waits for a place.
+#: How many real seconds work waits for a place.
 WAIT_S = 15.0
-#: How much work of one controller, and of one tenant, may wait.
+#: The maximum number of waiting jobs of one controller, and of one tenant.
 MAX_WAITING_OF_OWNER = 4
 MAX_WAITING_OF_TENANT = 16
-#: The maximum number of processes at a time, however many processors there are.
+#: The maximum number of processes at a time, regardless of the number of processors.
 MAX_PLACES = 4
 
 
@@ -253,7 +253,7 @@ class _Waiting(Struct, frozen=True, eq=False):
 
 
 def usual_places() -> int:
-    """Return the maximum number of processes: one more than processors, between 2 and 4."""
+    """Return the maximum number of processes: processors plus one, between 2 and 4."""
     return max(2, min(MAX_PLACES, (os.cpu_count() or 1) + 1))
 
 
@@ -263,7 +263,7 @@ class WorkPlaces:
     def __init__(self, most: int | None = None, wait_s: float = WAIT_S) -> None:
         self._most = usual_places() if most is None else most
         self.wait_s = wait_s
-        #: The owners of the used places, with their tenants.
+        #: The owners of occupied places, with their tenants.
         self.running: dict[Hashable, Hashable] = {}
         #: In the order of arrival.
         self._waiting: list[_Waiting] = []
@@ -283,7 +283,7 @@ class WorkPlaces:
         self._admit()
 
     async def take(self, owner: Hashable, tenant: Hashable = None) -> None:
-        """Take a place that must be given back; raise NoPlace if none becomes free."""
+        """Take a place, which the caller must free; raise NoPlace if none becomes free in time."""
         self._require_room_in_line(owner, tenant)
         waiting = _Waiting(owner, tenant, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)

@@ -1,7 +1,7 @@
 """The clocks: the machine's clock, or one that a test advances.
 
 A clock returns `Moment`s and can be set; no other code reads the time. The virtual clock stands
-still until it is advanced, so that a year passes as fast as the engine can simulate it.
+still until it is advanced, so a year takes only as long as its simulation.
 """
 
 import time
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from leverframe.core.engine.timers import Moment
 
-#: The largest difference between two checks that counts as drift, not as a change of the clock.
+#: A difference between two checks up to this one is drift; a larger one is a change of the clock.
 NO_STEP_S = 0.5
 
 
@@ -19,33 +19,33 @@ class Clock(Protocol):
 
     #: Whether time stands still until `move_to` advances it; otherwise it runs in real time.
     is_virtual: bool
-    #: How far its wall time is ahead of the machine's.
+    #: Seconds by which its wall time is ahead of the machine's.
     ahead_s: float
 
     def read(self) -> Moment:
         """Return the monotonic and the wall time of one moment."""
 
     def now(self) -> float:
-        """Return the monotonic time alone."""
+        """Return only the monotonic time."""
 
     def wall(self) -> float:
-        """Return the wall time alone."""
+        """Return only the wall time."""
 
     def set_wall(self, wall: float) -> None:
-        """Set the wall time to this number of seconds since 1970 UTC; `now` does not jump."""
+        """Set the wall time, in seconds since 1970 UTC; the monotonic time does not change."""
 
     def was_stepped(self) -> bool:
         """Return whether another program has set the wall time since the previous call."""
 
     def move_to(self, now: float) -> None:
-        """Advance virtual time to this moment, unless that has passed."""
+        """Advance virtual time to this moment, unless the moment has passed."""
 
     def go_back(self, moment: Moment) -> None:
         """Set the virtual clock back to the moment of a snapshot."""
 
 
 class SystemClock:
-    """The machine's clock, with an offset of the controller's own after the controller was set."""
+    """The machine's clock, plus an offset if the clock of the controller was set."""
 
     is_virtual = False
 
@@ -96,7 +96,7 @@ class SystemClock:
 
 
 class VirtualClock:
-    """A clock that stands still until it is advanced, from a fixed date on for repeatable runs."""
+    """A clock that stands still until it is advanced; its fixed start makes runs repeatable."""
 
     is_virtual = True
     ahead_s = 0.0

@@ -1,4 +1,4 @@
-"""Work on the event loop: fair shares for controllers, slices of long work, orderly shutdown."""
+"""The event loop: fair shares for controllers, time slices for long work, orderly shutdown."""
 
 import asyncio
 import logging
@@ -11,11 +11,11 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-# Orderly shutdown, even if a part fails.
+# Orderly shutdown, even if closing a part fails.
 #
-# Parts are closed one by one, so that a failing part does not leave the others open. Further, a
-# task that continues after every failure must still end when it is cancelled: a failure during the
-# cancellation replaces the `CancelledError`.
+# Parts are closed one by one, so that a failing part does not leave the others open. Also, a task
+# that continues after every exception must still end when it is cancelled. `is_being_cancelled`
+# checks this, because an exception during the cancellation replaces the `CancelledError`.
 
 log = logging.getLogger(__name__)
 
@@ -53,23 +53,24 @@ async def close_all(ends: Iterable[End]) -> None:
 # them as fast as possible would slow down all others. Therefore, while several controllers have
 # requests, each gets a share of the time; further requests wait for their turn, and none is
 # refused. A controller that alone has requests may use all the time. The cost of a request is known
-# only afterwards, so that a burst can exceed the share. The protocol makes no difference: all
-# requests to a controller wait in the same queue.
+# only afterwards, so a burst can exceed the share. Requests of all protocols to a controller wait
+# in the same queue.
 #
-# Long work, such as a change of a thousand controllers or a year of virtual time, pauses by time:
-# all such work together gets a few milliseconds in each round of the loop (`BulkTurns`).
+# Long work, such as a change of a thousand controllers or a simulated year, is divided into time
+# slices: all long work together gets a few milliseconds in each round of the loop (`BulkTurns`).
 
-#: The share of one controller; a busy one with ten requests per second needs a hundredth.
+#: The share of one controller; a busy controller with ten requests per second needs only 0.01.
 PART = 0.1
 #: The cost of a request besides its handling: reading it, waiting, and writing its answer.
 BESIDES_S = 0.0001
 #: The time that may be used without a pause.
 BURST_S = 0.01
-#: Time is shared for this long after a request to another controller.
+#: After a request to another controller, time is shared for this many seconds.
 SHARED_S = 1.0
-#: The largest remaining debt; further time that was used before others had requests is forgiven.
+#: The largest debt of a controller; time used beyond it, while no other controller had requests, is
+#: not counted.
 MAX_DEBT_S = 0.2
-#: The time of all long work together in one round of the loop.
+#: The time for all long work together in one round of the loop.
 SLICE_S = 0.005
 #: The shortest and the longest rest after a round that took much longer; between them, the rest
 #: lasts as long as the excess. A request to a controller needs several rounds, and would be delayed
@@ -87,9 +88,9 @@ class LoopShare:
     __slots__ = ("paid_until", "turn")
 
     def __init__(self) -> None:
-        #: When the used time will be paid off, at the controller's share.
+        #: The time at which the debt is paid off at the controller's share.
         self.paid_until = 0.0
-        #: Held by the request whose turn is next; the others wait for it.
+        #: Held by the request whose turn is next; all further requests wait for this lock.
         self.turn: asyncio.Lock | None = None
 
     def wait_s(self, now: float) -> float:
@@ -105,7 +106,7 @@ class LoopShares:
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self.clock = clock
         self._latest: LoopShare | None = None
-        #: When the latest request to a different controller came.
+        #: When a request to another controller than before last arrived.
         self._changed_at = -SHARED_S
 
     def answer(
@@ -141,7 +142,7 @@ class LoopShares:
         return share.turn
 
     async def pause(self, share: LoopShare) -> None:
-        """Wait until the controller's share permits a request; called by the first of the queue."""
+        """Wait until the controller's share permits a request, which is the first in the queue."""
         await asyncio.sleep(max(0.0, share.wait_s(self.clock())))
 
     async def _in_turn(
@@ -172,7 +173,7 @@ class LoopTurns(Struct, frozen=True):
         return self.shares.answer(self.share, request, handler)
 
     async def begin(self) -> float:
-        """Wait until the controller's share permits; return the moment, to be passed to `end`."""
+        """Wait until the controller's share permits it; return the time, to be passed to `end`."""
         shares = self.shares
         if shares.must_wait(self.share, shares.clock()):
             async with shares.line(self.share):
@@ -184,7 +185,7 @@ class LoopTurns(Struct, frozen=True):
 
 
 def turns_alone() -> LoopTurns:
-    """Return the turns of a controller that has the loop to itself: it never waits."""
+    """Return the turns of a controller that does not share the loop and never waits."""
     return LoopTurns(LoopShares(), LoopShare())
 
 
@@ -194,9 +195,9 @@ def turns_alone() -> LoopTurns:
 class BulkTurns:
     """The turns of all long work of one event loop.
 
-    However much long work there is, it gets one slice per round of the loop; a part that began in
-    time may exceed the slice. After a round that took much longer, other work has the loop to
-    itself for a moment. Work gets its slices in the order in which it waits.
+    All long work together gets one slice per round of the loop; a part that begins within the slice
+    may exceed it. After a round that took much longer, long work pauses for a moment. Slices are
+    assigned in the order of waiting.
     """
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
@@ -229,7 +230,8 @@ class BulkTurns:
     def _note_begin(self) -> None:
         if self._began is None:
             self._began = self._clock()
-            # A part that waits for an answer or the disk yields the loop by the end of the round.
+            # A part that awaits something else, such as the disk, no longer uses the loop after
+            # this round.
             asyncio.get_running_loop().call_soon(self._note_end)
 
     def _note_end(self) -> None:

@@ -1,4 +1,4 @@
-"""Log lines: their controllers, and at most one warning per minute of each source and kind."""
+"""Log lines: the controller of each line, and a limit on repeated warnings."""
 
 import logging
 import time
@@ -10,14 +10,14 @@ from typing import Any, ParamSpec, TypeVar
 # Warnings about other systems, at most one per minute for each source and kind.
 #
 # A client that sends invalid data must not fill the log. Omitted lines are counted, and the next
-# line of the same source and kind states their number. Sources can be invented, so all sources of
-# one kind together have a limit as well.
+# line of the same source and kind states their number. Clients can forge sources, so there is also
+# a limit for all sources of one kind together.
 
 INTERVAL_S = 60.0
 #: The maximum number of lines of one kind per interval, from all sources.
 MAX_LINES = 20
-#: The number of remembered sources and kinds; those without a line for the longest time are
-#: forgotten first.
+#: The number of stored pairs of source and kind; pairs without a line for the longest time are
+#: removed first.
 MAX_REMEMBERED = 1024
 
 
@@ -37,7 +37,7 @@ class LogThrottle:
         self._lines: dict[str, deque[float]] = {}
 
     def warning(self, source: str, kind: str, text: str, *values: object) -> None:
-        """Log the text, which must name the source; or count it if it is too soon."""
+        """Log the text, which must name the source, or only count it if the limit is reached."""
         self._log(self._logger.warning, source, kind, text, *values)
 
     def exception(self, source: str, kind: str, text: str, *values: object) -> None:
@@ -73,7 +73,7 @@ class LogThrottle:
 # The controller that a log line is about, in a process with several controllers.
 #
 # Timers and tasks that a controller starts inherit its context, so their log lines have its name;
-# calls from outside enter the context by `within`.
+# calls from outside the controller enter the context by `within`.
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -88,7 +88,7 @@ class LoggedName:
         self.name = name
 
 
-#: In a process with a single controller.
+#: Empty in a process with a single controller.
 _UNNAMED = LoggedName()
 CONTROLLER: ContextVar[LoggedName] = ContextVar("controller", default=_UNNAMED)
 

@@ -1,4 +1,4 @@
-"""Outgoing connections: checks of targets, and recognition of connections to this process."""
+"""Outgoing connections: checks of targets, and recognition of own connections."""
 
 import asyncio
 import errno
@@ -15,18 +15,19 @@ from leverframe.core.errors import ErrorForPeople
 # Connections of this process to itself: how they are opened, and recognised when they arrive.
 #
 # A controller that may reach its own machine can also reach the ports of its own process. There,
-# its connection would look like one of the machine's owner, because it comes from loopback.
-# Therefore the socket of every connection to this machine gets its port before it connects, and is
-# remembered here. If a connection arrives from such a port, its peer is `OWN_PEER`. That is not an
-# address, so it has no rights that are granted to addresses: not as a Modbus writer, not as a
+# its connection would come from loopback and look like a connection of the machine's owner.
+# Therefore the socket of every connection to this machine is bound to a port before it connects,
+# and recorded here. If a connection arrives from such a port, its peer is `OWN_PEER`. That is not
+# an address, so it has no rights that are granted to addresses: not as a Modbus writer, not as a
 # trusted network, and not as this machine.
 
 #: The peer of a connection that comes from a controller of this process.
 OWN_PEER = "this process"
 
-#: Reserved addresses that no machine has: if a machine can bind to one, it can bind to any.
+#: Reserved addresses that no machine has; a machine that can bind to one of them can bind to any
+#: address.
 _NOBODYS = {socket.AF_INET: "240.0.0.1", socket.AF_INET6: "100::1"}
-#: Without resources for a socket, an address cannot be checked.
+#: Errors of missing resources for a socket, because of which an address cannot be checked.
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -38,14 +39,14 @@ class OwnConnections:
         self._sockets: dict[tuple[bool, int], weakref.ref[socket.socket]] = {}
 
     def claim(self, own: socket.socket, target: IPv4Address | IPv6Address) -> None:
-        """Bind a socket to a port that no other process gets, and remember it."""
+        """Bind a socket to a port that no other process can use, and record it."""
         self._sockets = {key: known for key, known in self._sockets.items() if _is_open(known)}
         own.bind(("", 0))
         key = isinstance(target, IPv6Address), own.getsockname()[1]
         self._sockets[key] = weakref.ref(own)
 
     def have(self, address: str, port: int) -> bool:
-        """Return whether a connection from an address and port is one of these."""
+        """Return whether a connection from an address and port comes from one of these sockets."""
         peer = _plain(address)
         known = self._sockets.get((isinstance(peer, IPv6Address), port))
         if known is None or not _is_open(known):
@@ -53,10 +54,10 @@ class OwnConnections:
         try:
             return is_own_address(peer)
         except OSError:
-            return True  # if this cannot be determined, grant no rights
+            return True  # if in doubt, grant no rights
 
 
-#: One for the process, because its ports belong to the process, too.
+#: One object per process, because ports also belong to the process.
 OWN_CONNECTIONS = OwnConnections()
 
 
@@ -87,7 +88,7 @@ async def connect_socket(address: str, port: int) -> socket.socket:
 
 
 def is_own_address(address: IPv4Address | IPv6Address) -> bool:
-    """Return whether an address leads to this machine, by loopback or the network.
+    """Return whether an address reaches this machine, through loopback or the network.
 
     Raise OSError if no socket can be opened to find out.
     """
@@ -137,16 +138,16 @@ def _is_open(known: weakref.ref[socket.socket]) -> bool:
 
 # The check of all targets to which a controller sends or connects.
 #
-# An address in the settings must not reach what only the controller's own machine can reach: its
-# loopback services, its link-local neighbours, a cloud's metadata service. The local network stays
-# open, because these addresses are meant for it. Names are resolved here, and the connection is
+# A target in the settings must not be a service that only the controller's own machine can reach:
+# its loopback services, its link-local neighbours, or a cloud's metadata service. The local network
+# is permitted, because most targets are there. Names are resolved here, and the connection is
 # opened to the same address that was checked, so that a name cannot change its meaning in between.
 #
-# How far a channel reaches depends on who shares the machine. In a node, the owners of controllers
-# do not own the machine, and its loopback has the ports of other owners, so no channel may reach
-# it. A controller alone on its machine may use a broker, mail relay or Modbus gateway on the same
-# machine, as the guides describe; HTTP requests, which any local service would understand, must be
-# permitted explicitly.
+# The permitted extent of a channel depends on who shares the machine. In a node, the owners of
+# controllers do not own the machine, and other owners have ports on its loopback, so no channel may
+# reach it. A controller that has its machine to itself may use a broker, mail relay or Modbus
+# gateway on the same machine, as the guides describe; HTTP requests, which any local service would
+# understand, must be permitted explicitly.
 
 #: Metadata services of clouds whose addresses are not link-local.
 METADATA = frozenset(
@@ -163,7 +164,7 @@ Address = IPv4Address | IPv6Address
 
 
 class Extent(Enum):
-    """How far a channel reaches."""
+    """The targets that a channel may reach."""
 
     #: Other machines.
     NETWORK = "network"
@@ -189,7 +190,7 @@ class ForbiddenTarget(ErrorForPeople):
 
 
 class OutgoingChannel(Struct, frozen=True):
-    """A way out and its extent."""
+    """A kind of outgoing connection, with its extent."""
 
     extent: Extent
 
@@ -240,7 +241,7 @@ class Targets(Struct, frozen=True):
     in_node: bool = False
 
     def channel(self, name: str) -> OutgoingChannel:
-        """Return the channel of a name in `CHANNELS`."""
+        """Return the channel with a name from `CHANNELS`."""
         extent = CHANNELS[name]
         if self.allow_local:
             extent = Extent.ANYWHERE
@@ -268,7 +269,7 @@ def forbidden(address: Address, extent: Extent = Extent.NETWORK) -> str | None:
 
 
 def _ipv4_within(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address leads to."""
+    """Return the IPv4 address that an IPv6 address contains, if it contains one."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:

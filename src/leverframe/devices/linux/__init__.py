@@ -1,1 +1,1 @@
-"""Boards made of a Linux machine: GPIO lines, PWM, converters, 1-Wire and I2C, display."""
+"""Linux machines as boards: GPIO lines, PWM, converters, 1-Wire, I2C and display."""

@@ -1,4 +1,4 @@
-"""A board made of a Linux machine: GPIO lines, PWM, converters, the 1-Wire bus, the I2C bus.
+"""A Linux machine as board: GPIO lines, PWM, converters, the 1-Wire bus, the I2C bus.
 
 The configuration (`wiring.py`) assigns labels to them. Nothing here blocks the event loop: each
 chip and each bus has its own thread, so that a hanging device delays no other. A missing or failed
@@ -30,10 +30,10 @@ from leverframe.devices.linux.sysfs import Converter, PwmPin
 from leverframe.devices.readings import Readings, Sense, Troubles, drop_readings
 from leverframe.devices.wiring import Wiring
 
-#: How long startup waits for the first readings. Levels that are known at startup count as no
-#: edges, so a short wait pays off; a slower bus reports later.
+#: How many seconds startup waits for the first readings. Levels that are known at startup cause no
+#: edges, so it is worth waiting for them; slower buses report later.
 FIRST_LOOK_S = 1.0
-#: How long shutdown waits for the outputs that are still to be driven.
+#: How many seconds shutdown waits until all outputs are driven.
 LAST_DRIVES_S = 2.0
 
 
@@ -62,7 +62,7 @@ class LinuxBoard:
         self._outputs: dict[str, OutputPin] = {}
         self._inputs: dict[str, InputPin] = {}
         self._pwms: dict[str, PwmPin] = {}
-        #: The last driven values, for chips that are plugged in again.
+        #: The last driven values, which are restored on chips that are plugged in again.
         self._states: dict[str, bool] = {}
         self._levels: dict[str, float] = {}
         self._hz: list[int] = []
@@ -71,10 +71,10 @@ class LinuxBoard:
         self._followers: list[tuple[OneWireBus | I2cSensors, Poller]] = []
         self._watch: AdapterWatch | None = None
 
-    # --- life -------------------------------------------------------------------------------------
+    # --- opening and closing ----------------------------------------------------------------------
 
     async def open(self, settings: Settings, texts: MutableMapping[str, str]) -> None:
-        """Open the devices; their problems go into `texts`, now and later."""
+        """Open the devices; record their problems in `texts`, now and later."""
         wiring, sysfs, troubles = self._wiring, Path(self._wiring.sysfs), Troubles(texts)
         self._hz = list(settings.pwm_frequency)
         for pin in (*wiring.outputs.values(), *wiring.digital_inputs.values()):
@@ -96,7 +96,7 @@ class LinuxBoard:
         )
 
     async def close(self) -> None:
-        """Release the devices; outputs keep their states as far as their drivers keep them."""
+        """Release the devices; their drivers determine whether the outputs keep their states."""
         if self._watch is not None:
             await self._watch.close()
         for pin in self._inputs.values():
@@ -150,7 +150,7 @@ class LinuxBoard:
         return None
 
     def tick(self, now: float) -> None:
-        """Do nothing: devices report on their own."""
+        """Do nothing, because devices report readings without being called."""
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -222,7 +222,6 @@ class LinuxBoard:
         self._report({label: level})
 
     def _report(self, readings: Readings) -> None:
-        """Report the readings that have changed."""
         sensed = self._sensed
         new = {
             label: value
@@ -234,7 +233,7 @@ class LinuxBoard:
             self._sense(new)
 
     async def _settle_lines(self) -> None:
-        """Wait until every chip has carried out its calls so far."""
+        """Wait until all chips have performed the calls made so far."""
         await asyncio.gather(*(thread.ask(_nothing) for thread in self._threads.values()))
 
 
@@ -243,7 +242,7 @@ def _pwm_chip(number: int) -> str:
 
 
 def _nothing() -> None:
-    """Do nothing: calls run in order, so that the result of this one shows that all others ran."""
+    """Do nothing: calls run in order, so its result shows that all earlier calls have run."""
 
 
 async def _wait_for(task: "asyncio.Task[None]") -> None:
@@ -252,7 +251,7 @@ async def _wait_for(task: "asyncio.Task[None]") -> None:
 
 
 async def _within(limit_s: float, *work: Coroutine[Any, Any, None]) -> None:
-    """Wait for all work, up to a time limit, so that a hanging device delays nothing else."""
+    """Wait for all tasks up to a time limit, so that a hanging device delays nothing else."""
     tasks = [asyncio.ensure_future(part) for part in work]
     if not tasks:
         return

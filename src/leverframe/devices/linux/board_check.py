@@ -1,4 +1,4 @@
-"""The checks of `leverframe board check`: try what the service will do, without driving anything.
+"""The checks of `leverframe board check`, which test devices without driving any output.
 
 Inputs and serial ports are opened as the service opens them, and the files of PWM channels as if
 for writing; converters, sensors and buses are read. Output lines are only queried: opening one
@@ -27,7 +27,7 @@ class PartCheck(NamedTuple):
     label: str
     place: str
     is_good: bool
-    #: What was found, or what is missing and how to fix it.
+    #: The result, or the problem and its solution.
     text: str
 
 
@@ -44,7 +44,7 @@ def part_checks(wiring: Wiring, lines: Lines, open_bus: OpenBus) -> Iterator[Par
 
 
 def display_checks(wiring: OledWiring, open_bus: OpenBus) -> Iterator[PartCheck]:
-    """Check whether the display answers; only its status is read, so it keeps its picture."""
+    """Check whether the display answers, by reading its status; its picture does not change."""
     place = f"/dev/i2c-{wiring.bus} address 0x{wiring.address:02X}"
     try:
         bus = open_bus(wiring.bus)
@@ -65,7 +65,7 @@ def display_checks(wiring: OledWiring, open_bus: OpenBus) -> Iterator[PartCheck]
 
 
 def port_checks(ports: Mapping[str, str]) -> Iterator[PartCheck]:
-    """Open serial ports, by use, as the service opens them; nothing is sent."""
+    """Open the serial ports as the service opens them, without sending; `ports` is by use."""
     for label, path in ports.items():
         try:
             _try_port(path)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from leverframe.devices.readings import Readings, Troubles, Unusable, describe_unexpected
 
-# A thread for one device: calls that may block run there, one after another.
+# A thread for one device, in which calls that may block run one after another.
 #
-# A hanging device holds up only its own thread, not even the end of the process. Calls that drive
-# an output are kept per output: while the device is slow, only the newest call for each output is
-# carried out; a failed call is repeated until it succeeds or a newer one replaces it.
+# A hanging device blocks only its own thread and does not even prevent the process from ending. If
+# a device is slow, only the newest call for each output is performed. A failed call is repeated
+# until it succeeds or is replaced by a newer call for the same output.
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 class DeviceThread:
-    """The thread of a device; `note` gets each driven part with its problem, or None."""
+    """The thread of a device; `note` is called with each driven part and its problem, or None."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class DeviceThread:
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def drive(self, part: str, call: Callable[[], None]) -> None:
-        """Carry out a call soon; it replaces an older waiting call for the same part."""
+        """Queue a call; it replaces an older waiting call for the same part."""
         with self._changed:
             self._failed.pop(part, None)
             self._waiting.pop(part, None)
@@ -54,7 +54,7 @@ class DeviceThread:
             self._changed.notify()
 
     def ask(self, call: Callable[[], Result]) -> "asyncio.Future[Result]":
-        """Run a call in its turn and return its result."""
+        """Queue a call and return its result."""
         answer: asyncio.Future[Result] = self._loop.create_future()
 
         def run_and_settle() -> None:
@@ -71,7 +71,7 @@ class DeviceThread:
         return answer
 
     def close(self) -> None:
-        """End after the call that is running; waiting calls are dropped."""
+        """End after the call that is running; drop waiting calls."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -114,7 +114,7 @@ class DeviceThread:
 
     def in_loop(self, call: Callable[..., None], *arguments: Any) -> None:
         """Run a function on the event loop, called from the device's thread."""
-        # The loop may have ended while the device was busy; then the result is not needed.
+        # The loop may have ended while the device was busy, and then no one needs the result.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call, *arguments)
 
@@ -128,17 +128,17 @@ def _settle(answer: "asyncio.Future[Any]", result: Any, error: Exception | None)
         answer.set_exception(error)
 
 
-# A poller: reads a device periodically, in the device's own thread.
+# A poller, which reads a device periodically in the device's own thread.
 #
-# A poll returns readings and problems. If it exceeds its limit, the device's readings become absent
-# until it answers; no second poll starts before that.
+# A poll returns readings and problems. If a poll exceeds its time limit, the readings become absent
+# until it ends; no other poll starts before that.
 
 HANGS = "does not answer in time; its readings are absent."
 
 
 class PollResult(NamedTuple):
     readings: Readings
-    #: Problems by device; a device that is not named here works.
+    #: Problems by device; a device without an entry works.
     troubles: Mapping[str, str]
 
 
@@ -169,7 +169,7 @@ class Poller:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> "asyncio.Task[None]":
-        """Poll from now on; the returned task ends after the first poll."""
+        """Start polling; the returned task ends after the first poll."""
         loop = asyncio.get_running_loop()
         self._is_due.clear()
         first = loop.create_task(self.poll())
@@ -181,7 +181,7 @@ class Poller:
         self._is_due.set()
 
     async def poll(self) -> None:
-        """Read once; wait until the read ends, even if it exceeds its limit."""
+        """Poll once; wait until the poll ends, even if it exceeds its limit."""
         answer = self._thread.ask(self._poll_device)
         try:
             async with asyncio.timeout(self._device.limit_s):
@@ -233,17 +233,17 @@ class Poller:
             log.exception("readings of %s could not be passed on", self._device.name)
 
 
-# A watch over adapters: notices within a second when an adapter is pulled or plugged in.
+# A watch over adapters, which detects within a second that an adapter was pulled or plugged in.
 #
-# The kernel removes the files of an adapter that is pulled, but not every kernel wakes the
-# processes that hold one open. Without the watch, the loss of an output that is rarely switched
-# could go unnoticed for hours.
+# The kernel removes the files of a pulled adapter, but not every kernel notifies the processes that
+# have one of them open. Without the watch, the loss of an output that is rarely switched could go
+# unnoticed for hours.
 
 WATCH_S = 1.0
 
 
 class Watched(NamedTuple):
-    #: Returns a different value after the adapter was pulled or plugged in; must not block.
+    #: A function whose result changes when the adapter is pulled or plugged in; it must not block.
     identity: Callable[[], object]
     changed: Callable[[], None]
 
@@ -272,9 +272,9 @@ class AdapterWatch:
 
 
 def file_identity(path: Path) -> int | None:
-    """Return what distinguishes a file from a later one of the same name; None if it is missing.
+    """Return a number that a later file of the same name does not have; None if it is missing.
 
-    Device files are in memory, so that this takes only microseconds, even on the event loop.
+    Device files are in memory, so this takes only microseconds and may run on the event loop.
     """
     try:
         return os.stat(path).st_ino

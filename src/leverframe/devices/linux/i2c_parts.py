@@ -1,8 +1,8 @@
-"""Drivers of the I2C sensors: how to detect, configure and read each of them.
+"""Drivers of the I2C sensors: they detect, configure and read the sensors.
 
 `wire/` decodes their bytes. A part that does not answer raises `OSError`, and is configured again
-at the next attempt, because it may have been unplugged in the meantime. A measurement that is not
-ready yet is None; an answer with a wrong checksum raises `DamagedAnswer`.
+at the next attempt, because it may have been unplugged in the meantime. A driver returns None if a
+measurement is not ready yet, and raises `DamagedAnswer` if a checksum is wrong.
 """
 
 import errno
@@ -31,12 +31,12 @@ class I2cBus(Protocol):
         """Write, then read without releasing the bus in between."""
 
     def pause(self, seconds: float) -> None:
-        """Wait until a part has had time to get ready."""
+        """Wait for a part, which needs time to process a command."""
 
     def close(self) -> None: ...
 
 
-#: Errors of the bus or of access rights, not of a part that does not answer.
+#: Errors of the bus or of access rights, unlike those of a part that does not answer.
 NOT_ITS_FAULT = (
     errno.EACCES,
     errno.EPERM,
@@ -80,7 +80,7 @@ class DamagedAnswer(Exception):
 
 class Part(Protocol):
     def is_there(self) -> bool:
-        """Return whether the part answers; raise `DamagedAnswer` if its answer is damaged."""
+        """Return whether the sensor answers; raise `DamagedAnswer` if its answer is damaged."""
 
     def measure(self) -> Measured:
         """Measure values by label; raise `OSError` if the part does not answer."""
@@ -231,7 +231,7 @@ class Sps30:
         return dict(zip(PARTICULATES, masses, strict=True))
 
     def stop(self) -> None:
-        """Stop the fan; ignore a part that is gone."""
+        """Stop the fan; ignore the error if the sensor was removed."""
         if self._measuring:
             self._measuring = False
             with suppress(OSError):

@@ -1,11 +1,11 @@
-"""The sensors on the I2C bus, as chosen by the settings.
+"""The sensors on the I2C bus that the settings select.
 
 The primary sensor supplies T1, H1 and, if it can, P1; the SPS30 supplies the particulates. The
-primary sensor that answers is reported as `i2c`, whether chosen or not, so that a command can
+primary sensor that answers is reported as `i2c` even if it is not selected, so that a command can
 detect it.
 
-The kernel sets the speed of the bus from the device tree at boot. The speed in the settings is only
-compared with it; a faster bus is reported.
+The kernel sets the speed of the bus from the device tree at boot. The speed in the settings has no
+effect, except that a faster bus is reported as a problem.
 """
 
 import logging
@@ -55,7 +55,7 @@ class I2cSensors:
         self._opened_on: object = None
 
     def adopt(self, settings: Settings) -> bool:
-        """Return whether the settings changed. `poll` may be running: whole values are replaced."""
+        """Apply settings, even during a `poll`; return whether they changed."""
         if settings.i2c == self._chosen:
             return False
         self._chosen = settings.i2c

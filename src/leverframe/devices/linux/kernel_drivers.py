@@ -13,13 +13,14 @@ from leverframe.devices.wiring import FilteredPin, Pin
 
 # The kernel's GPIO lines, through the `gpiod` package (version 2), which only this file imports.
 #
-# The kernel filters glitches, and numbers and queues the edges. If the queue is full, it drops the
-# oldest edges; the gap in their numbers shows how many were lost, so that they can be restored.
+# The kernel filters glitches, numbers the edges and queues them. If the queue is full, the kernel
+# drops the oldest edges. The gap in their numbers shows how many edges were lost, and they are
+# restored.
 
 CONSUMER = "leverframe"
 #: Number of edges that the kernel queues: the maximum that it allows for a line.
 QUEUED_EDGES = 1024
-#: The most lost edges to restore together; a line that changes faster is no signal.
+#: The maximum number of lost edges that are restored; a line that loses more has no valid signal.
 MAX_DROPPED_EDGES = 10_000
 
 
@@ -33,7 +34,7 @@ def input_settings(pin: FilteredPin, pull_up: bool) -> gpiod.LineSettings:
     return gpiod.LineSettings(
         direction=Direction.INPUT,
         edge_detection=Edge.BOTH,
-        # Without pull-up, an open input must read 0; a floating one would read noise.
+        # Without a pull-up, an open input must read 0, but a floating input would read noise.
         bias=Bias.PULL_UP if pull_up else Bias.PULL_DOWN,
         active_low=pin.active_low,
         debounce_period=timedelta(milliseconds=pin.debounce_ms),
@@ -105,8 +106,8 @@ class KernelInput:
             level = int(event.event_type == rising)
             dropped = min(event.line_seqno - self._last_number - 1, MAX_DROPPED_EDGES)
             self._last_number = event.line_seqno
-            # Each edge is the opposite of the previous one; two equal ones in a row mean that an
-            # interrupt covered two edges.
+            # Rising and falling edges alternate; two equal edges in a row mean that the kernel
+            # missed the edge in between.
             if self._last_level is not None and (dropped + level + self._last_level) % 2 == 0:
                 dropped += 1
             self._last_level = level

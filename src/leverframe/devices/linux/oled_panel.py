@@ -1,8 +1,8 @@
 """A real display on the I2C bus: an SSD1306 with 128 x 64 dots.
 
-A frame takes up to a fifth of a second on a slow bus, so a thread sends the frames; while it sends
-one, only the newest of the next frames is kept. A panel that is missing or was unplugged is set up
-again when it answers.
+A frame takes up to a fifth of a second on a slow bus, so a thread sends the frames. Of the frames
+that arrive while it is sending, only the newest is sent next. A panel that was missing or unplugged
+is set up again when it answers.
 """
 
 import asyncio
@@ -32,23 +32,24 @@ if TYPE_CHECKING:
 # The display as a picture of 128 x 64 dots: four lines of 21 letters.
 #
 # The same picture goes to a real panel and to `/api/oled.png`. Pillow's own bitmap font draws the
-# letters, so that they look the same on every machine. It has the letters of Latin-1; other letters
-# lose their accents, and any letter that is still unknown becomes a question mark.
+# letters, so that they look the same on every machine. The font contains the characters of Latin-1.
+# The accents of other letters are removed, and remaining unknown characters are replaced by
+# question marks.
 
 WIDTH, HEIGHT = 128, 64
 LINE_HEIGHT = 16
-#: Letters are 6 x 11 dots and stand in the middle of their line.
+#: Letters have 6 x 11 dots and are centred vertically in their line.
 LETTER_WIDTH = 6
 BEFORE_LETTERS, ABOVE_LETTERS = 1, 2
 LETTERS_IN_A_LINE = 21
 
-#: Letters whose stroke is no separate accent, so that removing accents does not remove it.
+#: Letters with a stroke, which Unicode does not treat as a removable accent.
 _STROKES = str.maketrans("łŁđĐħĦı", "lLdDhHi")
 
 
 def picture_of(lines: Sequence[str] | None) -> "Image":
-    """Draw white letters on black; all black while the display is dark."""
-    # Imported here: most controllers never draw anything.
+    """Draw white letters on black; a dark display is all black."""
+    # Imported here, because most controllers never draw a picture.
     from PIL import Image, ImageDraw, ImageFont
 
     picture = Image.new("1", (WIDTH, HEIGHT))
@@ -83,14 +84,14 @@ def _drawable_letter(letter: str) -> str:
 
 
 NAME = "display"
-#: How long shutdown waits for the panel to go dark.
+#: How many seconds shutdown waits until the panel is dark.
 LAST_FRAME_S = 2.0
 
 Lines = Sequence[str] | None
 
 
 class OledPanel:
-    """The panel itself; every method may block."""
+    """The panel; every method may block."""
 
     def __init__(self, wiring: OledWiring, open_bus: OpenBus) -> None:
         self._wiring = wiring
@@ -104,7 +105,7 @@ class OledPanel:
             if self._device is None:
                 self._device = self._set_up()
             self._device.display(picture_of(lines))
-            # Hiding the picture saves current and makes the panel last longer.
+            # Switching the picture off saves power and extends the life of the panel.
             self._device.hide() if lines is None else self._device.show()
         except Unusable:
             # The kernel cannot release a pulled adapter while a program holds it open.
@@ -131,7 +132,7 @@ class OledPanel:
 
 
 class _BlockWriter:
-    """The only method that the driver calls, on our own bus."""
+    """A bus with the only method that the driver calls, which uses our `I2cBus`."""
 
     def __init__(self, bus: I2cBus) -> None:
         self._bus = bus
@@ -140,7 +141,7 @@ class _BlockWriter:
         try:
             self._bus.write(address, bytes((register, *data)))
         except OSError as error:
-            # Raised here, because the driver hides some errors behind classes of its own.
+            # Converted here, because the driver hides some errors behind exceptions of its own.
             raise Unusable(os_error_text(error, f"The display at 0x{address:02X}")) from error
 
 
@@ -175,7 +176,7 @@ class PanelService:
         self._thread.drive(NAME, partial(self._panel.show, self._lines()))
 
     async def close(self) -> None:
-        """Turn the panel off: its picture would soon be out of date."""
+        """Turn the panel off, because its picture would soon be outdated."""
         await self._watch.close()
         self._sent = None
         self._thread.drive(NAME, partial(self._panel.show, None))

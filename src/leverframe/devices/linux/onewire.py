@@ -1,8 +1,8 @@
 """The 1-Wire bus through the kernel's `w1` class.
 
-The kernel searches the bus and has a folder for each sensor. Sensors that are bound to a position
-or serve as additional sensors are read one after another, because a conversion takes most of a
-second and they share one wire. All IDs are reported, so that a user can step through them.
+The kernel searches the bus and creates a folder for each sensor. Only sensors that are assigned to
+a position or used as additional sensors are read, one after another, because they share a wire and
+each conversion takes nearly a second. All IDs are reported, so that a user can step through them.
 """
 
 import errno
@@ -18,17 +18,17 @@ from leverframe.devices.linux.sysfs import read_text
 from leverframe.devices.module_slot import ONEWIRE_SLOTS, find_freed_labels, map_readings
 from leverframe.devices.readings import LastGood, Unusable, os_error_text
 
-# 1-Wire sensors as the Linux kernel shows them: their names, and the text of `w1_slave`.
+# The names of 1-Wire sensors in the Linux kernel, and the format of `w1_slave`.
 #
 # The kernel names a sensor by family and serial number, most significant byte first
 # (`28-0317611d64ff`); other programs write the eight bytes in the order in which the bus transmits
 # them, with the check byte at the end (`28:FF:64:1D:61:17:03:8D`).
 #
-# `w1_slave` has two lines: the nine bytes of the sensor's scratchpad with the kernel's verdict on
+# `w1_slave` has two lines: the nine bytes of the sensor's scratchpad with the kernel's check of
 # their checksum, and the temperature in thousandths of a degree. Some scratchpads contain no
-# reading: all zeros mean a shorted wire, although their checksum is right; all ones mean an idle
-# wire; after power-on, before the first measurement, a sensor shows 85 °C with a byte that no
-# measurement leaves there.
+# reading: all zeros mean a shorted wire, although their checksum is correct; all ones mean that no
+# sensor drives the wire; a sensor without a measurement since power-on shows 85 °C, with a byte
+# that has another value after a measurement.
 
 _NAME = re.compile(r"([0-9a-f]{2})-([0-9a-f]{12})")
 _TEXT = re.compile(
@@ -37,7 +37,8 @@ _TEXT = re.compile(
 #: The range of the sensors, in thousandths of a degree.
 _MIN, _MAX = -55_000, 125_000
 _POWER_ON = 85_000
-#: A byte of the scratchpad; after a real measurement of 85 °C it is 0x10.
+#: The scratchpad byte of a sensor without a measurement; after a real measurement of 85 °C it is
+#: 0x10.
 _STATE_BYTE, _STATE_AT_POWER_ON = 6, 0x0C
 
 
@@ -52,7 +53,7 @@ NOT_MEASURED = "was reset and has not measured since; check its supply."
 
 
 class NoTemperature(ErrorForPeople):
-    """The sensor's answer is no temperature; the message says what it is and what to do."""
+    """The sensor's answer is not a temperature; the message gives the cause and the remedy."""
 
 
 def check_byte(data: bytes) -> int:
@@ -66,7 +67,7 @@ def check_byte(data: bytes) -> int:
 
 
 def id_from_name(name: str) -> str | None:
-    """Return the ID of the sensor with this folder; None if the folder is not a sensor's."""
+    """Return the ID of the sensor with this folder; None if it is not a sensor's folder."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -108,7 +109,7 @@ NOT_ON_BUS = "is not on the bus; check its wires, or free its position."
 class OneWireBus:
     name = "1-Wire bus"
     period_s = 2.0
-    #: Eleven sensors of about one second each, and some failures.
+    #: The time limit of a poll: eleven sensors of about one second each, and some failures.
     limit_s = 30.0
 
     def __init__(self, sysfs: Path, extra: tuple[str, ...]) -> None:
@@ -122,7 +123,7 @@ class OneWireBus:
         self._shown_mapping: Sequence[ModbusMapping] = ()
 
     def adopt(self, settings: Settings) -> bool:
-        """Return whether the settings changed. `poll` may be running: whole values are replaced."""
+        """Apply settings, even during a `poll`; return whether they changed."""
         ids = (sensor.id for sensor in settings.onewire if sensor.id != NO_ONEWIRE_ID)
         bound, mapping = tuple(ids), settings.modbus_mapping
         if (bound, mapping) == (self._bound, self._mapping):
@@ -138,7 +139,7 @@ class OneWireBus:
         except Unusable as fault:
             found = ()
             troubles = {self.name: str(fault)}
-            # Without an adapter, a sensor's failure is more than a single disturbance.
+            # The bus cannot be read at all, so do not bridge this failure with former values.
             self._last_good = LastGood[float]()
         shown: dict[str, float | None] = {}
         for sensor_id in dict.fromkeys((*bound, *self._extra)):
@@ -160,7 +161,7 @@ class OneWireBus:
         return PollResult({**no_longer, "onewire": found, **shown, **mapped}, troubles)
 
     def search(self) -> tuple[str, ...]:
-        """List the IDs that the kernel knows on the bus."""
+        """List the IDs that the kernel has found on the bus."""
         try:
             names = sorted(path.name for path in self._devices.iterdir())
         except OSError as error:

@@ -1,8 +1,8 @@
 """The outputs and digital inputs of a Linux board, on GPIO lines.
 
-Lines are opened when they are needed, in the thread of their chip, and reopened after a failure: an
-output starts with its wanted state, an input with its present level. Edges reach the event loop
-directly.
+Lines are opened on first use, in the thread of their chip, and reopened after a failure. A reopened
+output gets its last commanded state, and an input reports its current level. Edges reach the event
+loop directly.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from leverframe.devices.wiring import FilteredPin, Pin
 
 # GPIO lines: the interface that the board needs.
 #
-# The rest of the code knows only `Lines`; `kernel_drivers.py` implements it by the kernel, and a
-# substitute can replace it. Each line is opened separately: a line that is in use or missing does
-# not affect the others. Methods raise `Unusable` with a sentence; all but `fileno` and `edges` may
-# block.
+# The rest of the code uses only `Lines`, which `kernel_drivers.py` implements with the kernel and a
+# substitute can implement for tests. Each line is opened separately: a line that is in use or
+# missing does not affect the others. Methods raise `Unusable` with a sentence; all but `fileno` and
+# `edges` may block.
 
 
 class OutputLine(Protocol):
@@ -49,7 +49,7 @@ class Lines(Protocol):
 
 
 class NoLines:
-    """A substitute for systems without the package for GPIO lines."""
+    """The lines of a system without the package for GPIO lines."""
 
     def open_output(self, pin: Pin, on: bool) -> OutputLine:
         raise not_installed("gpiod")
@@ -118,7 +118,7 @@ class InputPin:
         self._closed = False
 
     def set_pull_up(self, on: bool) -> None:
-        """Open the line with or without pull-up, soon; an open line is closed for a moment."""
+        """Queue opening the line with or without pull-up; an open line is briefly closed."""
         if on == self._pull_up:
             return
         self._pull_up = on

@@ -10,7 +10,7 @@ from leverframe.devices.linux.device_thread import PollResult
 from leverframe.devices.readings import Unusable, os_error_text
 from leverframe.devices.wiring import AdcChannel, PwmChannel
 
-# Files of the kernel's device tree: read and written as a whole; failures become sentences.
+# Files of the kernel in /sys: read and written completely; failures are raised as sentences.
 
 
 def read_text(path: Path) -> str:
@@ -49,18 +49,19 @@ def check_writable(path: Path) -> None:
 
 
 def _open_to_write(path: Path) -> int:
-    # Write-only: the kernel refuses to open files such as `export` for reading as well. Never
-    # create the file.
+    # Open only for writing, because files such as `export` cannot be opened for reading; never
+    # create a file.
     return os.open(path, os.O_WRONLY)
 
 
 # A PWM output through the kernel's `pwm` class: period and duty in nanoseconds.
 #
-# The kernel refuses a period that is shorter than the duty, so the duty is set to 0 while the
-# period shrinks. The pin's polarity is not changed: the engine handles active-low pins.
+# The kernel rejects a period that is shorter than the duty, so the duty is set to 0 before the
+# period is reduced. The polarity of the pin is not changed, because the engine handles active-low
+# pins.
 
 NS_PER_S = 1_000_000_000
-#: Time that udev may need to apply its rule; only the chip's own thread waits for it.
+#: How many seconds udev may need to apply its rule; only the thread of the chip waits for it.
 RIGHTS_AFTER_S = 3.0
 
 
@@ -88,11 +89,11 @@ class PwmPin:
             raise
 
     def forget(self) -> None:
-        """Write everything at the next `drive`: the chip was pulled or plugged in."""
+        """Write all values in the next `drive`, because the chip was pulled or plugged in."""
         self._period_ns = None
 
     def describe(self) -> str:
-        """Describe the channel, or what keeps it from being driven, without writing."""
+        """Describe the channel, or the reason why it cannot be driven, without writing."""
         channels = int(read_number(self._chip / "npwm"))
         if self._channel >= channels:
             raise Unusable(
@@ -104,7 +105,7 @@ class PwmPin:
         return f"channel {self._channel} of {channels}"
 
     def _list_files(self) -> list[Path]:
-        """List the files that the first `drive` writes; an unused channel has no own files yet."""
+        """List the files that the first `drive` writes; an unused channel has no own files."""
         if not self._folder.is_dir():
             return [self._chip / "export"]
         return self._channel_files()

@@ -1,1 +1,1 @@
-"""The simulated board, the plants it acts on, and the catalogue of faults."""
+"""The simulated board, its simulated plants, and the catalogue of faults."""

@@ -1,9 +1,9 @@
-"""The catalogue of faults: what can go wrong around a simulated controller, as data.
+"""The catalogue of faults: everything that can fail around a simulated controller, as data.
 
-A fault is a kind with its fields and those fields of `SCOPES` that the kind supports: where, when
-and how often it acts. `slow*delay:5s*path:/json/all.json*times:2` at `/sim.cgi`, the functions of
-`leverframe.testing.faults` and the page create the same fault; all of them use `fault_from_fields`.
-An error names the field and what is allowed.
+A fault has a kind, the fields of that kind, and the fields of `SCOPES` that the kind supports:
+where, when and how often the fault acts. `slow*delay:5s*path:/json/all.json*times:2` at `/sim.cgi`,
+the functions of `leverframe.testing.faults` and the page create the same fault; all of them use
+`fault_from_fields`. An error names the field and what is allowed.
 """
 
 import re
@@ -33,28 +33,28 @@ from leverframe.devices.simulated.simulated_board import SETTABLE
 HTTP, PORTS, POWER, CLOCK, PINS = "http", "ports", "power", "clock", "pins"
 READINGS, LEVELS, MODBUS, CHANNELS = "readings", "levels", "modbus", "channels"
 MQTT = "mqtt"
-#: Outbox channels by the usual name of the server that is down.
+#: Outbox channels by the name of the server that is simulated as unavailable.
 SERVERS = {
     "mail": ("email",),
     "broker": ("mqtt",),
     "modem": ("sms",),
     "http": ("http1", "http2", "http3", "http4"),
 }
-#: What a Modbus server does instead of answering.
+#: Reactions of a Modbus server instead of an answer.
 EXCEPTION, SILENT, NONSENSE = "exception", "silent", "garbage"
 WRONG_ID, RESET = "wrong id", "reset"
-#: What happens to the bytes of a connection.
+#: Effects on the bytes of a connection.
 CUT, DELAY, CORRUPT = "cut", "delay", "corrupt"
 #: Paths that no fault affects, so that faults can be ended there.
 SPARED_PATHS = ("/sim.cgi", "/api/sim")
-#: Characters of a fault in the journal.
+#: The maximum length of a fault in the journal.
 SHOWN_CHARACTERS = 200
 #: Characters that would end a value or its line.
 _NOT_IN_VALUES = re.compile(r"[*%\x00-\x1f\x7f]")
 
 
 class BadFault(BadField):
-    """A fault that is not possible: which field is wrong, why, and what is allowed."""
+    """An invalid fault; the message names the wrong field, the reason, and what is allowed."""
 
 
 class FreeText(Struct, frozen=True):
@@ -71,7 +71,7 @@ class FreeText(Struct, frozen=True):
         return text
 
 
-#: Characters that never match, because only the path of a request is compared.
+#: Characters that a pattern must not contain, because only the path of a request is compared.
 NOT_IN_PATHS = frozenset("?*# ")
 
 
@@ -138,14 +138,14 @@ class HeaderLines(Struct, frozen=True):
 
 
 class FaultKind(Struct, frozen=True):
-    #: The part that it affects.
+    #: The affected part of the controller or its environment.
     where: str
-    #: Its effect, in one sentence.
+    #: The effect, in one sentence.
     doc: str
-    #: What real units and networks do, so that tests use realistic faults.
+    #: The behaviour of real units and networks that the fault reproduces.
     real: str
     fields: Mapping[str, Field] = {}
-    #: The fields of `SCOPES` that it supports.
+    #: The fields of `SCOPES` that this kind supports.
     scopes: tuple[str, ...] = ("after", "for")
 
 
@@ -519,7 +519,7 @@ def fields_of(kind: str) -> dict[str, Field]:
 
 
 def time_unreachable_s(fault: Fault) -> float | None:
-    """Return for how long the fault blocks all requests, counted from the moment it is set."""
+    """Return for how many seconds after it is set the fault blocks all requests."""
     fields = fault.fields
     match fault.kind:
         case "refuse":

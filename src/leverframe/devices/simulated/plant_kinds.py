@@ -1,13 +1,13 @@
 """The kinds of plants: a heated room, a tank with a pump, a load, a meter.
 
-Between two changes of its inputs a plant follows a closed formula; one step of a year gives the
-same state as a million small ones. A plant sets a deadline when it needs to be called: for samples
-while its reading changes, for the moment at which a switch trips, for a pulse. A plant at rest has
-no deadline.
+Between two changes of its inputs, a plant follows an exact formula: a single step of a year leads
+to the same state as a million small steps. A plant sets a deadline for its next call: the next
+sample while its reading changes, the moment at which a switch trips, or a pulse. A plant at rest
+has no deadline.
 
-A plant never reacts in the same instant, because a rule that reacts to its own output could then
-loop forever without any time passing: a switched output takes effect after `REACTION_S`, and a
-level switch has a hysteresis.
+A plant never reacts immediately, because a rule that reacts to its own output could then loop
+forever without any time passing. A switched output takes effect after `REACTION_S`, and a level
+switch has a hysteresis.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,14 +18,15 @@ from leverframe.core.labels import READINGS
 
 # Plants: how the outputs of the simulated board affect its inputs.
 #
-# They close the loop from an output back to a reading, so that the regulator, rules and protections
-# can be tested. This module contains the interface of a plant, and all plants of a board together.
+# They close the control loop from an output to a reading, so that the regulator, rules and
+# protections can be tested. This module contains the interface of a plant, and all plants of a
+# board together.
 
 Values = Mapping[str, float]
 
 
 class Plant(Protocol):
-    #: The pins of outputs and the readings that it follows.
+    #: The outputs and readings on which it depends.
     inputs: tuple[str, ...]
     #: The readings that it supplies.
     feeds: tuple[str, ...]
@@ -39,11 +40,11 @@ class Plant(Protocol):
     def next_deadline(self) -> float | None: ...
 
     def tick(self, now: float) -> dict[str, float]:
-        """Return the present readings; called when the deadline has come, or earlier."""
+        """Return the current readings; called at the deadline or earlier."""
 
 
 class Plants:
-    """All plants of one board: they receive values of pins and readings, and return readings."""
+    """All plants of a board: they receive values of pins and readings, and return readings."""
 
     __slots__ = ("next_due", "wired")
 
@@ -59,7 +60,7 @@ class Plants:
 
     @property
     def followed(self) -> set[str]:
-        """Return the readings that plants follow."""
+        """Return the readings on which plants depend."""
         return {label for plant in self.wired for label in plant.inputs if label in READINGS}
 
     def wire(self, plant: Plant, now: float, values: Values) -> dict[str, float]:
@@ -81,7 +82,7 @@ class Plants:
         self.next_due = None
 
     def look(self, label: str, now: float) -> dict[str, float]:
-        """Return the present readings of the plant that supplies a label, whether due or not."""
+        """Return the current readings of the plant that supplies a label, whether due or not."""
         readings: dict[str, float] = {}
         for plant in self.wired:
             if label in plant.feeds:
@@ -113,11 +114,12 @@ class Plants:
 
 #: The delay until a sensor reacts to a switched output.
 REACTION_S = 0.1
-#: A level switch opens this share of the tank's height below its closing level.
+#: The hysteresis of a level switch, as a share of the tank's height.
 SWITCH_BAND = 0.01
-#: How long a meter's contact stays closed, but at most half the time between two pulses.
+#: How many seconds a meter's contact stays closed, but at most half the time between two pulses.
 PULSE_S = 0.05
-#: Decimals of readings; a temperature is at rest if it is within a tenth of that from its end.
+#: Decimal places of readings; a temperature is at rest when it is within a tenth of the last place
+#: of its final value.
 DECIMALS = 2
 RESTING = 0.001
 JOULES_PER_KWH = 3.6e6
@@ -218,10 +220,10 @@ class Room:
 class Tank:
     """A tank with a pump, a steady drain, and a level sensor, a level switch, or both.
 
-    Levels are millimetres, rates millimetres per second; with both rates negative it is a sump that
-    fills on its own and is pumped empty. DISTANCE is measured from the top down to the surface, an
-    analog input gets `volts` when the tank is full. The switch pulls its input to 0 when the level
-    reaches `switch_at`.
+    Levels are in millimetres, rates in millimetres per second. If both rates are negative, the tank
+    is a sump that fills steadily and is pumped empty. DISTANCE is measured from the top down to the
+    surface; an analog input gets `volts` when the tank is full. The switch pulls its input to 0
+    when the level reaches `switch_at`.
     """
 
     def __init__(
@@ -275,7 +277,8 @@ class Tank:
     def tick(self, now: float) -> dict[str, float]:
         self._live(now)
         if self._trip_due is not None and self._trip_due <= now:
-            # The level equals the mark except for rounding: trust the deadline, do not compare.
+            # At the deadline, the level equals the mark except for rounding, so do not compare
+            # them.
             self._closed = not self._closed
         return self._look(now)
 
@@ -315,8 +318,8 @@ class Tank:
 class Load:
     """A load that draws current while it is on, and a sensor or module that measures it.
 
-    The reading is a voltage at an analog input, or any value that a module reports: `off` without
-    power and `on` at full power, proportional in between for a PWM output.
+    The reading is a voltage at an analog input, or any value that a module reports. It is `off`
+    without power, `on` at full power, and proportional in between for a PWM output.
     """
 
     def __init__(self, switch: str, reading: str, on: float, off: float) -> None:
@@ -348,8 +351,8 @@ class Load:
 class Meter:
     """A load with a meter that closes its contact once per part of a kilowatt hour.
 
-    The contact pulls its input to 0. Pulses that a late call misses are lost, as they are to a
-    controller that polls too late; the rest of the energy counts towards the next pulse.
+    The contact pulls its input to 0. Pulses before a late call are lost, as for a controller that
+    polls too late; the remaining energy counts towards the next pulse.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ from leverframe.devices.simulated.plant_kinds import JOULES_PER_KWH, Load, Meter
 
 
 class BadField(ValueError):
-    """A field is wrong: which one, why, and what is allowed."""
+    """An invalid field; the message names the field, the reason, and what is allowed."""
 
     def __init__(self, detail: str, allowed: str, field: str = "", value: str = "") -> None:
         super().__init__(f"{detail} Allowed: {allowed}.")
@@ -41,7 +41,7 @@ class Number(Struct, frozen=True):
             number = math.nan if isinstance(value, bool) else float(value)
         except (TypeError, ValueError):
             number = math.nan
-        # A NaN fails this comparison, too.
+        # NaN also fails this comparison.
         if not self.low <= number <= self.high:
             raise BadField(f"{_quote_value(value)} is not valid.", self.allowed)
         return number
@@ -100,7 +100,7 @@ class NumberOrLabel(Struct, frozen=True):
 
 
 class FieldType(Protocol):
-    """The type of a field: converts a value, and describes what is allowed."""
+    """The type of a field: converts values, and describes the allowed ones."""
 
     @property
     def allowed(self) -> str: ...
@@ -164,7 +164,7 @@ MAX_PULSES_PER_S = 20.0
 
 
 class BadPlant(BadField):
-    """A plant that is not possible: which field is wrong, why, and what is allowed."""
+    """An invalid plant; the message names the wrong field, the reason, and what is allowed."""
 
 
 class Kind(Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""The simulated board, and the hosts of its network: which of them answers a ping, and how fast.
+"""The simulated board, and the hosts of its network, which answer pings.
 
-In virtual time, these hosts replace `pinger.py`. A host without a configured answer is silent: the
-watchdog notices that after its timeout.
+In virtual time, these hosts replace `pinger.py`. A host without a configured response time does not
+answer, which the watchdog detects after its timeout.
 """
 
 from collections.abc import Callable, Iterator, MutableMapping
@@ -34,7 +34,7 @@ class _Answer(NamedTuple):
     milliseconds: float
 
 
-#: Milliseconds by host, and the answers that are still to come.
+#: Response times in milliseconds by host, and the pending answers.
 HostsState = tuple[dict[str, float], dict[int, _Answer]]
 
 
@@ -44,20 +44,20 @@ class SimulatedHosts:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._milliseconds: dict[str, float] = {}
-        #: Answers that are still to come, by watchdog entry: each entry has one ping at a time.
+        #: Pending answers by watchdog entry; each entry has one ping at a time.
         self._under_way: dict[int, _Answer] = {}
-        #: The monotonic second of the next `tick`; None if no answer is to come.
+        #: The monotonic time of the next `tick`; None if no answer is pending.
         self.next_due: float | None = None
-        #: Called with the entry and the milliseconds of an answer.
+        #: A function that receives the entry and the milliseconds of each answer.
         self.answered: Callable[[int, float | None], None] = _drop_answer
 
     @property
     def answering(self) -> dict[str, float]:
-        """Return the hosts that answer, with their answer times in milliseconds."""
+        """Return the hosts that answer, with their response times in milliseconds."""
         return dict(self._milliseconds)
 
     def set_answer(self, host: str, milliseconds: float | None) -> None:
-        """Set a host's answer time; None makes it silent."""
+        """Set the response time of a host; with None it does not answer."""
         if milliseconds is None:
             self._milliseconds.pop(host, None)
         else:
@@ -90,20 +90,20 @@ class SimulatedHosts:
 
 
 def _drop_answer(entry: int, milliseconds: float | None) -> None:
-    """Drop answers: no controller sends pings yet."""
+    """Drop answers, because no controller sends pings yet."""
 
 
-# The simulated board: a test bench for the whole controller.
+# The simulated board, a test bench for the complete controller.
 #
-# `set_readings`, the page or `/sim.cgi` set what it senses; a bounded history records what it
-# drives, with the time. A new board runs on a 12 V supply in a room: no sensors are plugged in and
-# the digital inputs are open.
+# `set_readings`, the page or `/sim.cgi` set its inputs; its outputs are recorded with the time in a
+# limited history. A new board has a 12 V supply and room temperature, no sensors, and open digital
+# inputs.
 #
 # Plants can be wired between its outputs and its inputs (see `plant_kinds.py`). If a user sets a
-# reading of a plant, the value lasts until the plant changes; a reading that was unplugged stays
-# unplugged until it is plugged in again.
+# reading of a plant, it keeps that value until the plant changes. An unplugged reading stays absent
+# until it is plugged in again.
 
-#: Everything on this board whose value can be set.
+#: All inputs of this board that can be set.
 SETTABLE = frozenset(
     {
         *("VCC", "TEMP", "T1", "H1", "P1", "CO2", "DISTANCE"),
@@ -136,7 +136,7 @@ class Driven(Struct, frozen=True, gc=False):
 
 
 class PlantState(Struct, frozen=True, forbid_unknown_fields=True):
-    """A plant: its wiring, and its present state."""
+    """A plant: its wiring, and its current state."""
 
     wiring: str
     slots: dict[str, float | int | bool | None]
@@ -160,7 +160,7 @@ class BoardState(Struct, frozen=True, forbid_unknown_fields=True):
 class ReceivedSms(Struct, frozen=True):
     sender: str
     text: str
-    #: The answer that was sent; None if there was none.
+    #: The answer to an SMS; None if there was none.
     answer: str | None
 
 
@@ -175,7 +175,7 @@ class BoardFaults(Protocol):
 
 
 class SimulatedBoard:
-    """A board without devices: users set what it senses; what it drives is recorded."""
+    """A board without devices: users set its inputs, and its outputs are recorded."""
 
     kind = "simulated"
 
@@ -206,7 +206,7 @@ class SimulatedBoard:
         self._bus: list[str] = []
         self._sense: Sense = drop_readings
         self.outputs = [False] * len(OUTPUTS)
-        #: The commanded states of the relays; only a fault makes a relay differ from its state.
+        #: The commanded states of the relays; a relay differs from it only because of a fault.
         self._driven = [False] * len(OUTPUTS)
         #: Changes the behaviour of relays and readings while such faults are set.
         self.faults: BoardFaults | None = None
@@ -215,7 +215,7 @@ class SimulatedBoard:
         self.pin_settings: dict[str, int] = {}
         #: The values written to modules, by place.
         self.modules: dict[str, float] = {}
-        #: The newest things that were driven. No deque: an empty one takes 0.7 KB.
+        #: The newest changes of outputs; a list, because even an empty deque needs 0.7 KB.
         self.history: list[Driven] = []
         self.hosts = SimulatedHosts(now)
         #: Received SMS, oldest first.
@@ -232,13 +232,13 @@ class SimulatedBoard:
         return self
 
     async def open(self, settings: Settings, troubles: MutableMapping[str, str]) -> None:
-        """Do nothing: there are no devices."""
+        """Do nothing, because there are no devices."""
 
     async def close(self) -> None:
-        """Do nothing: nothing was opened."""
+        """Do nothing, because nothing was opened."""
 
     def adopt(self, settings: Settings) -> None:
-        """Do nothing: the user decides what is plugged in."""
+        """Do nothing, because the user determines which sensors are plugged in."""
 
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense
@@ -255,14 +255,14 @@ class SimulatedBoard:
         self.messages = [*self.messages, message][-KEPT_MESSAGES:]
 
     def drive_again(self, index: int) -> None:
-        """Drive a relay again as last commanded, as far as its faults permit."""
+        """Drive a relay to its commanded state again, as far as its faults permit."""
         self.drive_output(index, self._driven[index])
 
     def move_relay(self, index: int, on: bool) -> None:
         """Switch a relay without a command."""
         now, label = self._now(), OUTPUTS[index]
         self.outputs[index] = on
-        # As `_note` does, which is a call more in each switch.
+        # The same as `_note`, inlined to save a call in each switching.
         self.history.append(Driven(now, label, int(on)))
         del self.history[:-KEPT_HISTORY]
         if self._plants.wired:
@@ -282,7 +282,7 @@ class SimulatedBoard:
         self._set_pin(f"{DIGITAL_INPUTS[index]} pull-up", int(on))
 
     def write_module(self, effect: WriteModbus) -> None:
-        """Write a value to the module in a Modbus slot, as a working module accepts it."""
+        """Write a value to the module in a Modbus slot, which accepts every value."""
         self.modules[effect.target] = effect.value
         self._note(Driven(self._now(), effect.target, effect.value))
 
@@ -300,7 +300,7 @@ class SimulatedBoard:
         return export_state((own, self.hosts.live_state()))
 
     def resume_from(self, state: LiveState[Any]) -> None:
-        """Restore a state without reporting it to the controller, which has it already."""
+        """Restore a state without reporting it to the controller, which already has it."""
         own, hosts = import_state(state)
         for name, value in own.items():
             setattr(self, name, value)
@@ -338,7 +338,7 @@ class SimulatedBoard:
             self.hosts.set_answer(host, milliseconds)
 
     def set_readings(self, readings: Readings) -> None:
-        """Set what the board senses; None unplugs."""
+        """Set readings; None unplugs a sensor."""
         for label, value in readings.items():
             if value is None:
                 self._unplugged.add(label)
@@ -348,7 +348,7 @@ class SimulatedBoard:
 
     @contextmanager
     def one_instant(self) -> Iterator[None]:
-        """Report everything that is set within the context as sensed at one instant.
+        """Report all readings set within the context together, as of one moment.
 
         If a reading is set twice, the controller gets both values, so that no pulse of an input is
         lost.
@@ -370,7 +370,7 @@ class SimulatedBoard:
 
     @property
     def readings(self) -> Readings:
-        """Return the present readings by label or 1-Wire ID."""
+        """Return the current readings by label or 1-Wire ID."""
         return self._readings
 
     @property
@@ -399,7 +399,7 @@ class SimulatedBoard:
         self._wirings = {wired: self._wirings[wired] for wired in self._plants.wired}
 
     def unwire_all(self) -> None:
-        """Remove the plants; readings stay as they are."""
+        """Remove the plants; their readings do not change."""
         self._plants.clear()
         self._wirings.clear()
 
@@ -462,7 +462,7 @@ class SimulatedBoard:
         self._sense(readings)
 
     def deliver_again(self, key: str) -> None:
-        """Report a reading to the controller again, so that the present faults affect it."""
+        """Report a reading to the controller again, so that the current faults affect it."""
         self._report_readings({key: self._readings.get(key)})
 
     def _gather(self, gathered: dict[str, Any], readings: Readings) -> None:

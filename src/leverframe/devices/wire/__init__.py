@@ -1,1 +1,1 @@
-"""Formats and protocols as bytes: pure encoders and decoders without any I/O."""
+"""Formats and protocols: encoders and decoders of bytes, without any I/O."""

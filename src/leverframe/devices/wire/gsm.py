@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-# The AT dialogue with a GSM modem: bytes become answers, prompts and unsolicited lines.
+# The AT dialogue with a GSM modem: bytes are converted to answers, prompts and unsolicited lines.
 #
-# One command is outstanding at a time. Its answer is every line up to a final result (`OK`,
-# `ERROR`, `+CME ERROR: ...`); some unsolicited lines arrive even in between. A modem that starts
-# sends `RDY`, or echoes commands again although its echo was switched off: both become `Restarted`.
+# One command is outstanding at a time. Its answer consists of all lines up to a final result (`OK`,
+# `ERROR`, `+CME ERROR: ...`), except unsolicited lines in between. A modem that has restarted sends
+# `RDY`, or echoes commands although its echo was switched off; both are reported as `Restarted`.
 
 #: Switches the echo off; before this command, and after a restart, a modem repeats its input.
 ECHO_OFF = "ATE0"
 CANCEL = b"\x1b"
 _SEND = b"\x1a"
-#: Longer than any line of a modem; more is noise.
+#: The maximum length of a line; longer lines are noise.
 _MAX_PENDING = 4096
 _LINE_ENDS = re.compile(rb"[\r\n]")
 _PROMPT = b"> "
@@ -27,7 +27,7 @@ _ALWAYS_UNASKED = (
     *("+CMTI:", "+CLIP:", "+CUSD:", "RING"),
     *("Call Ready", "SMS Ready", "UNDER-VOLTAGE", "OVER-VOLTAGE"),
 )
-#: Sent unsolicited at the start, unless a command of that name is outstanding.
+#: Beginnings of lines that are unsolicited unless a command with that name is outstanding.
 _UNASKED_UNLESS_ASKED = ("+CPIN:", "+CFUN:")
 _STARTED = "RDY"
 _STOPPED = "POWER DOWN"
@@ -129,14 +129,14 @@ class AtDialogue:
 
 
 def _words(line: bytes) -> str:
-    """Decode text and drop everything that is not ASCII: a starting modem can send any bytes."""
+    """Decode text without all non-ASCII bytes, because a starting modem can send any bytes."""
     return line.decode("ascii", "ignore").strip("\0 ")
 
 
 # The 7-bit alphabet of SMS: letters to septets and back, and septets packed into bytes.
 #
-# The tables are those of 3GPP TS 23.038: 128 letters, and a second table whose letters need an
-# escape and thus two septets.
+# The tables are those of 3GPP TS 23.038: 128 letters, and a second table of letters that need an
+# escape and therefore two septets.
 
 _LETTERS = (
     "@£$¥èéùìòÇ\nØø\rÅå"
@@ -209,9 +209,9 @@ def unpack(data: bytes, count: int) -> bytes:
 
 # SMS in the form that a modem accepts and returns: PDUs in hexadecimal digits (3GPP TS 23.040).
 #
-# `submits` encodes a text as one or more PDUs to send: in GSM-7 if its letters permit, else in
-# UCS2; the telephone joins the parts of a long text. `delivered` decodes a received PDU. The
-# alphabet is in `gsm7.py`.
+# `submits` encodes a text as one or more PDUs to send: in GSM-7 if that contains all its letters,
+# else in UCS2. The telephone joins the parts of a long text. `delivered` decodes a received PDU.
+# The alphabet is in `gsm7.py`.
 
 MAX_PARTS = 255
 #: The number of septets, or UTF-16 units, in a single message and in a part of several.
@@ -231,7 +231,7 @@ _DIGITS = "0123456789*#abc"
 
 
 class BadPdu(ValueError):
-    """The digits are not an SMS with a text."""
+    """The digits do not encode an SMS with a text."""
 
 
 class Submit(Struct, frozen=True):
@@ -242,12 +242,12 @@ class Submit(Struct, frozen=True):
 
 
 class Received(Struct, frozen=True):
-    #: A number to which an answer can be sent, or a name to which it cannot.
+    #: A telephone number, or a name, to which no answer can be sent.
     sender: str
     text: str
-    #: What all parts of a message share: its number and the number of parts.
+    #: The number of the message and the number of its parts, which are the same in all parts.
     message: tuple[int, int] | None = None
-    #: 1 for the first.
+    #: The position of this part, from 1.
     part: int = 1
 
     @property
@@ -290,12 +290,12 @@ def _submit(number: str, dcs: int, header: bytes, chunk: bytes) -> Submit:
         data, length = pack(chunk, header)
     tpdu = bytes((_SUBMIT | (_HEADER_FLAG if header else 0), 0)) + _address(number)
     tpdu += bytes((0, dcs, length)) + data
-    # The leading 00 selects the message centre that the SIM card knows.
+    # The leading 00 selects the message centre that is stored on the SIM card.
     return Submit(len(tpdu), "00" + tpdu.hex().upper())
 
 
 def _gsm7_chunks(septets: bytes) -> Iterator[bytes]:
-    """Cut septets into parts, never between an escape and the letter it belongs to."""
+    """Cut septets into parts, never between an escape and its letter."""
     start = 0
     while start < len(septets):
         end = min(start + GSM7_PART, len(septets))
@@ -395,10 +395,10 @@ def _place(header: bytes) -> tuple[tuple[int, int] | None, int]:
     return None, 1
 
 
-# Received messages: parsing the modem's list, and joining parts to whole texts.
+# Received messages: parsing the modem's list, and joining parts to complete texts.
 #
-# Parts can arrive in any order, and some never arrive: only the newest few unfinished messages are
-# kept.
+# Parts can arrive in any order, and some never arrive, so only the newest few incomplete messages
+# are stored.
 
 MAX_UNFINISHED = 8
 _STORED = re.compile(r"\+CMGL: ?(\d+),")
@@ -418,7 +418,7 @@ class Inbox:
         self._unfinished: dict[_Key, dict[int, Received]] = {}
 
     def take(self, digits: str) -> Received | None:
-        """Return the message that this PDU completes; None without all parts or without text."""
+        """Return the message that this PDU completes; None if parts or the text are missing."""
         try:
             received = decode_delivery(digits)
         except BadPdu:

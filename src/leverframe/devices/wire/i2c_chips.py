@@ -8,8 +8,8 @@ from leverframe.devices.wire.modbus_frames import crc16
 
 # AM2320: humidity and temperature in one answer of eight bytes, closed by a Modbus CRC.
 #
-# The sensor sleeps between two readings. A first access wakes it and gets no answer; then it
-# accepts the request and, a little later, its answer can be read.
+# The sensor sleeps between two readings. The first access only wakes it and is not answered. Then
+# the sensor accepts the request, and its answer can be read a little later.
 
 AM2320_ADDRESS = 0x5C
 #: Function 3, from register 0, four bytes.
@@ -127,17 +127,18 @@ def _percent_bme280(raw: int, fine: float, h: tuple[int, ...]) -> float:
     return min(max(percent, 0.0), 100.0)
 
 
-# HTS221: humidity and temperature on straight lines through two points measured in the factory.
+# HTS221: humidity and temperature by linear interpolation between two points measured in the
+# factory.
 #
-# The calibration registers contain the two points of each line: the value (x2 or x8) and the
-# converter's output for it. A part without calibration has no reading.
+# The calibration registers contain two points for each quantity: the value (x2 or x8) and the
+# converter's output for it. A sensor without calibration has no reading.
 
 HTS221_ADDRESS = 0x5F
 HTS221_WHO_AM_I_REGISTER, HTS221_WHO_AM_I = 0x0F, 0xBC
 HTS221_CONTROL_REGISTER = 0x20
 #: Power on, keep both bytes of a value consistent, measure once per second.
 HTS221_MEASURE_EVERY_SECOND = 0x85
-#: With the highest bit of a register's address set, the address counts up.
+#: If the highest bit of a register's address is set, the address is incremented after each byte.
 HTS221_CALIBRATION_REGISTER, HTS221_CALIBRATION_BYTES = 0x30 | 0x80, 16
 HTS221_STATUS_REGISTER, HTS221_STATUS_BOTH_NEW = 0x27, 0x03
 HTS221_MEASUREMENT_REGISTER, HTS221_MEASUREMENT_BYTES = 0x28 | 0x80, 4
@@ -204,7 +205,8 @@ SPS30_READ = bytes((0x03, 0x00))
 SPS30_FLOAT_FORMAT = bytes((0x03, 0x00))
 
 SPS30_DATA_READY_BYTES = 3
-#: Only the four masses are read; the sensor permits reading only the beginning of an answer.
+#: Only the four masses are read, because the sensor permits reading just the beginning of an
+#: answer.
 SPS30_MASSES_BYTES = 4 * 6
 
 

@@ -47,7 +47,7 @@ EXCEPTION_WORDS = {
     10: "gateway path unavailable",
     11: "gateway target device failed to respond",
 }
-#: Set in the function code of an answer that is an exception.
+#: The bit of the function code that marks an answer as an exception.
 EXCEPTION_BIT = 0x80
 
 MAX_BITS_READ, MAX_REGISTERS_READ = 2000, 125
@@ -64,7 +64,7 @@ _COIL_STATES = {0x0000: 0, 0xFF00: 1}
 
 
 class ModbusException(Exception):
-    """The request is refused with an exception code of the protocol."""
+    """The request is rejected with an exception code of the protocol."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"Modbus exception {code}")
@@ -127,7 +127,6 @@ class Write(Struct, frozen=True):
 
 
 def request_from(pdu: bytes) -> Read | Write:
-    """Decode a request."""
     function = pdu[0]
     if function in BIT_READS:
         return _read(pdu, MAX_BITS_READ)
@@ -224,7 +223,7 @@ class NotModbus(Exception):
 
 
 class TcpFrames:
-    """A splitter that turns a stream, in pieces of any size, into requests."""
+    """Splits a stream, which arrives in pieces of any size, into requests."""
 
     __slots__ = ("_pending",)
 
@@ -239,7 +238,7 @@ class TcpFrames:
         return bool(self._pending)
 
     def next(self) -> TcpRequest | None:
-        """Return the next complete request; None until more bytes arrive."""
+        """Return the next complete request; None if more bytes are needed."""
         pending = self._pending
         if len(pending) < _TCP_HEAD.size:
             return None
@@ -277,7 +276,7 @@ TARGET_FLOAT_AT = TARGET_AT + 1
 TARGET_SCALE = 10
 HOLDING_REGISTERS = TARGET_FLOAT_AT + 2
 
-#: Function 4. Label -> the factor between the reading and its integer.
+#: Function 4. By label: the factor between the reading and its integer.
 SCALES: dict[str, int] = {
     "VCC": 100,
     "TEMP": 100,
@@ -310,7 +309,7 @@ _LONG = struct.Struct(">i")
 
 
 def float_registers(value: float | None) -> bytes:
-    """Encode a reading as two registers; absent, or too large for a float, becomes NaN."""
+    """Encode a reading as two registers; an absent or too large reading becomes NaN."""
     try:
         return _FLOAT.pack(nan if value is None else value)
     except OverflowError:
@@ -325,7 +324,7 @@ def float_from(high: int, low: int) -> float:
 
 
 def whole_register(value: float | None, scale: int) -> bytes:
-    """Encode a reading as one register; too large becomes the maximum, absent the minimum."""
+    """Encode a reading as one register; if too large, as the maximum; if absent, as the minimum."""
     if value is None:
         return _WHOLE.pack(ABSENT_WHOLE)
     return _WHOLE.pack(_limit(value * scale, GREATEST_WHOLE))

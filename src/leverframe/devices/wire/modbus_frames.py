@@ -1,4 +1,4 @@
-"""Modbus as a master sees it: frames on a serial line, and requests with their answers over TCP."""
+"""Modbus for a master: frames on a serial line, and requests with their answers over TCP."""
 
 from msgspec import Struct
 
@@ -11,13 +11,13 @@ from leverframe.devices.wire.modbus import (
     Write,
 )
 
-# Modbus on a serial line, as a master sees it: frames with a checksum, and finding an answer.
+# Modbus on a serial line for a master: frames with a checksum, and finding an answer.
 #
 # A line delivers noise, echoes of requests, answers of other slaves and late answers.
 # `AnswerReader` knows the request and accepts the first frame that can answer it: right slave,
 # right function, right length, right checksum, at any position. It ignores everything else.
 
-#: More than twice the longest frame, so that endless noise does not fill the memory.
+#: More than twice the longest frame; a limit is needed because noise may never end.
 MAX_PENDING = 1024
 _CHECKSUM_BYTES = 2
 #: The CRC of an undamaged frame including its checksum.
@@ -52,7 +52,6 @@ def build_frame(slave: int, pdu: bytes) -> bytes:
 
 
 def answer_frame_bytes(request: Read | Write) -> int:
-    """Return the length of the frame that answers a request."""
     return _SLAVE_BYTES + len(request.answer_head()) + request.answer_bytes + _CHECKSUM_BYTES
 
 
@@ -69,7 +68,7 @@ class ExceptionReply(Struct, frozen=True):
 
 
 class NoAnswer(Struct, frozen=True):
-    """Nothing arrived that can be the answer."""
+    """No valid answer arrived."""
 
     #: Bytes arrived, but with a wrong checksum or incomplete.
     is_damaged: bool = False
@@ -103,12 +102,12 @@ class AnswerReader:
         return ExceptionReply(frame[2]) if frame is not None else None
 
     def no_answer(self) -> NoAnswer:
-        """Describe a missing answer; complete frames of other slaves do not count as damage."""
+        """Describe a missing answer; complete frames of other slaves do not count as damaged."""
         pending = bytes(self._pending)
         return NoAnswer(is_damaged=bool(pending) and crc16(pending) != _WHOLE_FRAME)
 
     def _drop_echo(self) -> None:
-        """Drop the echo of an adapter that hears itself, unless it can be the answer."""
+        """Drop the adapter's echo of the request, unless it can be the answer."""
         start = self._pending.find(self.request)
         if self._has_echo and start >= 0:
             del self._pending[: start + len(self.request)]
@@ -126,7 +125,7 @@ class AnswerReader:
         return None
 
 
-# Modbus TCP as a master sees it: a request with its number, and finding its answer.
+# Modbus TCP for a master: requests with transaction numbers, and finding their answers.
 
 #: The number of transaction numbers; after the last one they start again.
 TRANSACTIONS = 0x10000
@@ -153,7 +152,7 @@ class TcpAnswerReader:
         self.request = TcpRequest(transaction, unit, b"").answer(request.pdu())
 
     def feed(self, data: bytes) -> Answer | NoAnswer | None:
-        """Process bytes and return the answer when it is complete; damaged if it makes no sense."""
+        """Process bytes and return the answer when it is complete; an invalid one is damaged."""
         self._frames.feed(data)
         try:
             while (frame := self._frames.next()) is not None:

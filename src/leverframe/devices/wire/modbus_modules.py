@@ -1,4 +1,4 @@
-"""The readings of Modbus modules: register maps as data, and devices of the user's own.
+"""The readings of Modbus modules: register maps as data, and custom devices.
 
 A reading's number (0-29) is its position in its module's list; the mapping of m1-m30 and the status
 files use it. Addresses are as transmitted, counted from 0. The maps follow public register lists;
@@ -22,7 +22,7 @@ from leverframe.devices.wire.modbus import (
 )
 from leverframe.devices.wire.modbus_numbers import number_in, register_count
 
-#: A reading becomes absent when older than this and than three rounds of its module's pauses.
+#: A reading becomes absent if it is older than this and than three rounds of polling its module.
 STALE_S = 15.0
 
 
@@ -49,7 +49,7 @@ class ModuleReading(Struct, frozen=True):
 
     @property
     def span(self) -> int:
-        """Return the number of registers that it uses, or 1 for a bit."""
+        """Return the number of registers of the reading, or 1 for a bit."""
         return 1 if self.function in BIT_READS else register_count(self.type)
 
 
@@ -58,7 +58,7 @@ class Module(Struct, frozen=True):
     line: SerialParameters = COMMON_LINE
     #: Seconds between two reads.
     delay_s: float = 0.0
-    #: The most registers in one read.
+    #: The maximum number of registers in one read.
     max_registers: int = 60
     #: Whether the setting of the SDM bitrate applies.
     is_sdm: bool = False
@@ -274,7 +274,7 @@ _DTSU666 = (
     *_phases("export energy", "kWh", 0x102A),
 )
 
-#: By the label of the module; the settings contain the user's own devices.
+#: Modules by label; custom devices are in the settings instead.
 MODULES: dict[str, Module] = {
     "SDM120": _module(READ_INPUT_REGISTERS, _SDM120, is_sdm=True),
     "SDM72D-M": _module(READ_INPUT_REGISTERS, _SDM72D_M, is_sdm=True),
@@ -296,8 +296,8 @@ _CUSTOM = {f"custom{number + 1}": number for number in range(5)}
 def label_in_slot(settings: Settings, slot: int) -> str:
     """Return the module chosen for a slot (1-3).
 
-    In versions without slots, a meter is chosen as the module of the serial port; it counts as slot
-    1.
+    In versions without slots, a meter is selected as the module of the serial port and counts as
+    slot 1.
     """
     label = settings.modbus_slots[slot - 1].module
     return settings.serial.module if label == "OFF" and slot == 1 else label
@@ -339,7 +339,7 @@ def find_reading(settings: Settings, mapping: ModbusMapping) -> ModuleReading | 
 
 
 def _own_device(device: ModbusDevice, mapped: set[int]) -> Module:
-    """Describe a user's own device; only readings that have a name or are mapped are in use."""
+    """Describe a custom device; only readings that have a name or are mapped are used."""
     readings = tuple(
         ModuleReading(
             number,
@@ -360,8 +360,8 @@ def _own_device(device: ModbusDevice, mapped: set[int]) -> Module:
 
 # The reads that cover all readings of a module, and the readings in each answer.
 #
-# Readings in consecutive registers are read together, but never across a gap: many devices refuse
-# registers that they do not have.
+# Readings in consecutive registers are read together, but never across a gap, because many devices
+# reject registers that they do not have.
 
 
 class Block(Struct, frozen=True):
@@ -384,7 +384,7 @@ class Block(Struct, frozen=True):
 
 
 def parts_of(block: Block) -> tuple[Block, ...]:
-    """Split the block into one read per reading, for devices that refuse longer reads."""
+    """Split the block into one read per reading, for devices that reject longer reads."""
     return tuple(_block([reading]) for reading in block.readings)
 
 

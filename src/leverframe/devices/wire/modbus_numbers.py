@@ -1,8 +1,8 @@
 """Numbers from the bytes of a Modbus answer.
 
-Modbus transmits registers of 16 bits, high byte first, and lets devices choose how to split larger
-numbers. Four forms are in use, named after what must be swapped to get the usual order: nothing,
-the bytes of every register, the registers, or both.
+Modbus transmits registers of 16 bits, high byte first, but does not define the order of the
+registers of larger numbers. Four forms are used, named after the parts to swap to get the usual
+order: none, the bytes of every register, the registers, or both.
 """
 
 from math import isfinite
@@ -32,7 +32,7 @@ _FORMATS = {
     "float64": Struct(">d"),
 }
 _FLOATS = ("float", "float64")
-#: Any number of six decimal digits survives as four-byte float; nine distinguish all floats.
+#: A four-byte float preserves any six decimal digits; nine digits distinguish all such floats.
 MIN_DIGITS, MAX_DIGITS = 6, 9
 
 
@@ -59,7 +59,7 @@ def data_of(value: float, type_name: str, endian: str) -> bytes:
 
 
 def number_in(data: bytes, type_name: str, endian: str, divisor: int) -> float | None:
-    """Decode a reading; None if the device sent something that is not a number."""
+    """Decode a reading; None if the device sent a value that is not a number."""
     (number,) = _FORMATS[type_name].unpack(in_usual_order(data, endian))
     if type_name in _FLOATS and not isfinite(number):
         return None
@@ -81,7 +81,7 @@ def _shortest(number: float) -> float:
     return float(f"{number:.{MAX_DIGITS}g}")
 
 
-# The requests that write a value to a coil or to holding registers, and the one that reads it back.
+# The requests that write a value to a coil or to holding registers and read it back.
 
 
 def is_coil(effect: WriteModbus) -> bool:
@@ -89,14 +89,14 @@ def is_coil(effect: WriteModbus) -> bool:
 
 
 def encode_written(effect: WriteModbus) -> bytes:
-    """Encode what a read returns after the write; raise `ValueError` if the type cannot hold it."""
+    """Encode the result of a read after the write; raise `ValueError` if that is impossible."""
     if is_coil(effect):
         return bytes((1 if effect.value else 0,))
     return data_of(effect.value, effect.type, effect.endian)
 
 
 def writes_of(effect: WriteModbus) -> tuple[Write, ...]:
-    """Return the possible requests, the usual one first: some devices support only the other."""
+    """Return the possible requests, the usual one first; some devices support only one."""
     data, at = encode_written(effect), effect.register
     if is_coil(effect):
         return Write(WRITE_COIL, at, (data[0],)), Write(WRITE_COILS, at, (data[0],))

@@ -7,7 +7,7 @@ from msgspec import Struct
 GAUGE, COUNTER = "gauge", "counter"
 
 Labels = Mapping[str, str]
-#: A sample without a value is left out.
+#: A sample without a value is omitted.
 Sample = tuple[Labels, float | None]
 NO_LABELS: Labels = {}
 

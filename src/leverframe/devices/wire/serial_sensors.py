@@ -11,9 +11,9 @@ from leverframe.core.labels import PARTICULATES
 # The interface of decoders of serial modules, and frames of one length.
 #
 # A decoder receives the incoming bytes in pieces of any size, and returns the readings that they
-# complete, by label; None is a reading that the module itself reports as absent. Bytes that are no
-# frame are skipped one by one until a frame fits again, so garbage destroys only the frames that it
-# touches.
+# complete, by label; None is a reading that the module itself reports as absent. Invalid bytes are
+# skipped one by one until a valid frame follows, so noise destroys only the frames in which it
+# occurs.
 
 #: Numbers by label, and the text of a scanner.
 Found = dict[str, float | str | None]
@@ -75,9 +75,8 @@ def _read_mhz19(frame: bytes) -> Found | None:
 
 # A scanner of bar or QR codes: every code is a line of text, at 9600 bit/s.
 #
-# Scanners end a code with CR, LF or both, and some put control characters around it, which are
-# removed. Text is UTF-8, or else Latin-1. A line that is longer than any plausible code for
-# switching is noise.
+# Scanners end a code with CR, LF or both. Some add control characters, which are removed. Text that
+# is not UTF-8 is read as Latin-1. A line longer than any plausible code is noise.
 
 SCANNER_BITRATE = 9600
 SCANNER_LABELS = ("barcode",)
@@ -163,7 +162,7 @@ _SPS30_START_MEASURING, _SPS30_READ_VALUES = 0x00, 0x03
 _SPS30_BIG_ENDIAN_FLOATS = bytes((0x01, 0x03))
 _SPS30_VALUES = 10
 _SPS30_STATE_OK = 0x00
-#: No frame is longer, even if every byte is escaped.
+#: The maximum length of a frame in which every byte is escaped.
 _SPS30_MAX_PENDING = 2 * (255 + 5)
 
 
@@ -229,14 +228,13 @@ def _unstuff_sps30(between: bytes) -> bytes:
     return bytes(content)
 
 
-# Ultrasonic distance sensors with a serial output (A02YYUW, JSN-SR04T and their like), 9600
-# bit/s.
+# Ultrasonic distance sensors with a serial output (A02YYUW, JSN-SR04T and their like), 9600 bit/s.
 #
 #     FF | millimetres high, low | sum
 #
 # The sum covers the three bytes before it; the AJ-SR04M omits the first one. Some sensors send
-# unprompted, which `REQUEST` does not disturb; others answer only `REQUEST`. A distance of 0 means
-# that no echo came back.
+# without requests, and are not affected by `REQUEST`; others only answer `REQUEST`. A distance of 0
+# means that there was no echo.
 
 ULTRASONIC_BITRATE = 9600
 ULTRASONIC_LABELS = ("DISTANCE",)

@@ -20,10 +20,10 @@ from leverframe.core.labels import (
 )
 from leverframe.core.profile import HW30, Profile, VersionSpan
 
-# The opening of an SNMP message: its version, and the name under which its sender asks.
+# The opening of an SNMP message: its version, and the name of its sender (community or user).
 #
-# The first few bytes contain both. The rest of a message from an unknown sender is not parsed: that
-# would take thousands of times as long.
+# The first few bytes contain both. The rest of a message from an unknown sender is not parsed,
+# because that would take thousands of times as long.
 
 V1, V2C, V3 = 0, 1, 3
 #: The user-based security model (RFC 3414), which has user names.
@@ -32,7 +32,7 @@ USM = 3
 AUTHENTICATED, SECURED = 0b01, 0b11
 
 _INTEGER, _TEXT, _SEQUENCE = 0x02, 0x04, 0x30
-#: Every request has one of these types, from Get to Report.
+#: The types of requests, from Get to Report.
 _REQUESTS = range(0xA0, 0xA9)
 _MAX_INTEGER_BYTES = 5
 
@@ -49,7 +49,7 @@ class Opening(NamedTuple):
     is_secured: bool = False
     #: Version 3: the message is authenticated and may also be private.
     is_authenticated: bool = False
-    #: Version 3: the engine that knows the user; empty in a discovery request.
+    #: Version 3: the ID of the engine at which the user is defined; empty in a discovery request.
     engine_id: bytes = b""
 
     @property
@@ -97,7 +97,7 @@ class _Fields:
         self._at = 0
 
     def take(self, *tags: int) -> bytes:
-        """Return the content of the next field, which has one of these tags."""
+        """Return the content of the next field, which must have one of these tags."""
         data, at = self._data, self._at
         if len(data) < at + 2 or data[at] not in tags:
             raise NotSnmp("another field")
@@ -123,16 +123,17 @@ class _Fields:
             raise NotSnmp("data after the end")
 
 
-# The SNMP tree as data: every object with its place, its label, its scale, and whether it can be
-# set.
+# The SNMP tree as data: objects with their places, labels and scales, and the commands that set
+# them.
 #
-# Clients of the device family know the places and scales of branches 2 to 6. Values are whole
-# numbers: the reading times its scale, or, if the reading is absent, a number that clients read as
-# "no sensor". The rest of the tree is our own: switches in branch 1, readings of newer software
-# after the others of their branch, and the content of traps in branch 7.
+# The places and scales of branches 2 to 6 are those that clients of the device family use. Values
+# are whole numbers: the reading times its scale, or, if the reading is absent, a number that means
+# "no sensor" to clients. We defined the rest of the tree: switches in branch 1, readings of newer
+# software at the end of their branches, and the content of traps in branch 7.
 #
-# Clients of HW 3.0 know an older tree below branch 3, one level deeper: `3.1.0` is INPA1 with its
-# instance, and `3.1.0.0` is OUT0 of the older tree with its own. So the two trees share no place.
+# Clients of HW 3.0 use an older tree below branch 3, which is one level deeper: `3.1.0` is INPA1
+# with its instance, and `3.1.0.0` is OUT0 of the older tree with its instance. So the two trees
+# have no place in common.
 
 Oid = tuple[int, ...]
 
@@ -142,7 +143,7 @@ SYSTEM: Oid = (1, 3, 6, 1, 2, 1, 1)
 SYS_UPTIME, SYS_NAME = (*SYSTEM, 3, 0), (*SYSTEM, 5, 0)
 #: snmpTrapAddress.0 of SNMP-COMMUNITY-MIB: the address of the agent that a trap is about.
 TRAP_ADDRESS: Oid = (1, 3, 6, 1, 6, 3, 18, 1, 3, 0)
-#: The numbers of traps follow below this: a rule's condition started, or stopped being met.
+#: The prefix of the numbers of traps: a rule began or ended.
 TRAPS: Oid = (*ENTERPRISE, 0)
 ACTIVATED, DEACTIVATED = (*TRAPS, 1), (*TRAPS, 2)
 #: The content of a trap in this order: the rule's fields, then the identity of the controller.
@@ -170,7 +171,7 @@ class Scalar(Struct, frozen=True):
     scale: int = 1
     #: The number for an absent value.
     absent: int = 0
-    #: The command that sets it, without `=` and value.
+    #: The command that sets the object, without `=` and value.
     command: str | None = None
 
     @property

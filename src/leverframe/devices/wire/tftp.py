@@ -1,10 +1,10 @@
-"""TFTP (RFC 1350, options of RFC 2347-2349) as far as a bootloader needs it: receiving a file.
+"""TFTP (RFC 1350, options of RFC 2347-2349) as needed by a bootloader: only receiving a file.
 
-`Receiver` is the whole protocol without a socket: it gets a datagram with its sender and the time,
-and returns an answer and, at the end, the file. Everything happens on one port, so that it also
-works through address translation. Each block is acknowledged once; a repeated block is acknowledged
-again. The last block is acknowledged only when the outcome of the file is known, so that a client
-can rely on the final acknowledgement.
+`Receiver` implements the protocol without a socket: it gets a datagram with its sender and the
+time, and returns an answer and, at the end, the file. Only one port is used, so it also works
+through address translation. Each block is acknowledged once, and again if it is repeated. The last
+block is acknowledged only after the file has been accepted, so that a client can rely on the final
+acknowledgement.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ READ, WRITE, DATA, ACKNOWLEDGE, ERROR, OPTIONS = range(1, 7)
 UNDEFINED, ACCESS, FULL, ILLEGAL, UNKNOWN_SENDER = 0, 2, 3, 4, 5
 BLOCK_BYTES = 512
 MIN_BLOCK, MAX_BLOCK = 8, 8192
-#: After this silence of its sender, a transfer makes room for another.
+#: After this many seconds without a datagram of its sender, a transfer can be replaced by another.
 SILENCE_S = 5.0
 MAX_ERROR_LETTERS = 200
 
@@ -28,7 +28,7 @@ class TransferAnswer(Struct, frozen=True):
 
     packet: bytes | None = None
     file: bytes | None = None
-    #: No file is accepted at all: the answer says why.
+    #: No file is accepted; the answer gives the reason.
     is_refused: bool = False
 
 
@@ -46,16 +46,16 @@ def acknowledgement(block: int) -> bytes:
 
 class Receiver:
     def __init__(self, max_bytes: int, refusal: str | None = None) -> None:
-        """Accept one file; with a `refusal` accept none, and answer every attempt with it."""
+        """Accept one file; if there is a `refusal`, answer every attempt with it."""
         self._most_bytes = max_bytes
         self._refusal = refusal
         self._sender: Sender | None = None
         self._heard_at = 0.0
         self._block_bytes = BLOCK_BYTES
         self._data = bytearray()
-        #: The number of received blocks; the number on the wire wraps around at 65536.
+        #: The number of received blocks; transmitted block numbers wrap around at 65536.
         self._blocks = 0
-        #: The whole file has arrived, but its outcome is not known yet.
+        #: The complete file has arrived, but it is not known yet whether it is accepted.
         self._is_judged = False
         #: The last answer to the sender.
         self._last = b""
@@ -86,14 +86,14 @@ class Receiver:
         return _refuse(ILLEGAL, "Only data packets can follow a write request.")
 
     def finish(self, refusal: str | None) -> bytes:
-        """Send the outcome to the sender: accepted, or the refusal."""
+        """Send the result to the sender: accepted, or the refusal."""
         self._is_over, self._is_judged = True, False
         self._data = bytearray()
         self._last = acknowledgement(self._blocks) if refusal is None else error_packet(0, refusal)
         return self._last
 
     def shut(self) -> None:
-        """Accept no further file and drop an incomplete one; repeat only a lost last answer."""
+        """Drop an incomplete file and accept no further file; only repeat a lost last answer."""
         self._is_shut = True
         self._data = bytearray()
 
@@ -103,7 +103,7 @@ class Receiver:
         if self._refusal is not None:
             return TransferAnswer(error_packet(ACCESS, self._refusal), is_refused=True)
         if self.is_receiving and sender == self._sender and not self._blocks:
-            # The first answer was lost: repeat it.
+            # The first answer was lost, so repeat it.
             return TransferAnswer(self._last)
         is_busy = self._is_judged or (self.is_receiving and now - self._heard_at < SILENCE_S)
         if is_busy and sender != self._sender:
@@ -134,7 +134,7 @@ class Receiver:
         return TransferAnswer(self._last)
 
     def _give_up(self) -> None:
-        """Forget the transfer and its outcome."""
+        """Discard the transfer and its result."""
         self._sender = None
         self._data = bytearray()
 

@@ -48,10 +48,10 @@ from leverframe.interface.table.versions import (
 
 # The versions that support something, in words: for descriptions, documents and examples.
 #
-# Differences between versions are found by querying: each field is queried for every hardware
-# family and for every software version at which something in the table begins or ends, and
-# neighbours with the same answer are combined. So a limit that depends on the version is described
-# correctly, however its type computes it.
+# Differences are found by evaluating each field for every hardware family and for every software
+# version at which something in the table begins or ends. Adjacent versions with the same answer are
+# combined. So a limit that depends on the version is described correctly, however its type computes
+# it.
 
 
 class Variant(Struct, frozen=True):
@@ -62,7 +62,7 @@ class Variant(Struct, frozen=True):
 
 
 def is_deprecated(row: Row, profile: Profile) -> bool:
-    """Return whether this version has the form that replaces the row, and prefers it."""
+    """Return whether this version has another form that replaces the row and is preferred."""
     return is_offered(row.replaced_when, profile) and any(
         other.line == row.replaced_by and other.is_offered(profile) for other in TABLE
     )
@@ -119,7 +119,7 @@ def _runs_by_hardware(
 
 
 def _runs(ask: Callable[[Profile], str | None], hw: str) -> Iterator[_Run]:
-    """Yield (since, until, answer) of one hardware, newest first."""
+    """Yield (since, until, answer) for one hardware version, newest first."""
     answers = [(sw, ask(Profile(hw, sw))) for sw in software_versions()]
     until: str | None = None
     for text, group in groupby(reversed(answers), key=lambda answer: answer[1]):
@@ -136,7 +136,7 @@ def _runs(ask: Callable[[Profile], str | None], hw: str) -> Iterator[_Run]:
 
 
 class Filled(Struct, frozen=True):
-    """Fields with an example each: the transmitted texts and their values."""
+    """Example values of fields: the transmitted texts, and the values that they stand for."""
 
     texts: dict[str, str]
     values: dict[str, Any]
@@ -163,7 +163,7 @@ def example_body(row: Row, profile: Profile) -> str | None:
 
 
 def example_body_texts(row: Row, profile: Profile) -> dict[str, str]:
-    """Return the wire text of every field of the body; empty if there is no body with fields."""
+    """Return the wire text of every field of the body; empty if the body has no fields."""
     match row.body:
         case ListBody(_, params) | FormBody(params):
             return fill(params, row.example, profile).texts
@@ -172,9 +172,9 @@ def example_body_texts(row: Row, profile: Profile) -> dict[str, str]:
 
 
 def fill(params: Mapping[str, Param], chosen: Mapping[str, str], profile: Profile) -> Filled:
-    """Fill every field with its chosen text if the version accepts it, else with a typical one.
+    """Fill every field with the row's example if the version accepts it, else with a typical text.
 
-    A trailing field that this version does not have gets no text, but its default value.
+    A trailing field that this version does not have gets its default value and no text.
     """
     texts: dict[str, str] = {}
     values: dict[str, Any] = {}
@@ -199,7 +199,7 @@ def _takes(param: Param, text: str, profile: Profile, seen: Mapping[str, Any]) -
 
 
 def typical(param: Param, profile: Profile, seen: Mapping[str, Any]) -> str:
-    """Return a typical text instead of a limit."""
+    """Return a typical text rather than a limit of the range."""
     match param:
         case Int(lo, hi):
             return str(_typical_number(lo, hi))
@@ -214,7 +214,7 @@ def typical(param: Param, profile: Profile, seen: Mapping[str, Any]) -> str:
         case Base64Text():
             return param.format("admin"[: param.most], profile, seen)
         case Word(table):
-            # Code 0 often stands for "none", so use the second code.
+            # Code 0 often means "none", so use the second code.
             return str(table.of(profile)[:2][-1].number)
         case ListOf():
             count = param.most(profile) if param.least is None else 1
@@ -241,8 +241,8 @@ def _typical_number(lo: int, hi: int) -> int:
 # The command table as plain data, for pages, documents and programs that use it.
 #
 # A description contains everything that a form needs: for each field the JSON schema of its wire
-# text (with the words of its codes), and the allowed values in words. So no limit or code list must
-# be written a second time. Fields that a version does not have are not in its description.
+# text (with the words of its codes), and the allowed values in words. So clients need no copies of
+# limits or code lists. Fields that a version does not have are omitted.
 
 Description = dict[str, Any]
 
@@ -330,7 +330,7 @@ def _describe_field(
         "schema": param.schema(profile),
         "allowed": param.describe_allowed(profile),
         "optional": isinstance(param, Trailing),
-        # Encoded as it is sent; joined, the items' examples are the example of the row.
+        # Encoded as in a request. The examples of all items, joined, form the example of the row.
         "example": examples[name],
     }
 

@@ -2,9 +2,9 @@
 
 OpenAPI describes one operation per path and method, while one command path has a hundred commands.
 Therefore a path has one GET and one POST operation, and each command name is an optional query
-parameter of both. Indices inside names are written out (`out0` to `out5`), and forms that share a
-name are alternatives of one schema. A name whose value contains an index can be repeated, so it is
-a list. `x-form` is the form as printed; `x-role` is the required role.
+parameter of both. Names with an index are listed individually (`out0` to `out5`), and forms that
+share a name are alternatives of one schema. A name whose value contains an index can be repeated,
+so it is a list. `x-form` is the form as printed; `x-role` is the required role.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ _INTRODUCTION = (
     "if names repeat; they run in the order of the query, all of them or none. Send the "
     "separators `*` and `:` as they are and percent-encode them inside texts."
 )
-#: Refusal statuses of paths that only return something.
+#: Error statuses of paths that only return data.
 _READING_REFUSALS = (401, 403, 404, 405, 503)
 
 
@@ -57,12 +57,12 @@ class QueryParameter(Struct, frozen=True):
 
 
 class EndpointDescription(Struct, frozen=True):
-    """A path that is not a command's, as clients must know it."""
+    """The description of a path other than that of a command."""
 
     path: str
-    #: The role that may use it.
+    #: The required role.
     role: str
-    #: What it does, in one sentence for users.
+    #: The purpose of the path, in one sentence for users.
     doc: str
     #: The type of its reply; None if the reply is a file.
     reply: Any = None
@@ -73,7 +73,7 @@ class EndpointDescription(Struct, frozen=True):
     body: Any = None
     #: The request may have no body.
     body_is_optional: bool = False
-    #: It may take long: it has no effect except its answer, and ends when the client disconnects.
+    #: The request may take long. It only returns an answer, and ends when the client disconnects.
     ends_with_client: bool = False
 
     @property
@@ -85,7 +85,7 @@ class EndpointDescription(Struct, frozen=True):
 def openapi(
     profile: Profile, title: str, version: str, endpoints: Sequence[EndpointDescription]
 ) -> Json:
-    """Build the complete document of what this profile offers."""
+    """Build the complete document for a profile."""
     info = {
         "title": title,
         "version": version,

@@ -26,10 +26,10 @@ TEXT = "text/plain"
 MULTIPART = "multipart/form-data"
 
 
-# Every status with which a request can be refused, and its cause.
+# Every status with which a request can be rejected, and its cause.
 
-#: Status -> its cause. After any of these nothing has changed, except after 504, after a 503 that
-#: says so, and after a 409 for a condition that was not met in time.
+#: The cause of each status. A rejected request changes nothing, except with status 504, a 503 that
+#: says so, or a 409 for a condition that was not met in time.
 REFUSALS: dict[int, str] = {
     400: "The command or its body is malformed, a value is out of range, a list has the wrong "
     "length, or a text is too long. Texts are never cut.",
@@ -73,7 +73,7 @@ REFUSALS: dict[int, str] = {
 
 Schema = dict[str, Any]
 
-#: The only characters that JavaScript allows to be escaped; Python's `re.escape` escapes more.
+#: The only characters that may be escaped in JavaScript; Python's `re.escape` escapes more.
 _SYNTAX = r"[\\^$.*+?()\[\]{}|]"
 
 
@@ -109,7 +109,7 @@ def item_names(item: Item, params: Mapping[str, Param], profile: Profile) -> lis
 
 
 def list_body_schema(body: ListBody, profile: Profile) -> Schema:
-    """Describe the items of a list body up to `&&`; what stands around them is ignored."""
+    """Describe the items of a list body up to `&&`; text before and after them is ignored."""
     fields = _field_schemas(body.item, body.params, profile)
     name = _join_pattern(body.item.name, fields)
     value = _value_pattern(body.item, body.params, fields)
@@ -138,7 +138,7 @@ def _field_schemas(item: Item, params: Mapping[str, Param], profile: Profile) ->
 
 
 def _value_pattern(item: Item, params: Mapping[str, Param], fields: Mapping[str, Schema]) -> str:
-    """Allow trailing fields to be left out, each with the separator before it."""
+    """Allow trailing fields to be omitted, each with the separator before it."""
     assert item.value is not None
     literals, holes = item.value.literals, item.value.holes
     required = [letter for letter in holes if not isinstance(params[letter], Trailing)]
@@ -161,7 +161,7 @@ def _join_pattern(template: Template, fields: Mapping[str, Schema]) -> str:
 
 
 def text_pattern(schema: Schema) -> str:
-    """Return a regular expression for the texts of a schema."""
+    """Return a regular expression that matches the texts of a schema."""
     if "oneOf" in schema:
         cases = dict.fromkeys(text_pattern(case) for case in schema["oneOf"])
         return f"(?:{'|'.join(cases)})" if len(cases) > 1 else next(iter(cases))
@@ -200,7 +200,7 @@ def _list_pattern(schema: Schema) -> str:
     return f"{item}{further}" if least else f"(?:{item}{further})?"
 
 
-# JSON schemas of replies, made from the types that are sent.
+# JSON schemas of replies, generated from their types.
 
 Json = dict[str, Any]
 
@@ -275,7 +275,7 @@ def _require_defaults(schema: Json) -> None:
 
 def _drop_large_defaults(schema: Json) -> None:
     for field in schema.get("properties", {}).values():
-        # The defaults of whole branches would make up most of the document.
+        # The defaults of complete branches would make up most of the document.
         if isinstance(field.get("default"), tuple | list | dict):
             del field["default"]
 

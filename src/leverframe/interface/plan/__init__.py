@@ -1,1 +1,1 @@
-"""The inverse of the commands: the requests that change present settings into wanted ones."""
+"""The inverse of the commands: the requests that lead from the current to the desired settings."""

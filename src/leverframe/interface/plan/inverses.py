@@ -1,9 +1,9 @@
-"""The field values with which each command sets the wanted settings.
+"""The field values with which each command produces the desired settings.
 
-A row that names the settings of its fields is inverted directly: for each of its places, its fields
-are read from the settings. For a row that runs a function, this module has the inverse of that
-function. `planner.py` tries each request to find out whether it is needed, allowed and harmless.
-Commands that do not set anything have no inverse.
+A row that names the settings of its fields is inverted directly: its fields are read from the
+settings, once for each list position that the row can address. For a row that runs a function, this
+module has the inverse of that function. `planner.py` tries each request to find out whether it is
+needed, allowed and harmless. Commands that do not set anything have no inverse.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -46,7 +46,7 @@ from leverframe.interface.table.row import Row, Run
 def requests_for(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Yield the field values of a row that change its settings into the wanted ones."""
+    """Yield the field values of a row that change its settings into the desired ones."""
     special = _REQUESTS.get(row.run) if row.run else None
     if special is not None:
         yield from special(row, now, wanted, profile)
@@ -71,7 +71,7 @@ def _fields_of_paths(row: Row, wanted: Settings, profile: Profile) -> Iterator[d
             for letter, path in paths.items():
                 values[letter] = value_at(wanted, path.format_map(values))
         except IndexError:
-            # The command has more places than this version's list.
+            # The command addresses more places than the list of this version has.
             continue
         if paths:
             yield values
@@ -235,7 +235,7 @@ def _display(
 
 
 def _gains(row: Row, now: Settings, wanted: Settings, profile: Profile) -> Iterator[PlannedRequest]:
-    """Set a gain; if the wanted sensor does not accept it, set it before changing the sensor."""
+    """Set a gain; if the desired sensor does not accept it, set it before changing the sensor."""
     for place in places_of(row.params["A"], profile):
         analog = wanted.analog_inputs[place]
         gain = write_request(row, {"A": place, "B": analog.gain}, profile)
@@ -266,7 +266,7 @@ def _logins(
 def _readings(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Describe the readings of a custom device: only those that differ, or all of them."""
+    """Describe the readings of a custom device: only differing readings, or all of them."""
     for device, (old, new) in enumerate(
         zip(now.modbus_devices, wanted.modbus_devices, strict=True)
     ):
@@ -297,7 +297,7 @@ def _sayable(body: ListBody, values: Mapping[str, Any], profile: Profile) -> dic
 def _schedule(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Send the whole schedule in the command's form, without what the form cannot express."""
+    """Send the complete schedule, without the parts that the command cannot express."""
     body = row.body
     assert isinstance(body, ListBody)
     items = []
@@ -321,7 +321,7 @@ def _watchdog(
 def _accounts(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Set up sign-in; send a password only if the wanted one is known and differs."""
+    """Set up sign-in; send a password only if the desired password is known and differs."""
     access, before = wanted.access, now.access
     request = write_request(
         row,

@@ -1,4 +1,4 @@
-"""A plan being built: requests created from rows and tried, and the settings after each step."""
+"""A plan under construction: its requests, and the settings after each of them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,14 +16,14 @@ from leverframe.interface.table.row import Row
 from leverframe.interface.table.shape import Item
 from leverframe.interface.table.stage import Stage
 
-# Requests in the form in which they are sent, created from rows and field values, and tried.
+# Requests as they are sent: created from rows and field values, and tried on settings.
 
-#: The exceptions when a value is formatted that its type cannot represent.
+#: The exceptions raised when a type cannot represent the value to format.
 _NO_TEXT = (StopIteration, ValueError, OverflowError, TypeError, AttributeError)
 
 
 class PlannedRequest(Struct, frozen=True):
-    """One request of the command interface, as it goes over the wire."""
+    """A request of the command interface, as it is transmitted."""
 
     method: str
     #: Path and query, percent-encoded.
@@ -40,7 +40,7 @@ class PlannedRequest(Struct, frozen=True):
 
 
 class _PlainHashes(Mapping[str, str]):
-    """Stands for hashes: each password is its own, because the unit hashes it."""
+    """Replaces the hashes of passwords by the passwords, because only the unit hashes them."""
 
     def __getitem__(self, password: str) -> str:
         return password
@@ -59,9 +59,9 @@ class Tried(NamedTuple):
     """The effect of a request on settings."""
 
     settings: Settings
-    #: Path, old and new value of every leaf that changes.
+    #: The path, old value and new value of every leaf that changes.
     leaves: list[tuple[str, Any, Any]]
-    #: Paths that it sets, even if their values stay the same.
+    #: Paths that the request sets, even if their values stay the same.
     given: list[str]
 
 
@@ -113,7 +113,7 @@ def form_request(row: Row, values: Mapping[str, Any], profile: Profile) -> Plann
 
 
 def try_request(request: PlannedRequest, settings: Settings, profile: Profile) -> Tried:
-    """Perform a request on settings as the unit would; raise the unit's refusal."""
+    """Perform a request on settings as the unit would; raise the refusal of the unit."""
     stage = Stage(profile, settings, None, PLAIN_HASHES)
     for call in find(request.method, request.path, items_of(request.query), profile):
         if not isinstance(call, Call):
@@ -134,7 +134,7 @@ def leaf_or_missing(settings: Settings, path: str) -> Any:
 
 
 def parts(old: Any, new: Any, aim: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Split lists of equal length into items, because commands set single items."""
+    """Split changes of lists of equal length into items, which commands set individually."""
     lists = isinstance(old, tuple) and isinstance(new, tuple) and isinstance(aim, tuple)
     if lists and len(old) == len(new) == len(aim):
         yield from zip(old, new, aim, strict=True)
@@ -143,7 +143,7 @@ def parts(old: Any, new: Any, aim: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def is_within(path: str, branches: Collection[str]) -> bool:
-    """Return whether a path is one of these, below one of them, or above one."""
+    """Return whether a path equals one of these paths, or is below or above one of them."""
     return any(
         path == branch or path.startswith(f"{branch}.") or branch.startswith(f"{path}.")
         for branch in branches
@@ -151,7 +151,7 @@ def is_within(path: str, branches: Collection[str]) -> bool:
 
 
 def count_gains(tried_leaves: list[tuple[str, Any, Any]], wanted: Settings) -> tuple[int, int]:
-    """Count the leaves that reach their wanted value, and those that lose it."""
+    """Count the leaves that reach their desired value, and those that lose it."""
     gain = loss = 0
     for path, old, new in tried_leaves:
         for before, after, aim in parts(old, new, leaf_or_missing(wanted, path)):
@@ -161,30 +161,30 @@ def count_gains(tried_leaves: list[tuple[str, Any, Any]], wanted: Settings) -> t
     return gain, loss
 
 
-# A plan being built: the settings after the steps so far, and these steps.
+# A plan under construction: its steps so far, and the settings after them.
 
 
 class PlannedStep(NamedTuple):
-    """A request with its changes: path, old and new value of every leaf."""
+    """A request, with the path, old value and new value of every leaf that it changes."""
 
     request: PlannedRequest
     changes: tuple[tuple[str, Any, Any], ...]
 
 
 class HelpfulRequest(NamedTuple):
-    """A request that reduces the difference to the wanted settings."""
+    """A request that reduces the difference to the desired settings."""
 
     request: PlannedRequest
     effect: Tried
-    #: The number of leaves that reach their wanted value.
+    #: The number of leaves that reach their desired value.
     gain: int
 
 
 class PlanBuilder:
-    """Collects requests that lead to the wanted settings, and records why others cannot be used.
+    """Collects requests that lead to the desired settings, and records why others cannot be used.
 
-    `hidden` are unread leaves that are not wanted: no request may set them. `unknown` are unread
-    leaves that are wanted: they are set in any case.
+    `hidden` are unread leaves outside the desired settings: no request may set them. `unknown` are
+    unread leaves within the desired settings: they are always set.
     """
 
     def __init__(
@@ -209,9 +209,9 @@ class PlanBuilder:
         sets: Collection[str] | None = None,
         removed: Collection[str] = (),
     ) -> None:
-        """Add a request that is known to be right.
+        """Add a request without trying whether it helps.
 
-        `sets` are the leaves that it writes, if that is not the whole branch that it names;
+        `sets` are the leaves that the request writes, if it does not write the complete branch;
         `removed` are unread leaves that it removes.
         """
         effect = try_request(request, self.now, self.profile)
@@ -248,7 +248,7 @@ class PlanBuilder:
         return sorted(path for path in self.hidden | self.unknown if path.startswith("rules."))
 
     def offer(self, request: PlannedRequest) -> HelpfulRequest | None:
-        """Try a request; return None if it is not allowed, does not help, or does harm."""
+        """Try a request; return None if it is not allowed, useless or harmful."""
         try:
             effect = try_request(request, self.now, self.profile)
         except Refusal:
@@ -292,7 +292,7 @@ class PlanBuilder:
             self.reasons.setdefault(path, reason)
 
     def knows_all_of(self, branch: str) -> bool:
-        """Return whether no wanted leaf of a branch is unread."""
+        """Return whether all desired leaves of a branch were read."""
         return not any(path == branch or path.startswith(f"{branch}.") for path in self.unknown)
 
     def is_locked(self) -> bool:
@@ -300,7 +300,7 @@ class PlanBuilder:
 
 
 def _within(paths: Collection[str], branches: Collection[str]) -> list[str]:
-    """Return the sorted paths that are one of these branches, below one, or above one."""
+    """Return the sorted paths that equal one of these branches, or are below or above one."""
     if not paths:
         return []
     roots = {branch.partition(".")[0] for branch in branches}

@@ -1,9 +1,9 @@
 """The plan of a change of settings, and its requests with confidential values masked.
 
-Clients' requests are masked more broadly (`masked_query`), because a secret may have been sent with
-a bare `&` in it. We write planned requests ourselves, so the position of each field is certain. A
-field is shown if it is a number, is empty, or sets an open setting; any other field of a command
-that may contain a secret is masked.
+Requests of clients are masked more broadly (`masked_query`), because a secret may contain an
+unencoded `&`. In planned requests, which this program writes, the position of each field is
+certain. A field is shown if it is a number, is empty, or sets a setting that is not confidential;
+any other field of a command that may contain a secret is masked.
 """
 
 import re
@@ -43,7 +43,7 @@ from leverframe.interface.table.refusals import Refusal
 from leverframe.interface.table.row import Row, Run
 from leverframe.interface.table.stage import Stage
 
-#: Returns the replacement for a secret; it gets the path of the secret's setting, if known.
+#: A function that returns the replacement for a secret, given the path of its setting if known.
 Mask = Callable[[str], str]
 
 
@@ -121,7 +121,7 @@ def _settings_given(
     call: Call, request: PlannedRequest, profile: Profile
 ) -> Mapping[Any, Sequence[str]]:
     """Return the settings to which a command assigns each text, by text."""
-    # Set a password, because otherwise sign-in cannot be switched on.
+    # Sign-in can be switched on only if a password is set, so set one.
     settings = with_value(defaults(profile), "access.admin.password", MASK)
     stage = Stage(profile, settings, None, PLAIN_HASHES)
     body = call.row.body
@@ -129,7 +129,7 @@ def _settings_given(
         content = None if body is None else body.read(request.body.encode(), "", profile)
         call.perform(stage, content)
     except Refusal:
-        # It depends on settings that are missing here, so nothing is known about it.
+        # The command depends on settings that are missing here, so its fields remain unknown.
         return {}
     found: dict[Any, list[str]] = {}
     for path, value in (
@@ -141,18 +141,19 @@ def _settings_given(
     return found
 
 
-# The plan of a change: the requests that lead from the settings of a unit to the wanted ones.
+# The plan of a change: the requests that lead from the settings of a unit to the desired ones.
 #
 # Every request is created from the command table and tried on the settings before it is added: it
-# must bring at least one leaf to its wanted value, remove none from it, and set nothing that could
-# not be read. Settings that no request reaches are listed with the reason. A rule is written as a
-# whole, including the parts that a unit does not show, and the step says so.
+# must bring at least one leaf to its desired value, change no leaf that has its desired value, and
+# set nothing that could not be read. Settings that no request can set are listed with the reason. A
+# rule can only be written completely, including the parts that a unit does not show; the step
+# mentions this.
 #
-# The order is safe. First come the pages, the inputs and sensors, messages and the display; then
-# the way in which outputs move; then the rules, one after the other, so that each is off only while
-# it is written (`rule_order.py`); then schedule and watchdog; finally the accounts. No request
-# switches an output. The lock of the outputs is lifted only if the unit would otherwise refuse a
-# setting, and set as wanted afterwards.
+# The requests are in a safe order. Pages, inputs, sensors, messages and the display come first,
+# then the settings of outputs. Then come the rules, one after the other, so that each rule is off
+# only while it is written (`rule_order.py`); then schedule and watchdog, and finally the accounts.
+# No request switches an output. The outputs are unlocked only if the unit would otherwise reject a
+# setting, and locked again afterwards if desired.
 
 #: Branches of the settings in the order in which they change.
 _PAGES = ("name", "timezone", "ui", "layout", "variables", "event_variables")
@@ -168,7 +169,7 @@ _MESSAGES = (
 _MOVING = ("pwm", "pwm_frequency", "outputs", "pid")
 _ACTING = ("schedule", "watchdog", "output_flags", "modbus_tcp")
 _ACCOUNTS = ("access",)
-#: The branches that rows without named settings change.
+#: The branches that are changed by rows that do not name their settings.
 _BRANCH_OF_RUN: dict[Run, set[str]] = {
     schedule.save: {"schedule"},
     schedule.set_active: {"schedule"},
@@ -183,7 +184,7 @@ _SETTING_OF_RULE = re.compile(r"rules\.[0-9]+\.[a-z0-9_]+")
 
 
 class Unreachable(NamedTuple):
-    """A setting that no command brings to its wanted value, with the reason as a sentence."""
+    """A setting that no command can change to its desired value, with the reason as a sentence."""
 
     path: str
     wanted: Any
@@ -206,11 +207,11 @@ def plan_between(
     named: Collection[str] = (),
     rows: Sequence[Row] = REAL_UNIT_ROWS,
 ) -> Plan:
-    """Plan the way from present settings to wanted ones of the same version.
+    """Plan the change from current to desired settings of the same version.
 
-    `unread` are leaves or branches that the unit could not show: they are not changed, except the
-    `named` ones, which are wanted and sent in any case. `rows` are the commands of the unit;
-    Leverframe has the whole table.
+    `unread` are leaves or branches that the unit could not show. They are not changed, except those
+    in `named`, which are always sent. `rows` are the commands of the unit; Leverframe supports the
+    complete table.
     """
     offered: dict[str, list[Row]] = {}
     for row in rows:
@@ -220,7 +221,8 @@ def plan_between(
     hidden, unknown = _unread_leaves(now, wanted, unread, named)
     for path in hidden:
         if is_secret(path):
-            # The unit may have a secret there, which must not be deleted unnoticed.
+            # The unit may have a secret that cannot be read, and that must not be deleted
+            # unnoticed.
             now, wanted = with_value(now, path, MASK), with_value(wanted, path, MASK)
     making = PlanBuilder(profile, now, wanted, hidden, unknown)
     knows_rules = not any(
@@ -240,13 +242,13 @@ def plan_between(
 def _unread_leaves(
     now: Settings, wanted: Settings, unread: Collection[str], named: Collection[str]
 ) -> tuple[set[str], set[str]]:
-    """Return the unread leaves that must not be changed, and those that are wanted."""
+    """Return the unread leaves that must not be changed, and those to be set."""
     if not unread:
         return set(), set()
     paths = {path for tree in (now, wanted) for path, _ in leaves(tree)} | set(unread)
     found = {path for path in paths if _is_below(path, unread)}
     unknown = {path for path in found if _is_below(path, named)}
-    # If only a part of a branch is wanted, list its leaves.
+    # If only a part of a branch is desired, list its leaves.
     hidden = {path for path in found - unknown if path not in unread or not is_within(path, named)}
     return hidden, unknown & {path for path, _ in leaves(wanted)}
 
@@ -274,7 +276,7 @@ def _requests(making: PlanBuilder, rows: Iterable[Row]) -> list[PlannedRequest]:
 
 
 def _follow(making: PlanBuilder, rows: Mapping[str, list[Row]], branches: Iterable[str]) -> None:
-    """Visit the branches with differences or unread settings."""
+    """Plan each branch with differences or unread settings."""
     for branch in branches:
         differs = getattr(making.now, branch) != getattr(making.wanted, branch)
         if differs or not making.knows_all_of(branch):
@@ -282,7 +284,7 @@ def _follow(making: PlanBuilder, rows: Mapping[str, list[Row]], branches: Iterab
 
 
 def _take_what_helps(making: PlanBuilder, rows: Sequence[Row]) -> None:
-    """Take helpful requests until none is left: largest gain first, then fewest changes."""
+    """Add helpful requests until none is left: largest gain first, then fewest changes."""
     while True:
         offers = [offer for request in _requests(making, rows) if (offer := making.offer(request))]
         if not offers:
@@ -295,7 +297,7 @@ def _take_what_helps(making: PlanBuilder, rows: Sequence[Row]) -> None:
 
 
 def _urgency(offer: HelpfulRequest) -> tuple[int, int, int]:
-    """Sort by movement (requests that stop one first, that start one last), gain and reach."""
+    """Sort requests that end automatic switching first, those that start it last; then by gain."""
     moves = {bool(new) for path, _, new in offer.effect.leaves if path in _BEGINS}
     when = 0 if False in moves else 2 if True in moves else 1
     return when, -offer.gain, len(offer.effect.given)

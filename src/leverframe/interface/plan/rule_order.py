@@ -1,17 +1,17 @@
-"""The order in which rules reach their places: no rule is off because another rule changes.
+"""The order of changes to rules, in which no rule is off because another rule changes.
 
-A rule that is enabled before and after a plan runs all the time, even if it moves to another place:
-its copy is enabled before the rule at its old place is overwritten or deleted. Leverframe moves a
-rule in one step. On a real unit the rule is written again; if other rules must make room, they move
-starting from the last. If rules exchange places in a circle, one of them gets a temporary copy
-after the last place. Only if all places are in use is a rule of such a circle off until it is
-written at its new place.
+A rule that is enabled before and after the plan stays enabled all the time, even if it moves to
+another place: the copy at the new place is enabled before the rule at the old place is overwritten
+or deleted. Leverframe moves a rule in one step. On a real unit the rule is written again. If other
+rules must make room, they are moved one by one, the last rule first. If rules exchange places in a
+cycle, one of them gets a temporary copy after the last rule. Only if all places are in use must a
+rule of such a cycle be off until it is written at its new place.
 
-A rule that is no longer wanted is deleted if the others then keep their places. To empty a place
-between rules, a gap is created after the last rule: the rules after the place are written behind
-the gap, and the old ones are deleted, which moves the gap down. A rule that the version cannot
-represent is not touched; if there is no rule at its place yet, a disabled rule is put there, so
-that the numbers of the others stay right.
+A surplus rule is deleted if the other rules are then at their places. To empty a place between
+rules, a gap is created after the last rule. The rules after the place are written behind the gap,
+and their old copies are deleted, which moves the gap down. A rule that the version cannot represent
+is not written. If there is no rule at its place yet, a disabled rule is written there, so that the
+following rules have the right numbers.
 """
 
 from collections import Counter
@@ -31,11 +31,11 @@ from leverframe.interface.version_change.limits import missing_of_rule
 # The requests that write, enable, name and delete a single rule, tracked as a plan adds them.
 #
 # A real unit gets one command per request, because some units depend on several event entries in
-# one request. Leverframe carries out all commands of a request or none, so a rule changes there
-# without ever being off.
+# one request. Leverframe performs all commands of a request or none, so there a rule can change
+# without being off in between.
 #
-# `RuleWriter` also tracks the parts of rules that a unit does not show: because a rule is written
-# as a whole, writing overwrites unread values, and deleting removes them.
+# `RuleWriter` also tracks the parts of rules that a unit does not show, because writing a rule
+# overwrites its unread values, and deleting removes them.
 
 _RULE_PATH = "/inpa.cgi"
 #: Actions that only Leverframe has.
@@ -43,12 +43,12 @@ _OWN_ACTIONS = frozenset((*MODBUS_WRITES, *PULSES))
 
 
 def event_fields(rule: Rule | None) -> Rule | None:
-    """Return the part of a rule that `event` sets."""
+    """Return a rule with only the settings that `event` sets."""
     return rule and replace(rule, enabled=False, permanent=False, name="")
 
 
 def effect_of(rule: Rule) -> Rule:
-    """Return the effect of a rule, whatever its place and the place of the rule it depends on."""
+    """Return the effect of a rule regardless of its place and that of the rule it depends on."""
     return replace(rule, enabled=False, depends=0, name="")
 
 
@@ -58,7 +58,7 @@ class RuleWriter:
     def __init__(self, making: PlanBuilder, *, with_own: bool) -> None:
         self._making = making
         self.with_own = with_own
-        #: For every place, the original place of its unread values; None if it has none.
+        #: For every place: the original place of its unread values; None if it has none.
         self._origin: list[int | None] = list(range(len(self.rules)))
 
     @property
@@ -77,7 +77,7 @@ class RuleWriter:
         return not missing_of_rule(rule, self._making.profile)
 
     def differs(self, place: int, aim: Rule) -> bool:
-        """Return whether a place needs a request to contain this rule."""
+        """Return whether a request is needed to set this rule at a place."""
         return bool(self._items(place, aim, rewrite=False))
 
     def write(self, place: int, aim: Rule) -> None:
@@ -125,7 +125,7 @@ class RuleWriter:
         return items
 
     def _unknown(self, place: int, aim: Rule) -> set[str]:
-        """Return the wanted parts of a rule that were not read and must be sent in any case."""
+        """Return the desired settings of a rule that were not read and must always be sent."""
         wanted = rule_numbered(self._making.wanted.rules, place + 1)
         return {
             name
@@ -136,7 +136,7 @@ class RuleWriter:
         }
 
     def _needs_name(self, place: int, base: Rule, aim: Rule, unknown: set[str]) -> bool:
-        """Return whether to send the name; an unread name that is not wanted is not changed."""
+        """Return whether to send the name; an unread name is changed only if a name is desired."""
         is_wanted = base.name != aim.name and f"rules.{place}.name" not in self._making.hidden
         return is_wanted or "name" in unknown
 
@@ -178,7 +178,7 @@ def _is_of(path: str, place: int | None) -> bool:
 
 
 def set_rules(making: PlanBuilder, *, with_own: bool) -> None:
-    """Delete, move, write and enable rules until they are as wanted."""
+    """Delete, move, write and enable rules until all rules are as desired."""
     order = _RuleOrder(making.wanted.rules, RuleWriter(making, with_own=with_own))
     order.delete_surplus()
     order.keep_what_cannot_be_said()
@@ -187,7 +187,7 @@ def set_rules(making: PlanBuilder, *, with_own: bool) -> None:
         order.move_to_places()
     order.write_places()
     order.delete_copies()
-    # A deletion can clear what other rules depend on, so write these again.
+    # A deletion can clear dependences of other rules, so write these rules again.
     order.write_places()
 
 
@@ -205,11 +205,11 @@ class _RuleOrder:
 
     @property
     def is_dense(self) -> bool:
-        """Return whether no place between rules is empty, neither now nor in the wanted rules."""
+        """Return whether neither the current nor the desired rules have an empty place."""
         return None not in self._rules and None not in self._aims
 
     def _can_lose(self, place: int) -> bool:
-        """Return whether every needed effect stays on without the rule at a place."""
+        """Return whether all required effects remain without the rule at a place."""
         rule = rule_numbered(self._rules, place + 1)
         if rule is None or not rule.enabled:
             return True
@@ -224,7 +224,7 @@ class _RuleOrder:
     # --- removed rules ----------------------------------------------------------------------------
 
     def delete_surplus(self) -> None:
-        """Delete surplus rules one after the other, so that most others stay in place."""
+        """Delete surplus rules one by one, so that as many others as possible stay in place."""
         while len(self._rules) > len(self._aims):
             kept = {
                 place: self._in_place_without(place)
@@ -243,7 +243,7 @@ class _RuleOrder:
         )
 
     def keep_what_cannot_be_said(self) -> None:
-        """Keep present rules at places where the version cannot represent the wanted ones."""
+        """Keep current rules at places where the version cannot represent the desired ones."""
         for place, aim in enumerate(self._aims):
             if aim is not None and not self._writer.can_say(aim):
                 self._aims[place] = rule_numbered(self._rules, place + 1) or Rule()
@@ -296,7 +296,7 @@ class _RuleOrder:
     # --- new rules --------------------------------------------------------------------------------
 
     def move_to_places(self) -> None:
-        """Move rules to their wanted places, and make room for new ones."""
+        """Move rules to their desired places, and make room for new ones."""
         for place, aim in enumerate(self._aims):
             assert aim is not None
             behind = self._rules[place:]
@@ -318,14 +318,14 @@ class _RuleOrder:
                 self._writer.insert(source, aim, place)
 
     def _nearest(self, place: int, effects: list[Rule], effect: Rule) -> int:
-        """Return which of several equal rules to move: the first one that is not in its place."""
+        """Return which of several equal rules to move: the first that is not yet at its place."""
         found = [index for index, one in enumerate(effects) if one == effect]
         aims = [*_effects(self._aims[place:])]
         astray = (index for index in found if index >= len(aims) or aims[index] != effect)
         return next(astray, found[0])
 
     def write_places(self) -> None:
-        """Write the rules that differ; overwrite one that must stay on only when its copy is on."""
+        """Write differing rules; overwrite a rule that must stay on only when its copy is on."""
         written: set[int] = set()
         copied: set[int] = set()
         while waiting := {p: aim for p, aim in self._waiting() if p not in written}:
@@ -343,12 +343,12 @@ class _RuleOrder:
             written.add(place)
 
     def _can_write(self, place: int, aim: Rule) -> bool:
-        """Return whether writing a place loses nothing, or writes the same rule again."""
+        """Return whether writing a place loses no effect, or writes the same rule again."""
         rule = rule_numbered(self._rules, place + 1)
         return self._can_lose(place) or (rule is not None and effect_of(rule) == effect_of(aim))
 
     def _copy(self, place: int, free: Sequence[int]) -> None:
-        """Write a copy of a rule after all places, or else to a place that is written later."""
+        """Write a copy of a rule after the last rule, or else at a place that is written later."""
         rule, end = self._rules[place], max(len(self._rules), len(self._aims))
         spare = [end] if end < MAX_RULES else free
         if rule is not None and spare:
@@ -360,7 +360,7 @@ class _RuleOrder:
                 yield place, aim
 
     def delete_copies(self) -> None:
-        """Delete surplus rules after the wanted ones, the last one first."""
+        """Delete surplus rules after the desired ones, the last rule first."""
         for place in self._places(len(self._aims)):
             if self._can_lose(place):
                 self._writer.delete(place)

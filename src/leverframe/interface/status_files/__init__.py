@@ -1,8 +1,8 @@
-"""The status files: the controller's state in the words, order and scales that clients know.
+"""The status files: the controller's state, with the keys, order and scales that clients expect.
 
-`build` gives the bytes of a file, `describe` the reference of all of them. Files are made of keys
-(`keys.py`), which stand in the file of their feature; `catalogue.py` says which file has which.
-Each `Keys` is a segment of its files (`segments.py`).
+`build` returns the content of a file, `describe` the reference of all files. A file consists of
+keys (`keys.py`), which are defined in the module of their feature; `catalogue.py` lists the keys of
+each file. Each `Keys` is a segment of its files (`segments.py`).
 """
 
 from leverframe.interface.status_files.catalogue import (

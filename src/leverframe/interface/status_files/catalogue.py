@@ -1,8 +1,8 @@
-"""All status files: which keys they have, in which order.
+"""All status files, with their keys in order.
 
-The order is fixed, because some clients know readings by their position alone. What later versions
-added stands at the end of a file, or directly behind its older siblings (`diff4` behind `diff3`) in
-JSON, where positions do not matter.
+The order is fixed, because some clients identify readings only by their position. Keys that later
+versions added are at the end of a file. In JSON, where positions do not matter, they may also
+follow related keys (`diff4` after `diff3`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,11 +34,11 @@ JSON, XML = "application/json", "text/xml"
 
 class File(Struct, frozen=True):
     path: str
-    #: The contents of the file, in words.
+    #: A description of the contents.
     doc: str
     keys: tuple[Keys, ...]
     when: Spans = ALWAYS
-    #: Read by the administrator alone; the others are values and names.
+    #: Only the administrator may read the file; all other files contain only values and names.
     is_for_administrator: bool = False
 
     @property
@@ -47,13 +47,13 @@ class File(Struct, frozen=True):
 
 
 class KeyDescription(Struct, frozen=True):
-    """One line of the reference: a key, or several alike (`ds1-ds8`), of a file."""
+    """A line of the reference: a key of a file, or several similar keys (`ds1-ds8`)."""
 
     path: str
     key: str
     meaning: str
     scale: str
-    #: The versions that have it, in words.
+    #: The versions that have the key, in words.
     when: str
 
 
@@ -67,7 +67,7 @@ _POWER_AND_ENERGY = (
 _WEATHER = (readings.weather("dthTemp", "dthHum"), readings.P1)
 _PARTICULATES = readings.particulates("pm1", "pm2", "pm4", "pm10")
 _DIGITAL_FLAGS = ("inpdp", "inpdnn", "inpdb", "imptimen")
-#: What versions after the first added to the readings.
+#: Readings that later versions added.
 _LATER_READINGS = (
     readings.DEW_POINT,
     readings.OZONE,
@@ -117,7 +117,7 @@ _ALL = (
     *readings.LIGHTING_MODULE,
     *MODULE_READINGS,
     readings.SELECTION,
-    # On HW 3.0 clients take the flags from other files.
+    # On HW 3.0, other files contain the flags.
     *only_on(
         HW35,
         *command_keys("outnn", "inpdnn"),
@@ -169,7 +169,7 @@ _IX = (
     readings.SELECTION,
     readings.CO2,
     readings.P1,
-    # Behind everything that clients count.
+    # After all keys that clients identify by position.
     readings.differentials(3, 3),
     readings.differentials(4, 6, readings.SIX),
     readings.POWER_5_6,
@@ -178,7 +178,7 @@ _IX = (
     *only_on(HW35, readings.DEW_POINT, readings.DISTANCE, states.VARIABLES),
 )
 
-#: For clients of the generation before. The states are those of the `out` commands, 1 for on.
+#: For clients of the previous generation. As in the `out` commands, 1 means on.
 _ST0 = (
     states.OUT,
     replace(*command_keys("outnn"), names=("out6",)),
@@ -293,7 +293,7 @@ PATHS = tuple(FILES)
 
 @lru_cache(maxsize=256)
 def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
-    """Return the keys that a file has on a profile; None if the profile has no such file."""
+    """Return the keys that a file has in a version; None if the version has no such file."""
     file = FILES.get(path)
     if file is None or not is_offered(file.when, profile):
         return None
@@ -301,7 +301,7 @@ def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
 
 
 def parse_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[str, ParsedValue]:
-    """Return what a decoded file of this profile says of every label that it shows."""
+    """Return the value of every label in a decoded file of this version."""
     found: dict[str, ParsedValue] = {}
     for keys in keys_of(path, profile) or ():
         if keys.parse is not None:
@@ -311,7 +311,7 @@ def parse_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[s
 
 @lru_cache(maxsize=256)
 def layout_of(path: str, profile: Profile) -> DocumentLayout[View] | None:
-    """Return the segments of a file; None if the profile has no such file."""
+    """Return the segments of a file; None if the version has no such file."""
     groups = keys_of(path, profile)
     if groups is None:
         return None
@@ -327,7 +327,7 @@ def _segment(keys: Keys, write: Callable[[Sequence[str]], Write]) -> Segment[Vie
 
 
 def build(path: str, view: View) -> bytes | None:
-    """Return a file as it is sent; None if this profile has no such file."""
+    """Return the content of a file; None if this version has no such file."""
     layout = layout_of(path, view.engine.machine.profile)
     if layout is None:
         return None
@@ -337,13 +337,13 @@ def build(path: str, view: View) -> bytes | None:
 
 
 def names_of(profile: Profile) -> frozenset[str]:
-    """Return all keys that status files have on a profile."""
+    """Return the keys of all status files of a version."""
     groups = (keys for path in PATHS for keys in keys_of(path, profile) or ())
     return frozenset(name for keys in groups for name in keys.names)
 
 
 def content_type(path: str) -> str:
-    """Return the whole header of a file, which clients compare."""
+    """Return the complete `Content-Type` header of a file, which some clients compare literally."""
     return FILES[path].content_type
 
 

@@ -1,7 +1,7 @@
-"""Keys: the entries of rules and schedule, one element each, their fields joined by `*`.
+"""Keys: the entries of rules and schedule, one element per entry, with fields joined by `*`.
 
-A field is written as the command that sets it takes it, in the version's own codes. Empty places
-have an element, too, so that an entry is always found at its number.
+Each field has the form that the command for the entry accepts, with the codes of the version. Empty
+places also have an element, so the position of an element is the number of its entry.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,8 +45,8 @@ from leverframe.interface.table.schedule import day_number, days_mask
 
 #: Fields of the `event` command between `enabled` and `permanent`.
 _LETTERS = "BCDEFGHIJK"
-#: Those behind `permanent`: off delay, value, on delay, dependence, action mode. HW 3.0 has none of
-#: them, because its clients find a field by counting from the end.
+#: Fields after `permanent`: off delay, value, on delay, dependence, action mode. HW 3.0 has none of
+#: them, because its clients count fields from the end.
 _LATE_LETTERS = {
     "L": HW35_ANY,
     "M": HW35_SW["1.45"],
@@ -64,7 +64,7 @@ def _condition(source: str, compare: str, reference: float, hysteresis: float) -
 
 
 def _action_code(rule: Rule, profile: Profile) -> int:
-    """Return the code of a rule's action; older dialects have one for each of its values."""
+    """Return the code of a rule's action; older dialects have one for each value of an action."""
     return code(codes.RULE_ACTIONS, rule.action, profile) or code(
         codes.RULE_ACTIONS, f"{rule.action}={rule.value}", profile
     )
@@ -75,7 +75,7 @@ def late_letters(profile: Profile) -> list[str]:
 
 
 def unshown_letters(profile: Profile) -> list[str]:
-    """Return the fields that `event` sets and that no status file of the version shows."""
+    """Return the fields that `event` sets but no status file of the version shows."""
     shown = {*_LETTERS, *late_letters(profile)}
     params = rule_rows.EVENT_ROW.params
     return [x for x in rule_rows.SETTINGS if x not in shown and has_field(params[x], profile)]
@@ -135,7 +135,7 @@ def _day(entry: ScheduleEntry) -> int:
     try:
         return day_number(entry)
     except ValueError:
-        # Settings come from files, too; a date that does not exist hides no other entry.
+        # A settings file may contain a nonexistent date, which must not affect other entries.
         return 0
 
 
@@ -145,7 +145,7 @@ FIELD_NOT_SHOWN = "does not show it on this version"
 
 
 def read_rules(texts: Sequence[object], profile: Profile) -> Iterator[ReadSetting | UnreadSetting]:
-    """Read every entry; one that cannot be read keeps its place, so that the others have theirs."""
+    """Read all entries; an unreadable entry keeps its place, so that others keep theirs."""
     rules: list[Rule | None] = []
     unread: list[UnreadSetting] = []
     for place, text in enumerate(texts):
@@ -180,7 +180,7 @@ def _rule_in(text: str, profile: Profile) -> Rule | None:
     for letter, part in zip(letters, parts[2:], strict=True):
         seen[letter] = rule_rows.EVENT_ROW.params[letter].parse(part, profile, seen)
     action, _, value = seen["G"].partition("=")
-    # Older dialects state the value with the action.
+    # Older dialects have the value in the action.
     seen |= {"G": action, "M": int(value) if value else seen.get("M", rule_rows.DEFAULT_VALUE)}
     fields = {rule_rows.SETTINGS[letter]: field for letter, field in seen.items()}
     return Rule(**fields, enabled=enabled, permanent=permanent)

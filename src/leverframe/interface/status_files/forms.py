@@ -1,7 +1,7 @@
-"""How settings are written in status files, and how they are read there: one form, two directions.
+"""Forms: how a setting is written to a status file and read from it.
 
-Reading is strict: a text that its form never writes raises `NotReadable`, so that no wrong value is
-taken for one that was read. Whether a value is within the limits of its version is judged later.
+Reading is strict: a text that the form never writes raises `NotReadable`, so that no wrong value is
+returned. The limits of the version are checked later.
 """
 
 import re
@@ -51,32 +51,32 @@ from leverframe.interface.table.params.special import I2cSelection
 from leverframe.interface.table.refusals import Refusal
 
 _NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
-#: A place in a template that the unit left as it is; see `markers.py`.
+#: The beginning of a placeholder that the unit did not fill in; see `markers.py`.
 _MARKER = "<--#"
 #: Replaces a character that XML cannot contain.
 _REPLACED = "\ufffd"
-#: A `*` among texts that are joined by it.
+#: An encoded `*` within texts that are joined by `*`.
 ENCODED_STAR = "%2A"
 STAR_LOSS = f"`{ENCODED_STAR}` was read as `*`, but may stand for itself"
 
 
 class NotReadable(Exception):
-    """A text that says nothing about a setting: the end of a sentence that begins with its key."""
+    """A text that cannot be read; the message completes a sentence that begins with its key."""
 
 
 class KeyForm(Struct, frozen=True):
-    #: In words.
+    #: A description of the scale.
     scale: str
     write: Callable[[Any, Profile], str]
     read: Callable[[str, Profile], Any]
 
     def in_words(self, scale: str) -> "KeyForm":
-        """Return the same form with a meaning for its numbers."""
+        """Return the same form with another description of its scale."""
         return KeyForm(scale, self.write, self.read)
 
 
 def as_text(value: object) -> str:
-    """Return the value of a key, which is a text; None stands for a key that is missing."""
+    """Return the value of a key if it is a text; None means that the key is missing."""
     if value is None:
         raise NotReadable("is missing")
     if not isinstance(value, str):
@@ -111,7 +111,7 @@ def shorten(text: str) -> str:
 TEXT_FORM = KeyForm(TEXT, lambda value, _: value, lambda text, _: text_in(text))
 WHOLE_FORM = KeyForm(WHOLE, lambda value, _: str(value), lambda text, _: number_in(text))
 FLAG_FORM = KeyForm(FLAG, lambda value, _: "1" if value else "0", lambda text, _: flag_in(text))
-#: A number inside, too.
+#: The setting is also stored as a number.
 BIT_FORM = KeyForm(FLAG, lambda value, _: str(value), lambda text, _: int(flag_in(text)))
 
 
@@ -124,7 +124,7 @@ def multiple_form(factor: int, scale: str) -> KeyForm:
 
 
 def code_form(table: CodeTable, scale: str = WHOLE, kind: Callable[[str], Any] = str) -> KeyForm:
-    """Return the form of a word with a number; `kind` makes what is inside of the word."""
+    """Return the form of a word with a code; `kind` converts the word to the stored value."""
 
     def read(text: str, profile: Profile) -> Any:
         word = table.word(number_in(text), profile)
@@ -157,7 +157,7 @@ def parts_in(text: str, count: int) -> list[str]:
 
 
 def join_forms(scale: str, *forms: KeyForm) -> KeyForm:
-    """Return the form of several settings, one field each."""
+    """Return the form of several settings, with one field for each."""
 
     def write(values: Sequence[Any], profile: Profile) -> str:
         pairs = zip(forms, values, strict=True)
@@ -179,7 +179,7 @@ def text_list_form(count: int) -> KeyForm:
 
 @lru_cache(maxsize=64)
 def _join_numbers(numbers: tuple[int, ...], separator: str) -> str:
-    """Join numbers; layouts are long and hardly ever change, so the result is cached."""
+    """Join numbers; page layouts are long and rarely change, so the result is cached."""
     return separator.join(str(int(number)) for number in numbers)
 
 
@@ -216,7 +216,7 @@ def _base64(text: str) -> str:
 
 
 def _read_names(text: str, _: Profile) -> list[str]:
-    """Read the names of two accounts; passwords, which real units show here, are not looked at."""
+    """Read the names of two accounts; ignore the passwords, which real units show here."""
     admin, _password, user, _password = parts_in(text, 4)
     try:
         return [b64decode(name, validate=True).decode() for name in (admin, user)]
@@ -224,7 +224,7 @@ def _read_names(text: str, _: Profile) -> list[str]:
         raise NotReadable("has names that are not in Base64") from None
 
 
-#: The end of an `auth` command that changes no password: empty ones are kept.
+#: The end of an `auth` command with empty passwords, which do not change the stored ones.
 ACCOUNTS_FORM = KeyForm(
     f"Base64, {JOINED}",
     lambda names, _: f"{_base64(names[0])}**{_base64(names[1])}*",
@@ -236,7 +236,7 @@ ACCOUNTS_FORM = KeyForm(
 
 
 def form_of(param: Param) -> KeyForm:
-    """Return the form of what a field of a command sets."""
+    """Return the form of the setting that a field of a command sets."""
     match param:
         case Text():
             return TEXT_FORM
@@ -263,7 +263,7 @@ def form_of(param: Param) -> KeyForm:
     raise TypeError(f"{param} has no form in status files")
 
 
-# Keys that show settings: the paths of these in the tree, and their form.
+# Keys that show settings, with their form and their paths in the settings tree.
 
 
 def setting(name: str, path: str, form: KeyForm, meaning: str, when: Spans = ALWAYS) -> Keys:
@@ -329,14 +329,12 @@ def _show_settings(
 
 
 def branches_of(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the branches of the tree in which patterns stand."""
+    """Return the branches of the tree to which patterns belong."""
     return tuple(dict.fromkeys(pattern.partition(".")[0] for pattern in patterns))
 
 
 def _values_at(patterns: str) -> Callable[[Any], Sequence[Any]]:
-    """Return a function that gets the values of patterns from a tree; a file has hundreds of
-    patterns.
-    """
+    """Return a function that reads the values at patterns from a tree, fast even for hundreds."""
     first, *others = (_values_of(pattern) for pattern in patterns.split())
     if not others:
         return first

@@ -1,12 +1,12 @@
-"""What a file is made of: keys, each with its meaning, its scale and the function that shows it.
+"""Keys, the elements of status files: each has a meaning, a scale and a function that shows it.
 
-Clients compare texts, so every value is a text; the few lists of texts are the readings of modules.
-Values are scaled here: a scale of /10 means that the text is ten times the value, rounded. An
-absent reading is a text of its own, because the files have no other way to say it.
+Clients compare texts, so every value is a text, except that readings of modules are lists of texts.
+Values are scaled here: a scale of /10 means that the text is ten times the value, rounded. The
+files have no null value, so each key has a special text for an absent reading.
 
-To add a key: make a `Keys` in the file of its feature, or declare it on the row of the command
-that sets it (`shown`), and put it where it belongs in `catalogue.py`. A `Keys` is a segment of its
-files: it is shown again when one of its inputs has changed.
+To add a key, create a `Keys` in the module of its feature, or declare it on the row of the command
+that sets it (`shown`), and add it to the files in `catalogue.py`. A `Keys` is a segment of its
+files: it is written again when one of its inputs has changed.
 """
 
 import re
@@ -31,26 +31,26 @@ from leverframe.interface.status_files.parsers import (
 )
 from leverframe.interface.table.codes import CodeTable
 
-# Everything that a status file can show, at one moment.
+# The content of status files at one moment.
 
 
 class View(Struct, frozen=True):
     engine: Engine
-    #: What the controller is called in the network.
+    #: The name of the controller in the network.
     name: str
-    #: Its MAC address, six bytes joined by colons.
+    #: The MAC address, six bytes joined by colons.
     mac: str
     at: Moment
 
 
 Shown = str | list[str] | list[list[str]]
 
-#: What stands for an absent reading.
+#: Texts for an absent reading.
 NO_SENSOR = "-600"
 MINUS_ONE = "-1"
 ZERO = "0"
 
-#: Scales in words.
+#: Descriptions of scales.
 TEXT = "text"
 FLAG = "0 or 1"
 MASK = "bit mask, first one lowest"
@@ -59,24 +59,25 @@ DECIMAL = "decimal number"
 SECONDS = "seconds"
 JOINED = "joined by `*`"
 
-#: More than any module's divisor can produce.
+#: More decimal places than the divisor of any module can produce.
 _DECIMALS = 6
 
 
 class Keys(Struct, frozen=True):
-    """A key of a file, or several that are shown together."""
+    """One key of a file, or several keys that are shown together."""
 
     names: tuple[str, ...]
-    #: What they depend on: labels, branches of the settings, and others (`segments.py`).
+    #: The inputs on which they depend: labels, branches of the settings, and others
+    #: (`segments.py`).
     inputs: tuple[str, ...]
-    #: One for every name.
+    #: Returns one text for each name.
     show: Callable[[View], Sequence[Shown]]
     meaning: str
     scale: str
     when: Spans = ALWAYS
-    #: The way back, where they show values: what they say of labels.
+    #: The inverse for keys that show values: returns the values of labels.
     parse: ValueParser | None = None
-    #: The same, where they show settings.
+    #: The inverse for keys that show settings.
     stored: SettingParser | None = None
 
 
@@ -94,12 +95,12 @@ def key(
 
 
 def number_names(prefix: str, first: int, count: int) -> tuple[str, ...]:
-    """Return names that count up, such as `ds1` to `ds8`."""
+    """Return numbered names, such as `ds1` to `ds8`."""
     return tuple(f"{prefix}{number}" for number in range(first, first + count))
 
 
 def only_on(hw: tuple[str, ...], *groups: Keys) -> tuple[Keys, ...]:
-    """Return the same keys, shown by these hardware versions alone."""
+    """Return the same keys, but only for these hardware versions."""
     return tuple(
         replace(keys, when=tuple(_narrow(span, hw) for span in keys.when if {*span.hw} & {*hw}))
         for keys in groups
@@ -119,15 +120,15 @@ def write_multiple(value: Value, factor: int, absent: str) -> str:
     try:
         return str(round(value * factor))
     except OverflowError:
-        # Readings of modules can be near the end of what a floating point number holds.
+        # Readings of modules can be near the largest floating-point number.
         return absent
 
 
 def decimal(value: Value, absent: str) -> str:
-    """Format a plain decimal number, never with an exponent."""
+    """Format a number with decimal places but without an exponent."""
     if value is None:
         return absent
-    # Adding zero turns a negative zero into a plain one.
+    # Adding zero converts negative zero to zero.
     text = f"{round(value, _DECIMALS) + 0.0:.{_DECIMALS}f}"
     return text.rstrip("0").rstrip(".")
 
@@ -166,7 +167,7 @@ def scale_of(factor: int, unit: str, absent: str) -> str:
 
 
 def join_names(names: tuple[str, ...]) -> str:
-    """Return `ds1-ds8` where only the number counts up, else all names."""
+    """Return `ds1-ds8` if the names differ only by consecutive numbers, else all names."""
     prefix = names[0].rstrip("0123456789")
     number = names[0].removeprefix(prefix)
     if len(names) > 1 and number and names == number_names(prefix, int(number), len(names)):
@@ -174,17 +175,17 @@ def join_names(names: tuple[str, ...]) -> str:
     return ", ".join(names)
 
 
-#: More than any list of states has.
+#: More powers than any list of states needs.
 _POWERS = tuple(1 << bit for bit in range(64))
 
 
 def mask_value(bits: Iterable[object]) -> int:
-    """Return a number with one bit per item, the first one lowest."""
+    """Return a number with one bit per item; the first item is the lowest bit."""
     return sum(compress(_POWERS, bits))
 
 
 def mask(bits: Iterable[object]) -> str:
-    """Return the same number as text."""
+    """Return the number of `mask_value` as text."""
     return str(mask_value(bits))
 
 
@@ -202,49 +203,51 @@ def states(name: str, labels: tuple[str, ...]) -> Keys:
 
 
 def join_texts(texts: Iterable[str]) -> str:
-    """Join texts by `*`; encode one inside a text as in a request, so that none is lost."""
+    """Join texts by `*`; encode each `*` within a text as in a request."""
     return "*".join(text.replace("*", "%2A") for text in texts)
 
 
 @lru_cache(maxsize=4096)
 def code(table: CodeTable, word: str, profile: Profile) -> int:
-    """Return the number of a word, or 0 if this version has none for it."""
+    """Return the code of a word, or 0 if this version has no code for it."""
     return table.number(word, profile) or 0
 
 
 # Keys and texts as JSON or XML.
 #
-# XML has one element per line, which is what line-oriented clients look for, and nothing but text
-# inside. Characters that XML cannot hold are replaced; JSON can hold them all.
+# XML has one element per line, which line-oriented clients require, and elements contain only text.
+# Characters that XML cannot represent are replaced; JSON can represent all of them.
 
 _NEEDS_NO_CARE = re.compile(r"[\w*.:+/=% -]*", re.ASCII)
-#: Control characters, line ends among them, and what is no character at all. What fits would take
-#: four times as long to compile; this is done where it is first used.
+#: Control characters including line breaks, and code points that are not characters. The pattern is
+#: compiled on first use; a pattern of the valid characters would take four times as long to
+#: compile.
 _UNFIT = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]"
 
-#: Of our own because the table of all entities in `html` takes half a megabyte.
+#: A table of our own, because the table of entities in `html` needs half a megabyte.
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ANYWHERE = _IN_TEXT | str.maketrans({'"': "&quot;", "'": "&#x27;"})
 
 _encode_json = msgspec.json.Encoder().encode
 
 
-#: Writes the texts of some keys.
+#: A function that writes the texts of a group of keys.
 Write = Callable[[Sequence[Shown]], bytes]
 
 
 def json_members(names: Sequence[str]) -> Write:
-    """Return what writes members of an object, without its braces."""
+    """Return a function that writes members of a JSON object, without the braces."""
     return lambda texts: _encode_json(dict(zip(names, texts, strict=True)))[1:-1]
 
 
 def xml_lines(names: Sequence[str]) -> Write:
-    """Return what writes one element per line; its texts are no lists, which are for JSON alone."""
+    """Return a function that writes one element per line; only JSON can have lists."""
     lines = "".join(f"<{name}>%s</{name}>\n" for name in names)
 
     def write(texts: Sequence[Any]) -> bytes:
         if _NEEDS_NO_CARE.fullmatch("".join(texts)) is None:
-            # Seldom: looking at all of them together takes a third of looking at each.
+            # This is rare, and checking the joined text takes a third of the time of checking each
+            # text.
             texts = [xml_text(text) for text in texts]
         return (lines % tuple(texts)).encode()
 
@@ -258,5 +261,5 @@ def xml_text(text: str) -> str:
 
 
 def escape_markup(text: str) -> str:
-    """Escape a text for XML and HTML, also inside quotes."""
+    """Escape a text for XML and HTML, including attribute values."""
     return text.translate(_ANYWHERE)

@@ -1,9 +1,9 @@
-"""Markers in the pages of an uploaded web site: `<--#dsid-->` stands for the value of `dsid`.
+"""Markers in the pages of an uploaded web site: `<--#dsid-->` is replaced by the value of `dsid`.
 
 Every key of the JSON status files is a marker, except those of the files that only the
-administrator may read. Where several files have the key, the first in `MARKER_FILES` counts. A name
-that no file has stays as it is. Values are written so that they stay text wherever they stand;
-`marker_contexts` knows how.
+administrator may read. If several files have the key, the first in `MARKER_FILES` is used. A marker
+with an unknown name is not changed. Values are escaped so that they are always text; how depends on
+the place of the marker.
 """
 
 import re
@@ -16,37 +16,37 @@ from leverframe.interface.status_files.catalogue import FILES, keys_of
 from leverframe.interface.status_files.keys import Keys, View
 from leverframe.interface.uploads import ending_of
 
-# The places in which a marker of an uploaded page can stand, and how a value is written there.
+# The possible places of a marker in an uploaded page, and how a value is escaped there.
 #
-# A value is a text from a user: a name, a scanned code. Wherever it stands it must stay text, so
-# it is written with nothing in it that could end a string, an attribute or an element, begin an
-# expression in a template, or add a part to an address. Where nothing would be safe, such as in
-# the name of an element, the marker stays as it is.
+# A value is untrusted text, such as a name or a scanned barcode, and must always remain text.
+# Therefore all characters are escaped that could end a string, an attribute or an element, begin an
+# expression in a template, or add a part to a URL. At places where no value is safe, such as in the
+# name of an element, the marker is not replaced.
 #
-# The reader of markup follows it closely enough to know what a browser is in the middle of. Where
-# it errs, as in pages that are no proper HTML, every way of writing is still safe as text and in
+# The reader of markup is accurate enough to know the state of a browser's parser at a marker. If it
+# is wrong, for example because of invalid HTML, all kinds of escaping are still safe in text and in
 # quotes.
 
 Write = Callable[[str], str]
 
-# Texts, which `re` compiles when they are first used: no start waits for them.
+# Uncompiled patterns: `re` compiles them on first use, which keeps startup fast.
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
-#: Letters and digits of any script, and what means nothing anywhere in markup.
+#: All characters except letters and digits of any script and a few that have no meaning in markup.
 _PLAIN_IN_MARKUP = r"[^\w.:,-]"
-#: What cannot be in XML at all, also not as a number.
+#: Characters that XML forbids, even as numeric references.
 _UNFIT = "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]"
 _PLAIN_IN_SCRIPT = r"\W"
 _PLAIN_IN_STYLE = r"[^A-Za-z0-9]"
 
 
 def in_markup(text: str) -> str:
-    """Write text of an element or of an attribute, in quotes or without."""
+    """Escape text of an element, or of an attribute with or without quotes."""
     fit = re.sub(_UNFIT, "\ufffd", text)
     return re.sub(_PLAIN_IN_MARKUP, lambda found: f"&#{ord(found[0])};", fit)
 
 
 def in_script(text: str) -> str:
-    """Write the inside of a string of any kind, of a template or of JSON; a number stays one."""
+    """Escape the content of a string in a script, template or JSON; numbers are not changed."""
     if re.fullmatch(_NUMBER, text):
         return text
     return re.sub(_PLAIN_IN_SCRIPT, _as_utf16, text)
@@ -59,17 +59,17 @@ def in_style(text: str) -> str:
 
 
 def in_address(text: str) -> str:
-    """Write one part of an address: it adds no path, no parameter and no scheme."""
+    """Escape one part of a URL, so that it adds no path, parameter or scheme."""
     return quote(text, safe="", errors="replace")
 
 
 def in_script_address(text: str) -> str:
-    """Write a string within `javascript:`, which is decoded before it is run."""
+    """Escape a string in a `javascript:` URL, which is decoded before it is executed."""
     return in_address(in_script(text))
 
 
 def in_document(text: str) -> str:
-    """Write text of a whole document in an attribute, which is read twice."""
+    """Escape text of a document within an attribute, which is parsed twice."""
     return in_markup(in_markup(text))
 
 
@@ -83,26 +83,26 @@ def _as_utf16(found: re.Match[str]) -> str:
 
 
 class TextReader:
-    """A file whose every place is alike."""
+    """A file in which values are escaped in the same way everywhere."""
 
     def __init__(self, write: Write) -> None:
         self._write = write
 
     def read(self, text: str) -> None:
-        """Advance over text of the file, up to the next marker."""
+        """Process the text of the file up to the next marker."""
 
     def write_here(self) -> Write | None:
-        """Return how a value is written at this place; None if it must not stand."""
+        """Return the function that escapes a value at this place; None if no value is safe here."""
         return self._write
 
 
-#: From the beginning of a string: what can only be the beginning of an address.
+#: The beginning of a string that can only be a URL.
 _BEGUN_ADDRESS = r"""(?i)["'`](?:/|\.{1,2}/|[a-z][a-z0-9+.-]*:/|[^"'`\s]*\?)[^"'`\s]*$"""
 _LOOKED_BACK = 300
 
 
 class ScriptReader(TextReader):
-    """A script: values stand in strings, and some of the strings are addresses."""
+    """A script: values are in strings, and some of these strings are URLs."""
 
     def __init__(self) -> None:
         super().__init__(in_script)
@@ -120,7 +120,7 @@ class ScriptReader(TextReader):
 _ADDRESSES = {
     *("href", "src", "action", "formaction", "data", "poster", "background", "cite", "ping"),
     *("longdesc", "manifest", "srcset", "imagesrcset", "codebase", "archive", "usemap", "profile"),
-    # Of animations, which can set any attribute.
+    # Attributes of animations, which can set any other attribute.
     *("from", "to", "by", "values"),
 }
 _TAG = re.compile(r"</?[a-z][^\s/>]*", re.IGNORECASE)
@@ -131,12 +131,12 @@ _UNQUOTED_END = re.compile(r"[\s>]")
 
 
 class MarkupReader(TextReader):
-    """HTML, XML or SVG: what surrounds a marker decides how its value is written."""
+    """HTML, XML or SVG, where the place of a marker determines how its value is escaped."""
 
     def __init__(self) -> None:
         super().__init__(in_markup)
         self._state: Callable[[str, int], int] = self._in_text
-        #: The element of the tag that is being read, and the attribute.
+        #: The element and the attribute of the current tag.
         self._element = ""
         self._attribute = ""
         self._value = ""
@@ -185,7 +185,7 @@ class MarkupReader(TextReader):
             self._state = self._in_tag
             return found.end()
         if text[at + 1 :] in ("", "/"):
-            # A marker would be the name of the element.
+            # A marker here would be the name of an element.
             self._element, self._state = "", self._in_tag
         return at + 1
 
@@ -246,7 +246,7 @@ class MarkupReader(TextReader):
         return end
 
 
-#: What reads a file with markers, by the end of its name.
+#: The readers of files with markers, by file name extension.
 READERS: dict[str, Callable[[], TextReader]] = {
     **dict.fromkeys(("html", "htm", "xml", "svg"), MarkupReader),
     **dict.fromkeys(("js", "mjs", "json"), ScriptReader),
@@ -263,7 +263,7 @@ _MARKER = re.compile(rb"<--#(\w{1,40})-->", re.ASCII)
 
 
 def with_values(page: bytes, name: str, view: View) -> bytes:
-    """Return the page with its markers filled in; the same object where it has none."""
+    """Return the page with its markers replaced; the same object if it has none."""
     reader = READERS.get(ending_of(name))
     names = [] if reader is None else [found[1].decode() for found in _MARKER.finditer(page)]
     if reader is None or not names:
@@ -272,13 +272,14 @@ def with_values(page: bytes, name: str, view: View) -> bytes:
 
 
 def fill_markers(page: bytes, reader: TextReader, values: Mapping[str, str]) -> bytes:
-    """Write the values in place of the markers, each as its place needs it."""
+    """Replace the markers by values, which are escaped according to their places."""
     written: list[bytes] = []
     end = 0
     for found in _MARKER.finditer(page):
         text = values.get(found[1].decode())
         before = page[end : found.start() if text is not None else found.end()]
-        # Bytes that are no UTF-8 are some other encoding; all that matters to a reader is ASCII.
+        # The page may have another encoding than UTF-8, but a reader needs only the ASCII
+        # characters.
         reader.read(before.decode("latin-1"))
         written.append(before)
         end = found.end()
@@ -290,7 +291,7 @@ def fill_markers(page: bytes, reader: TextReader, values: Mapping[str, str]) -> 
 
 @lru_cache(maxsize=64)
 def _keys_by_marker(profile: Profile) -> dict[str, Keys]:
-    """Return the keys that fill each marker on a profile."""
+    """Return the keys of each marker in a version."""
     found: dict[str, Keys] = {}
     for path in MARKER_FILES:
         for keys in keys_of(path, profile) or ():
@@ -299,7 +300,7 @@ def _keys_by_marker(profile: Profile) -> dict[str, Keys]:
 
 
 def marker_values(names: Iterable[str], view: View) -> dict[str, str]:
-    """Return the present values of those of these markers that there are."""
+    """Return the current values of the markers among these names."""
     by_marker = _keys_by_marker(view.engine.machine.profile)
     values: dict[str, str] = {}
     for name in names:

@@ -1,12 +1,12 @@
-"""Keys: the readings m1-m30 of modules, which software versions show in four ways.
+"""Keys: the readings m1-m30 of modules, for which software versions use four formats.
 
 - HW 3.0 and HW 3.5+ up to SW 1.32: `sdm1`-`sdm14`, hundredths of m1-m14.
 - HW 3.5+ SW 1.31a to 1.32: a list `sdm` of m1-m29, whose scale depends on the module in slot 1.
-- HW 3.5+ SW 1.33 to 1.49: the readings of three slots and the mapping of m1-m30 to them. Where no
-  bus is read, only what is mapped has a value there.
-- HW 3.5+ SW 1.50 on: the list `customReadings`, m1-m30 as they are.
+- HW 3.5+ SW 1.33 to 1.49: the readings of three slots and the mapping of m1-m30 to them. If no bus
+  is polled, only mapped readings have values there.
+- HW 3.5+ SW 1.50 on: the list `customReadings`, m1-m30 without a scale.
 
-The files have no sign for an absent reading of a module: it is 0, as on real units.
+The files cannot represent an absent reading of a module: it is 0, as on real units.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,12 +59,12 @@ SLOTTED = span("1.33", until="1.50")
 DIRECT = span("1.50")
 
 SLOTS = 3
-#: All readings of a module, as a board delivers them.
+#: All readings of a module as the board delivers them.
 _SLOT_LABELS = tuple(f"slot{number + 1}" for number in range(SLOTS))
 READINGS_PER_SLOT = 30
 
 HUNDREDTHS = 100
-#: Readings of the list `sdm` that are not hundredths, by the module's code; all others are.
+#: Readings of the list `sdm` that are not in hundredths, by the code of the module.
 _CHARGE_CONTROLLER, _INVERTER = 4, 5
 _FACTORS: dict[int, dict[int, int]] = {
     _CHARGE_CONTROLLER: dict.fromkeys(range(9, 13), 1),
@@ -109,7 +109,7 @@ def _read_mapping(
     texts: Sequence[object], profile: Profile
 ) -> Iterator[ReadSetting | UnreadSetting]:
     count = len(defaults(profile).modbus_mapping)
-    # Versions without a mapping show the one that their readings have.
+    # Versions without a mapping show the fixed mapping of their readings.
     if not count:
         return
     try:

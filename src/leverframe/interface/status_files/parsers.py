@@ -1,4 +1,4 @@
-"""Parse the values and settings in a status file: the inverse of what `Keys.show` writes."""
+"""Parse the values and settings in a status file: the inverse of `Keys.show`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,24 +11,23 @@ from leverframe.core.engine.machine import Value
 from leverframe.core.profile import Profile
 from leverframe.core.tree import defaults
 
-# Parse the values in a status file: the way back from what `Keys.show` writes.
+# Parse the values in a status file: the inverse of `Keys.show`.
 #
-# A text that its key can never have is not guessed at: it is `Unreadable`, with the reason. Real
-# units write numbers as texts; a bare number is taken, too, because some of their kin write
-# those.
+# A text that its key never has is `Unreadable`, with the reason. Real units write numbers as texts;
+# plain numbers are also accepted, because some related units write them.
 
 
 class Unreadable(Struct, frozen=True):
-    """Why a value is not known, as the end of a sentence that begins with its key."""
+    """The reason why a value is unknown; it completes a sentence that begins with its key."""
 
     why: str
 
 
 ParsedValue = Value | Unreadable
-#: A file as it was decoded, and the version that wrote it.
+#: Its parameters are a decoded file, and the version that wrote the file.
 ValueParser = Callable[[Mapping[str, Any], Profile], Mapping[str, ParsedValue]]
 
-#: The reason for a missing key: versions have different keys.
+#: The reason for a missing key; versions have different keys.
 MISSING = "is missing"
 _MISSING = Unreadable(MISSING)
 _WHOLE = re.compile(r"-?[0-9]{1,15}", re.ASCII)
@@ -36,7 +35,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,20})?", re.ASCII)
 
 
 def whole(file: Mapping[str, Any], name: str) -> int | Unreadable:
-    """Return the whole number that a key holds."""
+    """Return the whole number that is the value of a key."""
     if name not in file:
         return _MISSING
     text = _text_of(file[name])
@@ -49,7 +48,7 @@ def decimal_number(value: Any) -> float | Unreadable:
 
 
 def _text_of(value: Any) -> str:
-    """Return the text of a text or a bare number; empty for all other values."""
+    """Return a text, or a number as text; empty for all other values."""
     if isinstance(value, str):
         return value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -63,7 +62,7 @@ def _no_number(value: Any) -> Unreadable:
 def parse_scaled(
     names: Sequence[str], labels: Sequence[str], factor: int, absent: str
 ) -> ValueParser:
-    """Parse values written as a multiple; `absent` is a sign only if it is not a value."""
+    """Parse scaled values; the text `absent` means an absent value unless it can be a value."""
     sign = None if absent == "0" else int(absent)
 
     def parse(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
@@ -80,7 +79,7 @@ def parse_scaled(
 
 
 def flags(names: Sequence[str], labels: Sequence[str]) -> ValueParser:
-    """Parse states written as 0 or 1 each."""
+    """Parse states that are written as 0 or 1."""
 
     def parse(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
         return {label: _flag(file, name) for name, label in zip(names, labels, strict=True)}
@@ -96,7 +95,7 @@ def _flag(file: Mapping[str, Any], name: str) -> ParsedValue:
 
 
 def mask_bits(file: Mapping[str, Any], name: str, count: int) -> list[int] | Unreadable:
-    """Return the bits of a mask, the first one lowest."""
+    """Return the bits of a mask, the lowest bit first."""
     number = whole(file, name)
     if isinstance(number, Unreadable):
         return number
@@ -106,7 +105,7 @@ def mask_bits(file: Mapping[str, Any], name: str, count: int) -> list[int] | Unr
 
 
 def parse_mask(name: str, labels: Sequence[str]) -> ValueParser:
-    """Parse states written as one bit each."""
+    """Parse states that are written as one bit each."""
 
     def parse(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
         bits = mask_bits(file, name, len(labels))
@@ -118,14 +117,14 @@ def parse_mask(name: str, labels: Sequence[str]) -> ValueParser:
 def unless_unreadable(
     values: "Sequence[ParsedValue] | Sequence[int] | Unreadable", labels: Sequence[str]
 ) -> dict[str, ParsedValue]:
-    """Return the values by label, or for each label why there is none."""
+    """Return the values by label, or the reason why there are none for each label."""
     if isinstance(values, Unreadable):
         return dict.fromkeys(labels, values)
     return dict(zip(labels, values, strict=True))
 
 
 def list_items(file: Mapping[str, Any], name: str, count: int) -> Sequence[Any] | Unreadable:
-    """Return the items of a list that has at least `count`."""
+    """Return the first items of a list, which must have at least `count` of them."""
     if name not in file:
         return _MISSING
     items = file[name]
@@ -134,34 +133,34 @@ def list_items(file: Mapping[str, Any], name: str, count: int) -> Sequence[Any] 
     return items[:count]
 
 
-# Parse the settings in a status file: the way back from what `Keys.show` writes.
+# Parse the settings in a status file: the inverse of `Keys.show`.
 #
-# A pattern is a path of the tree with `*` for every place of a list, or `4-5` for some of them.
-# The places that a version has are those of its factory settings.
+# A pattern is a path of the tree with `*` for every place of a list, or `4-5` for some of them. The
+# places that a version has are those of its factory settings.
 
-#: Lists of entries, which are written whole; they have no leaves while they are empty.
+#: Lists whose entries are written completely; while empty, they have no leaves.
 ENTRY_LISTS = ("rules", "schedule", "access.users")
 
 
 class ReadSetting(Struct, frozen=True):
-    """What a file shows of one place of the tree."""
+    """The value that a file shows for one place of the tree."""
 
     path: str
     value: Any
-    #: What may be lost in it.
+    #: What may have been lost in the value, as a sentence.
     loss: str = ""
 
 
 class UnreadSetting(Struct, frozen=True):
     path: str
-    #: The end of a sentence that begins with the name of the key.
+    #: The reason; it completes a sentence that begins with the name of the key.
     why: str
 
 
 class SettingParser(Struct, frozen=True):
-    """The settings that keys show, and how they are read from the texts in the order of names.
+    """The settings that keys show, and the function that reads them from texts in order.
 
-    Anything but a text is what a unit may say instead; None if it says nothing.
+    The values of a unit may have other types than text; None means that the key is missing.
     """
 
     patterns: tuple[str, ...]
@@ -170,7 +169,7 @@ class SettingParser(Struct, frozen=True):
 
 @lru_cache(maxsize=1024)
 def places(patterns: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
-    """Return the paths that patterns stand for in a version."""
+    """Return the paths that match patterns in a version."""
     return tuple(
         path for pattern in patterns for path in _expand(defaults(profile), pattern.split("."))
     )
@@ -193,7 +192,7 @@ def is_place(step: str) -> bool:
 
 
 def part_of(step: str) -> slice:
-    """Return the part of a list that a step of a pattern stands for."""
+    """Return the part of a list that a step of a pattern matches."""
     if step == "*":
         return slice(None)
     first, _, last = step.partition("-")
@@ -201,6 +200,6 @@ def part_of(step: str) -> slice:
 
 
 def leaf_of(place: str) -> str:
-    """Return the leaf that a place is in; items of a list of values have none of their own."""
+    """Return the leaf to which a place belongs; items of a list of values are not leaves."""
     branch, _, last = place.rpartition(".")
     return branch if last.isdigit() and branch not in ENTRY_LISTS else place

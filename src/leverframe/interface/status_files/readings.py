@@ -1,7 +1,7 @@
-"""Keys: what is measured, apart from the readings of modules.
+"""Keys: all readings except those of modules.
 
-The scales are those that clients know. Differentials are the odd ones: from HW 3.5+ SW 1.49 on they
-are thousandths, before that they have the scale of their first input, which `diffsel` shows.
+The scales are those that clients expect. Differentials are in thousandths from HW 3.5+ SW 1.49 on;
+before that, they have the scale of their first input, which `diffsel` shows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,7 +54,8 @@ SENSOR_UNIT = "of the unit of its sensor"
 POWER_UNIT = "of its power unit (kW)"
 ENERGY_UNIT = "of its energy unit (kWh)"
 PARTICULATE_UNIT = "µg/m3"
-#: The version that brought the fourth to sixth differential and the fifth and sixth power reading.
+#: The version that introduced the fourth to sixth differential and the fifth and sixth power
+#: reading.
 SIX = HW35_SW["1.49"]
 
 VCC = reading("vin", "VCC", 100, "V", ZERO)
@@ -78,7 +79,7 @@ POWER_5_6 = readings(number_names("power", 5, 2), POWERS[4:], 1000, POWER_UNIT, 
 ENERGY = readings(number_names("energy", 1, 4), ENERGIES[:4], 1000, ENERGY_UNIT, ZERO)
 ENERGY_5_6 = readings(number_names("energy", 5, 2), ENERGIES[4:], 1000, ENERGY_UNIT, ZERO, SIX)
 CO2 = reading("co2", "CO2", 1, "ppm", MINUS_ONE)
-#: `co2` shows the same, on every version.
+#: `co2` shows the same reading in every version.
 OZONE = replace(reading("ozon", "CO2", 1, "ppm", MINUS_ONE, HW35_SW["1.40"]), parse=None)
 
 
@@ -108,7 +109,7 @@ def _lighting(labels: tuple[str, ...], factor: int) -> Keys:
     )
 
 
-#: What each of the readings means is not public; their scales are known from clients.
+#: The meanings of these readings are not public; their scales are known from clients.
 LIGHTING_MODULE = (
     _lighting(LIGHTING[:4], 10),
     _lighting(LIGHTING[4:5], 100),
@@ -151,8 +152,8 @@ _OLD_FACTORS = {
 
 
 def old_factor(settings: Settings, index: int) -> int:
-    """Return the scale of a differential before SW 1.49: that of the reading it begins with."""
-    # Differentials that begin with each other have no value, so no scale either.
+    """Return the scale of a differential before SW 1.49, which is that of its first operand."""
+    # Differentials that are each other's first operand have no value and therefore no scale.
     return factor_of_first([one.first for one in settings.differentials], index) or 1
 
 
@@ -168,7 +169,7 @@ def factor_of_first(firsts: Sequence[str], index: int) -> int | None:
 
 
 def _parse_factor(file: Mapping[str, Any], profile: Profile, index: int) -> int | Unreadable:
-    """Return the scale that `diffsel` shows, where it depends on what is selected."""
+    """Return the scale of a differential, which depends on `diffsel` in older versions."""
     if profile.since("1.49", HW35):
         return _NEW_FACTOR
     parts = str(file.get("diffsel", "")).split("*")
@@ -179,7 +180,7 @@ def _parse_factor(file: Mapping[str, Any], profile: Profile, index: int) -> int 
     firsts = [inputs.word(number, profile) for number in numbers[: len(numbers) // 3]]
     if index >= len(firsts) or None in firsts:
         return Unreadable("has a scale that `diffsel` does not show")
-    # Those that begin with each other have no value; all are shown as 0.
+    # Differentials that are each other's first operand have no value, and are shown as 0.
     return factor_of_first([first for first in firsts if first is not None], index) or 1
 
 

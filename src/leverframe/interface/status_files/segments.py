@@ -1,8 +1,8 @@
-"""Documents of a controller in segments: only those are built again whose inputs changed.
+"""Documents in segments: only segments whose inputs have changed are built again.
 
 A segment names its inputs: labels, branches of the settings, and the parts of the engine that have
-no label (`Machine.mark`). A `Document` keeps the bytes of its segments until one of their inputs
-changes. Status files, `/api/state` and the stream are such documents.
+no label (`Machine.mark`). A `Document` stores the bytes of each segment until one of the segment's
+inputs changes. Status files, `/api/state` and the stream are such documents.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -20,13 +20,13 @@ from leverframe.core.engine.timers import Moment
 from leverframe.core.labels import LABELS
 from leverframe.core.settings import RulePlaces, Settings, number_rules
 
-#: Inputs that are neither a label, nor a part of the engine, nor a branch of the settings.
-#: The wall clock and the seconds since the start, in whole seconds.
+#: Inputs that are not a label, a part of the engine, or a branch of the settings: the wall clock
+#: and the time since the start, both in whole seconds.
 CLOCK, UPTIME = "clock", "uptime"
-#: What no one reports: such a segment is built every time.
+#: An input whose changes are not reported; a segment with it is built every time.
 ALWAYS = "always"
 
-#: All that an engine reports as changed.
+#: All inputs whose changes an engine reports.
 _VISIBLE = PARTS.union(LABELS, DUTIES)
 
 View = TypeVar("View")
@@ -40,7 +40,7 @@ class Segment(Struct, Generic[View], frozen=True):
 
 
 class DocumentLayout(Generic[View]):
-    """All segments of a document, and the bytes before, between and behind them."""
+    """All segments of a document, and the bytes before, between and after them."""
 
     __slots__ = ("_places_by_input", "always", "end", "segments", "separator", "start")
 
@@ -53,7 +53,7 @@ class DocumentLayout(Generic[View]):
         for place, segment in enumerate(self.segments):
             for name in segment.inputs:
                 places[name] = (*places.get(name, ()), place)
-        #: Those of the segments that are built every time.
+        #: The places of segments that are built every time.
         self.always = places.pop(ALWAYS, ())
         self._places_by_input = places
 
@@ -66,7 +66,7 @@ class DocumentLayout(Generic[View]):
         return {*self.always}.union(*found) if found else self.always
 
 
-# Which inputs changed.
+# The changes of inputs.
 
 _BRANCHES = Settings.__struct_fields__
 _branches_of: Callable[[Settings], tuple[Any, ...]] = attrgetter(*_BRANCHES)
@@ -79,7 +79,7 @@ def list_changed_branches(old: Settings, new: Settings) -> list[str]:
 
 
 def list_rule_labels(rules: RulePlaces) -> frozenset[str]:
-    """Return the labels that rules look at or switch."""
+    """Return the labels that rules watch or switch."""
     labels = (
         {rule.source, rule.source2, rule.action, target_of(rule.action)}
         for _, rule in number_rules(rules)
@@ -88,7 +88,7 @@ def list_rule_labels(rules: RulePlaces) -> frozenset[str]:
 
 
 class ChangeFollower:
-    """Follows the engine of a controller, which may be replaced by another one."""
+    """Detects changes of a controller's engine, which may be replaced by another engine."""
 
     __slots__ = (
         "_engine",
@@ -111,12 +111,12 @@ class ChangeFollower:
         """Return the inputs that changed since the last call; None for another engine."""
         machine = engine.machine
         wall, uptime = int(at.wall), int(at.now - machine.started.now)
-        # The rest of a delay is always another one, and then there is none.
+        # The remaining time of a delay changes constantly until the delay ends.
         waited, self._rules_waited = self._rules_waited, engine.rules.is_waiting
         if engine is not self._engine:
             self._engine, self._settings = engine, machine.settings
             self._rule_labels = list_rule_labels(machine.settings.rules)
-            # From now on it remembers what changes.
+            # From this call on, the machine records changes.
             machine.changes_since(machine.version)
             changed = None
         elif machine.version != self._version:
@@ -155,15 +155,15 @@ class Document(Generic[View]):
     def __init__(self, layout: DocumentLayout[View]) -> None:
         self._layout = layout
         self._follower = ChangeFollower()
-        #: The segments as they were last built.
+        #: The most recently built segments.
         self.parts = [b""] * len(layout.segments)
 
     def refresh(
         self, engine: Engine, at: Moment, look: Callable[[], View], others: Iterable[str] = ()
     ) -> Collection[int]:
-        """Build the segments whose inputs changed, those of the engine and others.
+        """Build the segments whose inputs changed, in the engine or elsewhere.
 
-        Return their places. `look` is called if there are any.
+        Return their places. `look` is called only if there are any.
         """
         layout, parts = self._layout, self.parts
         segments, changes = layout.segments, self._follower.changes(engine, at)
@@ -180,12 +180,12 @@ class Document(Generic[View]):
             for place in stale:
                 parts[place] = segments[place].build(view)
         except Exception:
-            # Those that were not built must not be taken for what they show.
+            # After an error, segments that were not built must not count as up to date.
             self._follower = ChangeFollower()
             raise
         return stale
 
     def content(self) -> bytes:
-        """Return the document as it was last built."""
+        """Return the most recently built document."""
         layout = self._layout
         return b"%b%b%b" % (layout.start, layout.separator.join(self.parts), layout.end)

@@ -1,8 +1,7 @@
-"""Keys: names, flags and other settings. A key is called like the command that sets it.
+"""Keys: names, flags and other settings. The name of a key is that of the command that sets it.
 
-A key that shows the settings of one command under its name is declared on the command's row. If the
-command has an index, the key has the same index as its number (`ortime3`). The remaining keys are
-declared here. Secrets have no key.
+A key that shows the settings of one command is declared on the command's row. If the command has an
+index, it is part of the key (`ortime3`). The remaining keys are declared here. Secrets have no key.
 """
 
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ from leverframe.interface.table.row import Row
 
 
 def _keys_of(row: Row) -> Keys:
-    """Return the keys that show what a command sets, as its row declares."""
+    """Return the keys that show the settings of a command, as declared on its row."""
     *indices, last = row.form.holes
     if len(row.sets) > 1:
         form = join_forms(JOINED, *map(form_of, row.params.values()))
@@ -53,11 +52,11 @@ def _name(row: Row) -> str:
 
 
 def _patterns(row: Row, places: Mapping[str, range]) -> str:
-    """Return where the settings of a row stand in the tree."""
+    """Return the patterns of a row's settings in the tree."""
     spans = {letter: f"{numbers[0]}-{numbers[-1]}" for letter, numbers in places.items()}
     paths = [path for group in row.sets.values() for path in group]
     if paths and isinstance(row.params[row.form.holes[-1]], Bits):
-        # All bits go to one list.
+        # All bits belong to one list.
         paths = [f"{path}.*" for path in paths]
     return " ".join(path.format_map(spans) for path in paths or row.limits)
 
@@ -75,7 +74,7 @@ _BY_COMMAND = {_name(row): _keys_of(row) for row in TABLE if row.shown}
 
 
 def command_keys(*commands: str) -> tuple[Keys, ...]:
-    """Return the keys that show what these commands set."""
+    """Return the keys that show the settings of these commands."""
     return tuple(_BY_COMMAND[command] for command in commands)
 
 

@@ -1,4 +1,4 @@
-"""Read status files of any unit: their bytes as keys and values, and the settings they show."""
+"""Read the status files of any unit: their keys and values, and the settings that they show."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -36,7 +36,7 @@ from leverframe.interface.version_change.limits import (
     plain_leaves,
 )
 
-#: An XML file is a list of values: one element, and one for each value.
+#: An XML file has two levels: one element that contains an element for each value.
 _LEVELS = 2
 
 
@@ -56,29 +56,29 @@ def _in_xml(body: bytes) -> dict[str, Any]:
     return found
 
 
-# The settings that status files show: the inverse of writing them, from the same keys.
+# Read settings from status files, with the same keys that write the files.
 #
-# A setting is read if every file that has it shows the same and a version of this kind can hold
-# it. Everything else is unread, with the reason, and stands in the tree as the factory setting.
+# A setting is read if all files that contain it show the same value and the version allows that
+# value. All other settings are unread, with the reason, and have their factory values in the tree.
 
 NOT_SHOWN = "no status file shows it"
 CALLED = "the files show the name of the unit, but not whether a user set it"
 REGULATED = "the regulator may have moved the duty that is shown"
 MOVING = "the duty that is shown may still be moving to the duty that is set"
-#: Names in a remark.
+#: The maximum number of names in a remark.
 _MAX_NAMED = 12
 
-#: What was decoded of a file by its keys, or why there is nothing, as the end of a sentence.
+#: The decoded values of a file by key, or the reason why there are none, as the end of a sentence.
 FileContent = Mapping[str, Any] | str
 
 
 class ReadBack(Struct):
-    """What files show of settings; paths are those of leaves, or of branches for all below them."""
+    """The settings that files show; the path of a branch stands for all leaves below it."""
 
     settings: Settings
     unread: dict[str, str]
     lossy: dict[str, str]
-    #: What else is reported: unknown keys, missing files.
+    #: Other findings: unknown keys, missing files.
     remarks: list[str]
 
 
@@ -100,9 +100,9 @@ class _SettingsReader:
         self._profile = profile
         self._shown: dict[str, Any] = {}
         self._read_from: dict[str, str] = {}
-        #: Place -> why it is not read, even if another file shows it.
+        #: By place: the reason why it is unread, even if another file shows it.
         self._problems: dict[str, str] = {}
-        #: Place -> why the file that should show it does not.
+        #: By place: the reason why the file that should show it does not.
         self._missing: dict[str, str] = {}
         self._lossy: dict[str, str] = {}
         self._remarks: list[str] = []
@@ -153,7 +153,7 @@ class _SettingsReader:
         if setting.loss:
             self._lossy[setting.path] = setting.loss
 
-    # --- what becomes of it -----------------------------------------------------------------------
+    # --- the result -------------------------------------------------------------------------------
 
     def result(self) -> ReadBack:
         tree, read = self._tree()
@@ -163,7 +163,7 @@ class _SettingsReader:
         reasons = self._problems | unfit
         reasons_by_leaf = {"name": CALLED} | self._reasons() | unfit
         unread = unread_paths(self._profile, read - unfit.keys(), reasons_by_leaf)
-        # Entries that were not read, of lists that were.
+        # Unread entries of lists that were read.
         unread |= {
             path: why for path, why in reasons.items() if path.startswith(("rules.", "schedule."))
         }
@@ -190,7 +190,7 @@ class _SettingsReader:
         return reasons | {leaf_of(place): why for place, why in self._problems.items()}
 
     def _with_page_settings(self, tree: Settings, read: set[str]) -> Settings:
-        """Read the settings of the pages, which are among the stored variables."""
+        """Read the settings of the pages from the stored variables."""
         names = {
             place: name
             for keys in command_keys(*VARIABLES)
@@ -206,7 +206,7 @@ class _SettingsReader:
                     call.row.perform(stage, call.values)
                     read.update(call.row.limits)
         if stage.settings.variables != tree.variables:
-            # Two positions for one setting, with different values.
+            # Two positions contain the same setting with different values.
             self._problems["ui.homepage"] = "the stored variables name two pages"
             read.discard("ui.homepage")
             return replace(
@@ -217,9 +217,9 @@ class _SettingsReader:
         return stage.settings
 
     def _judge_duties(self, tree: Settings, read: set[str]) -> Settings:
-        """Refuse or doubt duties that something other than a command may have set.
+        """Reject or mark as uncertain the duties that were possibly not set by a command.
 
-        A duty that is regulated is another one whenever one looks: it says nothing about settings.
+        The regulator changes a duty constantly, so such a duty does not show the setting.
         """
         is_certain = not self._is_unknown("pid.enabled", read)
         regulates = tree.pid.enabled or any(
@@ -247,7 +247,7 @@ _PAGE_ROWS = (*user_interface.ROWS[1:], user_interface.FIRMWARE_CHECK_ROW)
 
 
 def without_unfit(tree: Settings, profile: Profile) -> tuple[Settings, dict[str, str]]:
-    """Remove what a version cannot hold; return the tree, and the reasons by path."""
+    """Reset values that a version does not allow; return the tree, and the reasons by path."""
     unfit: dict[str, str] = {}
     for path, value, default in tuple(plain_leaves(tree, profile)):
         if not is_secret(path) and not is_allowed(path, value, default, profile):
@@ -266,7 +266,7 @@ def without_unfit(tree: Settings, profile: Profile) -> tuple[Settings, dict[str,
 
 
 def unread_paths(profile: Profile, read: set[str], reasons: Mapping[str, str]) -> dict[str, str]:
-    """Return why each leaf was not read; one path for a whole branch without one that was."""
+    """Return the reasons for unread leaves; one path for a branch of which no leaf was read."""
     found: dict[str, str | None] = {
         path: None if _is_read(path, read) else _reason(path, reasons)
         for path in settings_of(profile)
@@ -285,7 +285,7 @@ def unread_paths(profile: Profile, read: set[str], reasons: Mapping[str, str]) -
 
 @lru_cache(maxsize=64)
 def settings_of(profile: Profile) -> tuple[str, ...]:
-    """Return the leaves that a version has commands for, and its lists of entries."""
+    """Return the leaves for which a version has commands, and its lists of entries."""
     plain = (path for path, _ in leaves(defaults(profile)))
     has = [
         path for path in plain if not path.startswith(ENTRY_LISTS) and has_setting(path, profile)
@@ -308,7 +308,7 @@ def _branches(path: str) -> list[str]:
 
 
 def list_names(names: list[str]) -> str:
-    """Join names from a unit, shortened if there are many."""
+    """Join names that a unit sent; shorten the list if there are many."""
     more = len(names) - _MAX_NAMED
     shown = [
         printable(name if len(name) <= 40 else f"{name[:40]}...") for name in names[:_MAX_NAMED]

@@ -1,7 +1,7 @@
 """Keys: identity, clock, and the states of outputs, PWM outputs, digital inputs and variables.
 
-Output states are never inverted here: `outnn` says whether the page of a client should show them
-inverted.
+Output states are never inverted here: `outnn` specifies whether the pages of a client should show
+them inverted.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ from leverframe.interface.status_files.parsers import (
 )
 from leverframe.interface.table.codes import HW35_SW, span
 
-#: From here on digital inputs are reported with their negation, as pages show them.
+#: From this version on, digital inputs are negated as on the pages.
 NEGATION_SINCE = "1.49"
 PERCENT = "percent"
 MILLISECONDS = "milliseconds, 0 if there was none"
@@ -78,7 +78,7 @@ def _uptime_keys(*names: str) -> Keys:
 
 
 def parse_uptime(file: Mapping[str, Any]) -> int | Unreadable:
-    """Return the seconds since the start, where the file shows them in an orderly way."""
+    """Return the seconds since the start, or the reason why they cannot be read."""
     total = 0
     for name, count, seconds in (
         ("uptimeSeconds", 60, 1),
@@ -112,7 +112,7 @@ def _outputs(view: View) -> list[str]:
     return ["1" if values[label] else "0" for label in OUTPUTS]
 
 
-#: What the negation is set to stands in the settings.
+#: The negation is one of the settings.
 _OF_DIGITAL_INPUTS = (*DIGITAL_INPUTS, "digital_inputs")
 
 
@@ -126,7 +126,7 @@ def _digital_inputs(view: View) -> list[bool]:
 
 
 def _parse_inputs(file: Mapping[str, Any], profile: Profile) -> dict[str, ParsedValue]:
-    """Return the levels at the pins: what is shown, without the negation of the versions."""
+    """Return the levels at the pins: the values in the file, with any negation undone."""
     count = len(DIGITAL_INPUTS)
     shown, negated = mask_bits(file, "ind", count), [0] * count
     if profile.since(NEGATION_SINCE, HW35):
@@ -153,7 +153,7 @@ OUT_CHARACTERS = key(
     "out", OUTPUTS, lambda view: "".join(_outputs(view)), "OUT0-OUT5", "six characters 0 or 1"
 )
 PWM = states("pwm", PWMS)
-#: The present duty is the one that is set, unless it moves; `settings_reader.py` decides.
+#: The current duty equals the set duty unless it is moving; `settings_reader.py` decides.
 PWM_DUTY = replace(
     readings(number_names("pwmd", 0, 4), DUTIES, 1, PERCENT, ZERO),
     stored=settings((), "pwm.*.duty", WHOLE_FORM, "").stored,
@@ -203,7 +203,7 @@ DUTY = reading("duty", DUTIES[0], 10, PERCENT, ZERO)
 STATE_OF_PWM0 = reading("pwm", PWMS[0], 1, FLAG, ZERO)
 
 
-# The body that answers every command: the states after it.
+# The response body of every command: the states after the command.
 
 _output_characters, _pwms, _variables = (
     itemgetter(*labels) for labels in (OUTPUTS, PWMS, EVENT_VARIABLES)
@@ -212,7 +212,7 @@ _States = tuple[int, ...]
 
 
 def _by_states(count: int, text: Callable[[_States], bytes]) -> dict[_States, bytes]:
-    """Make texts beforehand: looking one up takes a third of the time of making it."""
+    """Create all texts in advance: a lookup takes a third of the time of creating a text."""
     return {states: text(states) for states in product((0, 1), repeat=count)}
 
 
@@ -229,5 +229,5 @@ def command_reply(engine: Engine) -> bytes:
 
 
 def bootloader_reply(engine: Engine) -> bytes:
-    """Build the reply while the bootloader waits: no pin is driven, whatever the states were."""
+    """Build the reply of the bootloader, in which all outputs are off."""
     return _NO_PINS + _EV[_variables(engine.machine.values)]

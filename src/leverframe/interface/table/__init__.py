@@ -1,1 +1,1 @@
-"""The interface document as rows: matching, parameters, versions, rights, staging of a request."""
+"""The interface document as table rows: matching, parameters, versions, rights and staging."""

@@ -1,7 +1,7 @@
 """Rows: accounts and sign-in in the form that real units accept.
 
-A password that is sent empty stays unchanged: passwords are never shown, so a client that returns
-the values that it was shown must not delete them.
+An empty password in a command leaves the password unchanged. Passwords are never shown, so clients
+send back an empty text for a password that they do not want to change.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,8 @@ from leverframe.interface.table.stage import Stage
 
 MAX_LETTERS = 31
 MAX_PASSWORD_LETTERS = 128
-#: For new passwords of Leverframe's own commands, not for the commands of clients of real units.
+#: Minimum length of new passwords in Leverframe's own commands; the commands of real units have
+#: none.
 MIN_PASSWORD_LETTERS = 12
 ACCOUNT_NAME = Base64Text(MAX_LETTERS, 1)
 PASSWORD = Base64Text(MAX_PASSWORD_LETTERS)
@@ -38,7 +39,7 @@ NEW_PASSWORD = Text(
 )
 #: The prefix of a stored hash; a text with another prefix is a password.
 HASH_PREFIX = "$argon2id$"
-#: The hash that is stored instead of a password; empty if there is none.
+#: The hash that is stored instead of a password; empty for an empty password.
 HASH = Text(255, pattern=r"|\$argon2id\$[!-~]+", form="an Argon2id hash")
 USER_FIELDS: dict[str, Param] = {
     "A": Int(0, CONTROL_USERS - 1),
@@ -49,7 +50,7 @@ USER_FIELDS: dict[str, Param] = {
 
 
 def password_path(settings: Settings, name: str) -> str | None:
-    """Return the path of the password of the account with this name; None without one."""
+    """Return the path of the password of this account; None if there is no such account."""
     paths = (path for path, stored in list_stored_accounts(settings.access) if stored.name == name)
     return next(paths, None)
 
@@ -57,7 +58,7 @@ def password_path(settings: Settings, name: str) -> str | None:
 def list_stored_accounts(
     access: AccessSettings,
 ) -> Iterator[tuple[str, StoredAccount | ControlUser]]:
-    """List the accounts that can sign in, each with the path of its password."""
+    """List the accounts that can sign in, each with the setting path of its password."""
     yield "access.admin.password", access.admin
     yield "access.user.password", access.user
     for place, user in enumerate(access.users):
@@ -100,7 +101,7 @@ def save_users(stage: Stage, items: list[dict[str, Any]]) -> None:
 
 
 def change_password(stage: Stage, fields: dict[str, str]) -> None:
-    """Store a new password; the server has checked that the owner of the account requests it."""
+    """Store a new password; the server has checked that it comes from the account's owner."""
     path = password_path(stage.settings, fields["username"])
     if path is None:
         raise Conflict("This account no longer exists.")

@@ -1,8 +1,8 @@
 """The three kinds of POST body: list items, form fields, an uploaded file.
 
-List bodies are read up to `&&`; clients of real units wrap all sorts of text around the list. The
-text before the first `&` belongs to it only if it has the name of an item. Everything is checked
-before anything is staged.
+List bodies are read up to `&&`, because clients of real units send other text around the list. The
+text before the first `&` belongs to the list only if it begins with the name of an item. The
+complete body is checked before any of it is staged.
 """
 
 import re
@@ -25,10 +25,10 @@ from leverframe.interface.table.shape import Item
 
 # A file in a form: `multipart/form-data`, as browsers and `curl -F file=@NAME` send it.
 #
-# The form contains only the file: its single part is the file, whatever the name of the part, and a
-# form with several parts is refused, because one of them would be lost. Boundaries are matched
-# exactly as RFC 2046 defines them; anything else is refused rather than guessed, because a wrong
-# guess would produce a damaged file.
+# The form must have a single part, which is the file, whatever the name of the part. A form with
+# several parts is rejected, because all but one would be lost. Boundaries are matched exactly as
+# RFC 2046 defines them; anything else is rejected, because a wrong guess would produce a damaged
+# file.
 
 MEDIA_TYPE = "multipart/form-data"
 MAX_HEADER_BYTES = 8 << 10
@@ -79,14 +79,14 @@ def _first_part(body: bytes, delimiter: bytes) -> _Part:
         _refuse("it is cut short: its closing boundary is missing")
     rest = body[content_end + len(delimiter) :]
     if not rest.startswith(b"--"):
-        # A boundary ends with blanks and a line end; anything else only resembles a boundary.
+        # A boundary is followed only by spaces and a line break; otherwise it is content.
         _after_line(rest)
     headers = _headers(body[start:header_end])
     return _Part(headers, body[content_start:content_end], rest)
 
 
 def _after_line(text: bytes) -> int:
-    """Return the start of the line after a boundary, which may be padded with blanks."""
+    """Return the start of the line after a boundary, which spaces may follow."""
     end = text.find(_LINE_END, 0, _MAX_PADDING)
     if end < 0 or text[:end].strip(b" \t"):
         _refuse("a boundary in it is not followed by a line end")
@@ -130,9 +130,9 @@ def _refuse(why: str) -> NoReturn:
 
 
 LIST_BODY_LIMIT = 1 << 20
-#: For clients that have not signed in yet; their requests have a memory budget of their own.
+#: The limit for clients that have not signed in; their requests have a separate memory budget.
 SMALL_BODY_LIMIT = 8 << 10
-#: Larger bodies are checked outside the event loop; lists and forms of our own pages are smaller.
+#: Larger bodies are checked in a thread; the lists and forms of our own pages are smaller.
 ON_LOOP_BODY_LIMIT = 32 << 10
 UPLOAD_LIMIT = 16 << 20
 
@@ -146,7 +146,7 @@ def _ascii(body: bytes) -> str:
 
 
 class ListBody(Struct, frozen=True):
-    """`&m<A><B>=<C>*<D>` items ended by `&&`; returns one dict of fields per item."""
+    """Items such as `&m<A><B>=<C>*<D>`, ended by `&&`; its value is one dict of fields per item."""
 
     item: Item
     params: Mapping[str, Param]
@@ -177,7 +177,8 @@ class ListBody(Struct, frozen=True):
         name, _, value = text.partition("=")
         texts = self.item.match_name(name)
         if texts is None:
-            # If the list contains passwords, this may be the unencoded end of one.
+            # If the list contains passwords, this may be the end of a password with an unencoded
+            # `&`.
             raise Malformed(
                 f"{text[:60]!r} is not an item of this list.",
                 command=text[:120],
@@ -223,7 +224,8 @@ class FormBody(Struct, frozen=True):
             name, _, raw = pair.partition("=")
             param = self.fields.get(name)
             if param is None:
-                # If the form contains a password, the name may be the unencoded end of it.
+                # If the form contains a password, the name may be the end of a password with an
+                # unencoded `&`.
                 raise BadValue(
                     f"{name[:40]!r} is not a field of this form.",
                     field=name[:40],

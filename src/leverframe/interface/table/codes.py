@@ -1,8 +1,8 @@
-"""The document's code tables: numbers, their words and their versions.
+"""The code tables of the interface document: codes, the words for them, and their versions.
 
-The same reading has different numbers in different commands, and event entries have three dialects.
-Inside the program only the words exist (`DS1`, `PT1000`, `RESET ENERGY5`); these tables translate
-in both directions. A code that some versions lack has spans.
+The same reading has different codes in different commands, and event entries have three dialects.
+The program itself uses only the words (`DS1`, `PT1000`, `RESET ENERGY5`); these tables translate in
+both directions. A code that only some versions have has spans.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ class Code(Struct, frozen=True):
 
 
 class CodeTable:
-    """Numbers and words, with the codes that each profile has."""
+    """A table of codes and words, with the codes of each version."""
 
     def __init__(self, name: str, *groups: Iterable[Code]) -> None:
         self.name = name
@@ -99,7 +99,7 @@ HW35_SW = {
 
 # --- readings as sources -------------------------------------------------------------------------
 
-#: Numbers 0-26 and 47-49, the same for the PID regulator and for rules.
+#: Codes 0-26 and 47-49, which the PID regulator and rules share.
 _SOURCES = (
     *run(0, ("VCC",)),
     *run(1, ANALOG_INPUTS),
@@ -166,7 +166,7 @@ DIFFERENTIAL_INPUTS = CodeTable(
     run(25, DIFFERENTIALS[:3], HW35_SW["1.36"] + span("1.58a", hw=HW30)),
     run(28, DIFFERENTIALS[3:], HW35_SW["1.49"]),
 )
-#: The older two-digit form of `diffsel` knows the codes up to 27.
+#: The older two-digit form of `diffsel` has the codes up to 27.
 DIFFERENTIAL_INPUTS_OLDER = DIFFERENTIAL_INPUTS.only("differential input", range(28))
 DIFFERENTIAL_OPERATORS = CodeTable("operator", run(0, ("-", "+", "*", "/")))
 
@@ -183,8 +183,8 @@ VOLTAGE_INPUTS = CodeTable(
     run(13, ("VCC",), HW35_SW["1.19"]),
     run(14, MAPPED[:4], HW35_SW["1.57"]),
 )
-#: The older two-digit form of `powsel` is printed with codes up to 12; the notes of code 13 (m4,
-#: VCC) name versions that have only that form.
+#: The document shows the older two-digit form of `powsel` with codes up to 12, but the notes of
+#: code 13 (m4, VCC) name versions that have only this form.
 CURRENT_INPUTS_OLDER = CURRENT_INPUTS.only("current input", range(14))
 VOLTAGE_INPUTS_OLDER = VOLTAGE_INPUTS.only("voltage input", range(14))
 
@@ -226,7 +226,7 @@ RULE_ACTIONS = CodeTable(
     run(49, _set_to_0_and_1(EVENT_VARIABLES[:4]), _ELDER),
     run(57, (f"RESET {label}" for label in ENERGIES[:4]), span("1.40", until="1.45")),
     run(61, ("OLED ON/NEXT SCREEN",), span("1.44", until="1.45")),
-    # our own codes, far from all numbers that the document has or may get
+    # our own codes, far from all codes of the document and its later versions
     run(200, MODBUS_WRITES),
     run(210, PULSES),
 )
@@ -279,7 +279,7 @@ ANALOG_SENSORS = CodeTable(
     ),
     run(20, ("HV DC meter",), HW35_ANY),
 )
-#: The amplifier of INPA1-INPA4 supports other sensors than the bare pins INPA5-INPA6.
+#: INPA1-INPA4 have an amplifier and support other sensors than INPA5-INPA6, which have none.
 ANALOG_SENSORS_1_TO_4 = ANALOG_SENSORS.only("INPA1-INPA4 sensor", (*range(14), *range(15, 21)))
 ANALOG_SENSORS_5_TO_6 = ANALOG_SENSORS.only("INPA5-INPA6 sensor", (*range(10), *range(13, 19)))
 GAINS = CodeTable("gain", run(1, ("1", "10", "50")))
@@ -297,7 +297,7 @@ SERIAL_MODULES = CodeTable(
             "PM sensor SPS30",
         ),
     ),
-    # Gap: the document calls the meters "older"; the distance sensor came with SW 1.21.
+    # Gap: the document calls the meters "older"; SW 1.21 introduced the distance sensor.
     run(6, ("SDM120", "SDM72D-M"), span(until="1.21") + _HW30),
     run(6, ("bar/QR code scanner", "ultrasonic distance sensor"), HW35_SW["1.21"]),
     run(8, ("82comfort module",), SW["1.38"]),
@@ -339,7 +339,7 @@ DIVISORS = CodeTable(
     run(4, ("10000",), HW35_SW["1.57"]),
 )
 MODBUS_TYPES = CodeTable("type", run(0, ("int16", "int32", "float")))
-#: Our own codes: what can be written to a module.
+#: Our own codes: the types of values that can be written to a module.
 WRITTEN_TYPES = CodeTable(
     "written type", run(0, ("coil", "int16", "uint16", "int32", "uint32", "float"))
 )

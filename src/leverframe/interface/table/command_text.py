@@ -1,4 +1,4 @@
-"""Commands as text: without HTTP around them, in files, and with confidential values masked."""
+"""Commands as text: outside of HTTP requests, in files, and with confidential values masked."""
 
 import re
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ from leverframe.interface.table.lookup import (
 from leverframe.interface.table.refusals import Malformed, Refusal, TooManyCommands, UnknownCommand
 from leverframe.interface.table.stage import Stage
 
-# Commands as text without HTTP around them: `out0=1`, `/outs.cgi?out0=1`, several joined by `&`.
+# Commands outside of HTTP requests: `out0=1`, `/outs.cgi?out0=1`, or several joined by `&`.
 #
-# Without a path, the commands are searched on every path: first all together, because some forms
-# have several items, then each alone.
+# Commands without a path are searched on every path: first all together, because some forms have
+# several items, then each separately.
 
-#: `/outs.cgi` comes first: switching is the most frequent use and has the shortest names.
+#: `/outs.cgi` is searched first, because switching is most frequent and has the shortest names.
 _PATHS = tuple(sorted(COMMAND_PATHS, key=lambda path: (path != "/outs.cgi", path)))
 
 
@@ -46,7 +46,8 @@ def calls_in(text: str, profile: Profile) -> list[Call]:
         except UnknownCommand as unknown:
             refusal = refusal or unknown
         except Refusal as telling:
-            # The refusal of a path that has the command explains more than that of another path.
+            # The refusal from a path that has the command is more helpful than that from another
+            # path.
             refusal = telling
     assert refusal is not None
     if len(items) < 2 or not isinstance(refusal, UnknownCommand):
@@ -76,7 +77,7 @@ def _calls_on(path: str, query: str, profile: Profile) -> list[Call]:
 #
 # A body follows its command after a space. Empty lines and lines that begin with `#` are skipped.
 
-#: Of commands, bodies and comments together.
+#: The maximum size of commands, bodies and comments together.
 MAX_TEXT_BYTES = 64 << 10
 
 
@@ -117,7 +118,7 @@ def parse_commands(text: str) -> list[WrittenCommand]:
 
 
 def _body_of(line: int, body: bytes) -> bytes:
-    """Return the body of a command; refuse one that is too large for many controllers."""
+    """Return the body of a command; reject a body that is too large to send to many controllers."""
     if len(body) > ON_LOOP_BODY_LIMIT:
         raise TooManyCommands(
             f"The body of the command in line {line} has {len(body)} bytes.",
@@ -137,7 +138,6 @@ def perform_written(commands: list[WrittenCommand], stage: Stage) -> None:
 
 
 def perform_one(command: WrittenCommand, stage: Stage) -> None:
-    """Perform one command on a stage."""
     for call, body in calls_of(command, stage.profile):
         call.perform(stage, body)
 
@@ -157,12 +157,12 @@ def calls_of(command: WrittenCommand, profile: Profile) -> Iterator[tuple[Call, 
         yield call, None if body is None else body.read(command.body, "", profile)
 
 
-# A query that others may see: without the values of commands that may contain a secret.
+# A query for logs and audit trails: without the values of commands that may contain a secret.
 #
-# If a query may contain a secret, none of its values is shown: a secret that was sent with a bare
-# `&` in it continues in the next item.
+# If a query may contain a secret, none of its values is shown, because a secret with an unencoded
+# `&` continues in the next item.
 
-#: Names of secret values, wherever they occur, including in answers and in other programs.
+#: Names of secret values in commands, answers and other programs.
 _SECRET_NAME = (
     r"pass(?!ed|ive)|pwd|secret|token|credential|cookie|authorization"
     r"|api_?key|community|authentication_key|privacy_key"
@@ -193,7 +193,7 @@ def _may_hold_secret(item: str) -> bool:
     if not (name.startswith("sms") or may_hold_secret(name) or names_secret(name)):
         return False
     if not equals and without_value(name) is not None:
-        # A command with a body, such as `signin`, or one that only queries.
+        # A command with a body, such as `signin`, or a command that only returns data.
         return False
     return not _is_open_command(name)
 

@@ -16,7 +16,7 @@ DIGITAL_INDEX = Int(0, 3)
 DIFFERENTIAL_INPUT = Word(codes.DIFFERENTIAL_INPUTS)
 DIFFERENTIAL_INPUT_OLDER = Word(codes.DIFFERENTIAL_INPUTS_OLDER)
 DIFFSEL = "GET /inpa.cgi?diffsel=<A>*<B>*<C>*<D>"
-#: The only sensor that uses the amplifier.
+#: The only sensor for which the amplifier is used.
 AMPLIFIED = "vin=3.3V/5V"
 
 

@@ -1,7 +1,7 @@
-"""The whole command table in the order of the interface document, and the search for rows in it.
+"""The complete command table in the order of the interface document, and the search for rows in it.
 
-The table is an ordered list: of the rows that a version offers, the first that accepts a command
-performs it. If none accepts it, the refusal of the most likely row is reported.
+The table is an ordered list: the first row of a version that accepts a command performs it. If no
+row accepts it, the refusal of the most likely row is reported.
 """
 
 import re
@@ -66,7 +66,8 @@ DOCUMENT_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Firmware, backup, reset", system.FIRMWARE_ROWS),
     ("Restart, status pages, variables", system.OTHER_ROWS),
 )
-#: Commands of real units that the document only mentions, and our own for what it omits.
+#: Commands of real units that the document only mentions, and our own commands for what is missing
+#: there.
 FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Further sensor commands", sensors.EXTRA_ROWS),
     ("Schedule", schedule.ROWS),
@@ -90,7 +91,7 @@ SECTIONS = DOCUMENT_SECTIONS + FURTHER_SECTIONS
 DOCUMENT_ROWS = tuple(row for _, rows in DOCUMENT_SECTIONS for row in rows)
 FURTHER_ROWS = tuple(row for _, rows in FURTHER_SECTIONS for row in rows)
 TABLE = DOCUMENT_ROWS + FURTHER_ROWS
-#: Rows that only Leverframe has; real units have the others.
+#: Rows that only Leverframe has; real units have all other rows.
 OWN_ROWS = (
     *system.NAME_ROWS,
     *rules.NAME_AND_ORDER_ROWS,
@@ -131,7 +132,7 @@ class Call(Struct, frozen=True):
     text: str
 
     def perform(self, stage: Stage, body: Any = None) -> None:
-        """Carry out the command on the stage; a refusal names the command."""
+        """Perform the command on the stage; a refusal names the command."""
         try:
             self.row.perform(stage, self.values, body)
         except Refusal as refusal:
@@ -144,13 +145,13 @@ class Call(Struct, frozen=True):
 _RUN_TOGETHER = re.compile(r"(sensor=\d+)?(calibration=\d-?\d+)?(multiplier=\d+)?", re.ASCII)
 
 
-#: The limits of one request, whatever its protocol; the length is that of an HTTP query.
+#: The limits of one request in all protocols; the length is that of an HTTP query.
 MAX_COMMANDS = 100
 MAX_QUERY_BYTES = 8 << 10
 
 
 def items_of(query: str) -> list[str]:
-    """Split a raw query into its undecoded commands; refuse a request beyond the limits.
+    """Split a raw query into its undecoded commands; reject a request beyond the limits.
 
     Every reader of commands uses this function, so that the limits apply to all protocols.
     """
@@ -179,7 +180,7 @@ def _split_item(item: str) -> list[str]:
 def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator[Call | Refusal]:
     """Yield a call for each command of a query, or the refusal of an invalid item.
 
-    An item next to a secret may be a part of it: the secret was sent with a bare `&` in it.
+    An item next to a secret may be a part of the secret, if the secret contains an unencoded `&`.
     """
     position, hidden, looked = 0, False, False
     while position < len(items):
@@ -219,7 +220,8 @@ def _find_one(
             values = row.fields(items[position : position + len(row.form.items)], profile)
         except Refusal as not_this_one:
             if len(row.form.items) > 1:
-                # All names of this command are present, so no shorter command is meant.
+                # All names of this form are present, so the client does not mean a form with fewer
+                # items.
                 return not_this_one, len(row.form.items)
             refused.append((row, not_this_one))
             continue
@@ -234,9 +236,9 @@ def _find_one(
 
 
 def _best_refusal(refused: list[tuple[Row, Refusal]], text: str, profile: Profile) -> Refusal:
-    """Choose the refusal of the form that was meant, among forms of one name, by the separators.
+    """Choose, among forms of one name, the refusal of the form that the separators indicate.
 
-    A wrong value is more informative than a form that does not fit; if no form fits, all are named.
+    A refusal of a value is more helpful than a refusal of the form. If no form fits, all are named.
     """
     meant = [pair for pair in refused if pair[0].form.items[0].shares_separator(text)]
     refusals = [refusal for _, refusal in meant or refused]
@@ -257,9 +259,9 @@ def _candidates(path: str, name: str) -> tuple[Row, ...]:
 
 
 _KEYS = frozenset(item.key for row in TABLE for item in row.form.items)
-#: The common key of all names in a form with a secret: `em` for `em4`.
+#: Keys of forms with a secret, without indices: `em` for `em4`.
 _SECRET_KEYS = tuple({item.key for row in TABLE if row.secret for item in row.form.items})
-#: A name that is too plain to contain a value.
+#: A short name of plain characters, which cannot contain a value.
 _PLAIN_NAME = re.compile(r"[a-z0-9_.]{0,30}", re.ASCII)
 
 
@@ -278,7 +280,7 @@ def without_value(text: str) -> str | None:
     key = name_key(name)
     if key not in _KEYS:
         return None
-    # One digit is a place; more digits may be a code.
+    # One digit is an index; more digits may be a secret code.
     return f"{name if len(name) <= len(key) + 1 else key}=..."
 
 
@@ -315,7 +317,7 @@ def _unknown(path: str, text: str) -> Refusal:
         }
     )
     hint = f" It exists under {', '.join(others)}." if others else ""
-    # Only the name: the value may be a secret, whatever was meant.
+    # Report only the name, because the value may be a secret.
     return UnknownCommand(
         f"{path} has no command {name[:40]!r}.{hint}",
         command=name[:40],
@@ -323,12 +325,12 @@ def _unknown(path: str, text: str) -> Refusal:
     )
 
 
-# The accounts that may run each command: the one check before any row runs, for every server.
+# The permission of accounts for commands: the single check of all servers before any row runs.
 #
 # The role that a command requires is data on its row. The administrator may do everything. The user
 # account and control users switch outputs, PWM outputs and event variables, one command per
-# request; a read-only user account cannot even do that. Requests by other protocols, such as
-# messages, have the rights of a control user, and may join commands.
+# request; a read-only user account cannot even do that. Requests by other protocols, such as SMS,
+# have the rights of a control user, and may contain several commands.
 
 
 class Account(Struct, frozen=True, forbid_unknown_fields=True):
@@ -339,13 +341,13 @@ class Account(Struct, frozen=True, forbid_unknown_fields=True):
     joins_commands: bool = False
 
 
-#: All clients, on a controller that requires no sign-in.
+#: Any client of a controller that does not require sign-in.
 UNRESTRICTED = Account("", ADMIN, joins_commands=True)
 #: A client that is not signed in.
 ANONYMOUS = Account("", ANYONE)
-#: A client of a protocol other than HTTP, which has checked the client.
+#: A client of a protocol other than HTTP, which has authenticated the client itself.
 FIELD_BUS = Account("", CONTROL, joins_commands=True)
-#: A client that may write by Modbus TCP: the registers limit what it can change.
+#: A client with write access by Modbus TCP, which can change only what the registers offer.
 MODBUS_WRITER = Account("", ADMIN, joins_commands=True)
 
 #: Programs in a trusted network, which cannot sign in.
@@ -354,7 +356,7 @@ TRUSTED_ADMINISTRATOR = Account("trusted network", ADMIN, joins_commands=True)
 
 
 def require(account: Account, role: str) -> None:
-    """Refuse unless the account has at least the role."""
+    """Raise a refusal unless the account has at least the role."""
     if role == ANYONE or account.role == ADMIN:
         return
     if (role == CONTROL == account.role) or (role == ACCOUNT and account.path):
@@ -372,7 +374,7 @@ def is_read_only(account: Account, settings: Settings) -> bool:
 
 
 def check_calls(account: Account, calls: "Sequence[Call]", settings: Settings) -> None:
-    """Refuse unless the account may run all these commands in one request."""
+    """Raise a refusal unless the account may run all these commands in one request."""
     if account.role == ADMIN:
         return
     for call in calls:

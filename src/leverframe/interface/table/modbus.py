@@ -31,7 +31,8 @@ from leverframe.interface.table.shape import Item
 from leverframe.interface.table.stage import Stage
 
 SLAVE_ID = Int(1, 247)
-#: If there are slots, two digits are a slot and an ID, so only a single digit is an ID alone.
+#: In versions with slots, two digits are a slot and an ID; only a single digit is an ID without a
+#: slot.
 SINGLE_SLAVE_ID = Changed(((HW35_ANY, Int(1, 9)), (ALWAYS, SLAVE_ID)))
 CUSTOM_INDEX = Changed(((HW35_SW["1.57"], Int(0, 4)), (ALWAYS, Int(0, 2))))
 
@@ -59,11 +60,11 @@ READING_FIELDS: dict[str, Param] = {
     "H": Word(codes.MODBUS_TYPES),
     "I": Trailing(Word(codes.ENDIANS), "none", SW["1.57"]),
 }
-#: The same fields with all types.
+#: The same fields, with all types of readings.
 ALL_READING_FIELDS = READING_FIELDS | {"H": Word(codes.MODBUS_ALL_TYPES)}
 #: The number of readings of all custom devices together.
 MAX_READINGS = 5 * 30
-#: The setting of a reading that each of these fields sets.
+#: By field: the setting of a custom reading that it sets.
 READING_SETTINGS = {
     "C": "name",
     "D": "unit",
@@ -170,7 +171,7 @@ ROWS = (
         doc="Switch the Modbus TCP server on or off.",
     ),
 )
-#: Our own rows: how a slot is reached, and more types of readings.
+#: Our own rows: the connection of a slot, and more types of readings.
 FURTHER_ROWS = (
     row(
         "GET /stm.cgi?modbusline<A>=<B>*<C>*<D>",
@@ -231,10 +232,10 @@ _VALUES = (
     (("uint32",), Scaled(1, 0, 0xFFFFFFFF)),
     (("float",), FLOAT),
 )
-#: The range of all types together, for settings that come from files.
+#: The range of all types together, for settings in files.
 ANY_VALUE = Scaled(1000, -0x80000000 * 1000, 0xFFFFFFFF * 1000)
 NUMBER = Int(1, len(MODBUS_WRITES))
-#: The setting of a write that each field sets.
+#: By field: the setting of a write that it sets.
 SETTINGS = {
     "B": "name",
     "C": "slot",
@@ -262,7 +263,7 @@ def run_write(stage: Stage, A: int, B: bool) -> None:
 
 
 def _write(stage: Stage, write: ModbusWrite, value: float) -> None:
-    # Devices on a module can move, like devices on an output.
+    # Outputs of a module can move devices, like the controller's own outputs.
     stage.check_unlocked(f"Modbus slot {write.slot}")
     if not has_module(stage.settings, write.slot):
         raise Conflict(

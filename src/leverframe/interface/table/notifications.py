@@ -41,7 +41,7 @@ WHAT = {
     "G": "subject",
     "H": "text (of eMail 1 when it activates)",
 }
-#: A note on the fields that determine the server.
+#: A note for fields that determine the server.
 FORGETS = " A different value deletes the password unless `em4` sets it in the same request."
 EXAMPLE = {
     "A": "mail.example",

@@ -1,4 +1,4 @@
-"""Rows: relay outputs and the flags that concern all of them."""
+"""Rows: relay outputs, and the settings of all outputs together."""
 
 from leverframe.core.engine.calls import AUTO_SWITCH, REVERSE, FollowSetting, Pulse
 from leverframe.core.labels import OUTPUTS
@@ -30,10 +30,10 @@ def pulse(stage: Stage, A: int, B: int) -> None:
 
 
 def check_unlocked(stage: Stage, A: int, B: int) -> None:
-    """Refuse a change that would switch immediately while outputs are locked.
+    """Refuse a change that would immediately switch an output while outputs are locked.
 
-    Periodic switching starts with the on time, and an elapsed return time switches off immediately.
-    Ending either of them switches nothing.
+    Periodic switching starts with the on time, and a return time that has already passed switches
+    off immediately. Disabling either of them switches nothing.
     """
     if B:
         stage.check_unlocked(OUTPUTS[A])
@@ -153,7 +153,7 @@ ROWS = (
     ),
 )
 
-#: Our own rows: the document can only change the return time permanently.
+#: Our own rows: the commands of the document can change the return time only permanently.
 PULSE_ROWS = (
     row(
         "GET /outs.cgi?pulse<A>=<B>",

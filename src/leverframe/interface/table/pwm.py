@@ -26,7 +26,7 @@ def switch(stage: Stage, A: int, B: int) -> None:
 
 
 def check_unlocked(stage: Stage, A: int, B: int) -> None:
-    """Refuse changes that could move the pin of a PWM output while outputs are locked."""
+    """Refuse changes that could affect the pin of a PWM output while outputs are locked."""
     stage.check_unlocked(PWMS[A])
 
 
@@ -148,7 +148,7 @@ PID_ROWS = (
     ),
 )
 
-#: Our own rows: set the target without repeating or switching other parts of the regulator.
+#: Our own rows: set the target without sending the other settings of the regulator.
 TARGET_ROWS = (
     row(
         "GET /stm.cgi?pidtarget=<A>",

@@ -1,10 +1,10 @@
-"""Why a command is not carried out: one class for each case that callers distinguish.
+"""Refusals of commands, with one class for each case that callers distinguish.
 
 Every refusal is a sentence for users: what is wrong, what is allowed, what to do. After a refusal
 nothing has changed.
 
-A sentence that repeats what was sent is marked: by `value`, or by `discreet`, the same sentence
-without it and without a field. So a refusal can omit what may be a secret.
+If the sentence repeats text of the client, `value` or `discreet` is set; `discreet` is the same
+sentence without that text and without a field. It is used if the text may be a secret.
 """
 
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ class Refusal(Exception):
         return self
 
     def without_value(self) -> "Refusal":
-        """Remove the sent text from the refusal, because it may be a secret."""
+        """Remove the client's text from the refusal, because it may be a secret."""
         if self._discreet is not None:
             self.detail, self.field = self._discreet, None
         elif self.value is not None:
@@ -52,7 +52,7 @@ class Refusal(Exception):
 
     @property
     def at_its_place(self) -> str:
-        """What is wrong and what is allowed, for a user who sees the field."""
+        """The problem and the allowed values, for a user who sees the field."""
         hint = f" Allowed: {self.allowed}." if self.allowed else ""
         return f"{self.detail}{hint}"
 
@@ -142,7 +142,7 @@ class NotAllowed(Refusal):
 
 
 class NotCarriedOver(NamedTuple):
-    """A setting that is omitted or has another meaning now, with the reason as a sentence."""
+    """A setting that was not restored or has another meaning now, with the reason as a sentence."""
 
     path: str
     #: The value in the backup; never a secret or a token.

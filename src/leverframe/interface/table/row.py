@@ -1,9 +1,8 @@
-"""One row of the command table: a printed form with all data about it.
+"""A row of the command table: a printed form with all data about it.
 
-A row either names the settings of its fields (`sets`) or a function that runs on the stage (`run`).
-There is no third kind: the special cases of a few commands are code in their `run` functions. The
-row also contains everything else about the form: the limits of its settings, the form that replaces
-it, and good examples.
+A row has either the settings of its fields (`sets`) or a function that runs on the stage (`run`).
+There is no third kind: special cases of single commands are in their `run` functions. The row also
+contains the limits of its settings, the form that replaces it, and good examples.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +55,7 @@ Run = Callable[..., None]
 
 
 class Body(Protocol):
-    """The parser of a POST command's body: returns `values` for the row's `run`, or refuses."""
+    """The parser of a POST command's body: returns `values` for `run`, or raises a refusal."""
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> Any: ...
 
@@ -78,22 +77,23 @@ class Row(Struct, frozen=True, kw_only=True):
     role: str
     body: Body | None
     doc: str
-    #: Its fields contain a secret, so refusals do not repeat what was sent.
+    #: Its fields contain a secret, so refusals do not repeat the client's text.
     secret: bool
     #: It sets the server to which a stored secret is sent.
     names_server: bool
-    #: The line of the form that does the same and more, and the versions that prefer that form.
+    #: The line of another form that does the same and more, and the versions that prefer it.
     replaced_by: str | None
     replaced_when: Spans
-    #: Field texts that are better examples than their types can provide; the tests send them.
+    #: Texts of fields that are better examples than those of the types; the tests send them.
     example: Mapping[str, str]
-    #: The description of the status-file keys that show its settings by its name; "" for none.
+    #: The description of the status-file keys with the row's name, which show its settings; "" for
+    #: none.
     shown: str
     #: The scale of these keys, if the types of the fields do not define it.
     shown_in: str
     _lists: frozenset[str] = frozenset()
     _optional: frozenset[str] = frozenset()
-    #: Whether an encoded asterisk is always a separator: clients encode whole values.
+    #: Whether an encoded asterisk is always a separator, because clients encode complete values.
     _only_numbers: bool = False
 
     def __post_init__(self) -> None:
@@ -112,12 +112,13 @@ class Row(Struct, frozen=True, kw_only=True):
         return is_offered(self.when, profile)
 
     def fields(self, items: Sequence[str], profile: Profile) -> dict[str, Any] | None:
-        """Return the values of a query's first items; None if one is another command."""
+        """Return the values of a query's first items; None if one of them is another command."""
         forms = self.form.items
         if len(items) < len(forms):
             return None
         if len(forms) > 1 and not all(map(Item.is_named_in, forms, items)):
-            # Check the names before refusing anything: with other names it is another command.
+            # Check all names before raising a refusal: with other names, the items are another
+            # command.
             return None
         seen: dict[str, Any] = {}
         for item, text in zip(forms, items, strict=False):
@@ -137,12 +138,12 @@ class Row(Struct, frozen=True, kw_only=True):
         return seen
 
     def perform(self, stage: Stage, values: Values, body: Any = None) -> None:
-        """Carry the command out on the stage."""
+        """Perform the command on the stage."""
         for letter, paths in self.sets.items():
             if letter in values:
                 for path in paths:
                     # Intern the path, so that journal entries about the same setting share one
-                    # text: this saves 15 KB for each controller in use.
+                    # string, which saves 15 KB for each active controller.
                     stage.set(intern(path.format_map(values)), values[letter])
         if self.run is not None:
             if self.body is not None:

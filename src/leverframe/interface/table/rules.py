@@ -31,10 +31,10 @@ NAME = Text(31)
 SECONDS = Int(0, INT32)
 SOURCE = Word(codes.RULE_SOURCES)
 HYSTERESIS = Scaled(100, 0, INT32)
-#: The versions that have a field for the value that an action sets, and the value in others.
+#: The versions with a field for the value that an action sets, and the value in all other versions.
 HAS_VALUE = HW35_SW["1.45"]
 DEFAULT_VALUE = 1
-#: The setting of a rule that each field sets.
+#: By field: the setting of a rule that it sets.
 SETTINGS = {
     "B": "source",
     "C": "compare",
@@ -63,7 +63,7 @@ def _reference(source: str) -> Depends:
 
 
 def set_rule(stage: Stage, A: int, **fields: Any) -> None:
-    """Set entry A, or add it if it is missing; entries before it may be missing."""
+    """Set entry A, or add it if it does not exist; entries before it need not exist."""
     if "N" in fields and "P" not in fields and not stage.lenient:
         count = 1 + len(fields)
         raise Malformed(
@@ -79,8 +79,9 @@ def set_rule(stage: Stage, A: int, **fields: Any) -> None:
     stage.set("rules", with_rule(rules, A, rule))
 
 
-#: Codes of sources that only HW 3.0 has, with the codes of the same sources on newer hardware, if
-#: they have no other meaning there. 50-53 (INPD1-INPD4) are POWER and ENERGY on newer hardware.
+#: Codes of sources on HW 3.0 that have no meaning on newer hardware, with the codes of these
+#: sources on newer hardware. 50-53 (INPD1-INPD4) are missing, because they are POWER and ENERGY on
+#: newer hardware.
 _HW30_SOURCES = {
     str(old + offset): str(new + offset)
     for old, new, count in ((54, 104, 4), (58, 112, 6), (64, 108, 4), (68, 118, 1), (73, 123, 4))
@@ -91,7 +92,7 @@ _SOURCE_FIELDS = (1, 7)
 
 
 def with_sources_of_hw_30(item: str) -> str | None:
-    """Rewrite an `event` item whose sources have codes of HW 3.0; None if it has none of them."""
+    """Rewrite an `event` item whose sources have codes of HW 3.0; None if it has no such code."""
     name, _, value = item.partition("=")
     fields = value.split("*")
     if name != "event" or len(fields) <= _SOURCE_FIELDS[-1]:

@@ -93,7 +93,7 @@ FIELDS: dict[str, Param] = {
 def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
     days, periodic = fields["G"], bool(fields["G"] & PERIODIC_BIT)
     if days & EVERY_DAY_BIT and not days & ALL_DAYS:
-        # Public clients use this bit for every day; together with days it has no meaning.
+        # Public clients use this bit to mean every day; it is ignored if days are also set.
         days |= ALL_DAYS
     if fields["E"] == SECONDS_OF_DAY and not periodic:
         raise BadValue(
@@ -139,7 +139,7 @@ def day_number(entry: ScheduleEntry) -> int:
 
 
 def save(stage: Stage, items: list[dict[str, Any]]) -> None:
-    """Replace the whole schedule by the entries sent."""
+    """Replace the complete schedule by the entries sent."""
     entries: list[ScheduleEntry | None] = [None] * SCHEDULE_ENTRIES
     for item in items:
         entries[item["A"]] = entry_from_fields(item)

@@ -83,7 +83,7 @@ ROWS = (
         A=Text(255, 1),
         run=send_command,
         example={"A": "AT%2BCSQ"},
-        # It may contain a PIN or the password of an access point.
+        # The command may contain a PIN or the password of an access point.
         secret=True,
         doc="Send a command to the GSM modem.",
     ),

@@ -1,13 +1,13 @@
-"""A printed command form, such as `oname=<A><B>`, as matcher and writer.
+"""A printed command form, such as `oname=<A><B>`, which can be matched and written.
 
 The text of a form is a name, sometimes `=` and a value. Both are literal text with holes:
 
-- holes of the name are digits: one digit each, the last one takes all digits that are left;
+- holes of the name are digits: one digit each, and all remaining digits for the last hole;
 - a hole of the value that touches the next hole is one character wide;
-- a hole followed by literal text runs up to that text, the last hole takes the rest.
+- a hole followed by literal text extends to that text, and the last hole to the end.
 
-Matching is done on the raw query, before percent-decoding. A name that fits with a value that does
-not is a malformed command, not an unknown one.
+Matching is done on the raw query, before percent-decoding. If the name matches and the value does
+not, the command is malformed, not unknown.
 """
 
 import re
@@ -71,7 +71,8 @@ class Item:
         if not self.name.holes:
             return {} if name == self.name.literals[0] else None
         if self._name_pattern is None:
-            # Compiled at first use: the patterns of all names would slow down every start.
+            # Compiled on first use, because compiling the patterns of all names would slow down
+            # startup.
             self._name_pattern = _name_pattern(self.name)
         found = self._name_pattern.fullmatch(name)
         return dict(zip(self.name.holes, found.groups(), strict=True)) if found else None
@@ -99,7 +100,7 @@ class Item:
     def split_value(
         self, value: str, optional: frozenset[str], lists: frozenset[str]
     ) -> dict[str, str]:
-        """Return the raw text of each hole; those in `optional`, which come last, may be missing.
+        """Return the raw text of each hole; trailing holes in `optional` may be missing.
 
         A hole named in `lists` may contain the separator `*`; in any other hole, a `*` means one
         field too many.
@@ -137,7 +138,7 @@ class Item:
         return Malformed(f"The command {self.text} {reason}.", allowed=self.text)
 
     def write(self, texts: Mapping[str, str]) -> str:
-        """Fill the holes of the item; leave out trailing fields that are not given."""
+        """Fill the holes of the item; omit trailing fields without a value."""
         name = self.name.write(texts)
         if self.value is None:
             return name
@@ -158,7 +159,7 @@ def _name_pattern(name: Template) -> re.Pattern[str]:
 
 
 class Form:
-    """A whole printed line: `GET /stm.cgi?em1=<A>&em2=<B>`."""
+    """A complete printed line: `GET /stm.cgi?em1=<A>&em2=<B>`."""
 
     __slots__ = ("holes", "items", "line", "method", "path")
 

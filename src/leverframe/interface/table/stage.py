@@ -1,7 +1,7 @@
-"""A request being prepared: what it would set and do if all its commands are valid.
+"""The stage of a request: its changes and actions, until all commands are known to be valid.
 
-Commands run one after the other on the stage, and each sees the changes of the earlier ones, so
-that `sensor=01&igain=03` works in one request. Nothing outside the stage changes until the whole
+Commands run one after the other on the stage, and each command sees the changes of earlier ones, so
+that `sensor=01&igain=03` works in one request. Nothing outside the stage changes until the complete
 request has been accepted; after a refusal the stage is discarded.
 """
 
@@ -28,24 +28,24 @@ class Stage(Struct, eq=False):
     settings: Settings
     #: The sensor that currently answers on the I2C bus.
     i2c_found: str | None = None
-    #: Password hashes known so far; hashing is slow and random, so the caller does it.
+    #: Password hashes known so far; the caller computes them, because hashing is slow and random.
     hashes: Mapping[str, str] = NO_HASHES
-    #: Accept forms that no version printed if they are unambiguous.
+    #: Whether forms that no version of the document has are accepted if they are unambiguous.
     lenient: bool = False
     #: Paths that commands set, even if their values stay the same.
     given: list[str] = []
     actions: list[Action] = []
     #: Uploaded files by name; None removes one.
     blobs: dict[str, bytes | None] = {}
-    #: All settings are replaced, and those kept from an earlier version are no longer restored.
+    #: True if all settings are replaced; settings kept from an earlier version are then discarded.
     replaces_all: bool = False
     #: Paths of secrets that were deleted together with the server to which they belong.
     forgotten: tuple[str, ...] = ()
-    #: Passwords that must be hashed first; the request must then be staged again with the hashes.
+    #: Passwords without a known hash; the request must be staged again with their hashes.
     unhashed: frozenset[str] = frozenset()
     _before: Any = None
-    #: Every changed leaf by path, as long as only plain leaves were set; and the settings up to
-    #: which this is complete. Comparing the trees instead takes 6 us longer.
+    #: All changed leaves by path, and the settings to which these changes lead. They are recorded
+    #: only while plain leaves are set, which saves the 6 us of comparing the trees.
     _noted: dict[str, tuple[str, Any, Any]] = {}
     _noted_up_to: Settings | None = None
 
@@ -82,12 +82,12 @@ class Stage(Struct, eq=False):
         self.set(path, self.hashes.get(password, "not hashed yet"))
 
     def forget_redirected(self) -> None:
-        """Delete secrets that would go to another server, unless the request sets them again.
+        """Delete secrets that would be sent to another server, unless the request sets them again.
 
         Called after all commands are staged, because their order does not matter.
         """
         paths = secrets_to_forget(self._before, self.settings)
-        # A restore makes its own decision.
+        # A restore decides itself which secrets are deleted.
         if not paths or self.replaces_all:
             return
         self.forgotten = tuple(
@@ -100,13 +100,13 @@ class Stage(Struct, eq=False):
         self.actions.append(action)
 
     def switch_output(self, label: str, value: int) -> None:
-        """Switch on request from outside; refused while the outputs are locked."""
+        """Add a switching action that a client requests; refuse it while the outputs are locked."""
         if self.settings.output_flags.lock:
             raise _refuse_locked(label)
         self.actions.append(Switch(label, value))
 
     def check_unlocked(self, label: str) -> None:
-        """Refuse a change from outside that could move an output while the outputs are locked."""
+        """Refuse a client's change that could switch an output while the outputs are locked."""
         if self.settings.output_flags.lock:
             raise _refuse_locked(label)
 

@@ -34,14 +34,14 @@ from leverframe.interface.table.user_interface import (
 from leverframe.interface.uploads.picture import ALLOWED as PICTURE_KINDS
 from leverframe.interface.uploads.picture import check_picture
 
-#: The upload that lists the settings that the last restore omitted.
+#: The name of the stored file with the settings that the last restore omitted.
 RESTORE_REPORT = "restore-report"
 MAX_BACKUP_BYTES = 1 << 20
 BIT = Int(0, 1)
 BYTE = Int(-128, 127)
 WORD = Int(-32768, 32767)
 OFFSETS = ListOf(WORD, offset_count)
-# Some positions belong to page settings, so a whole list has limits for each position.
+# Some positions contain page settings, so a complete list has separate limits for each position.
 BIT_POSITION = Position(
     8,
     (
@@ -74,7 +74,7 @@ def raise_restart_flag(stage: Stage) -> None:
 
 
 def reset_to_defaults(stage: Stage) -> None:
-    """Reset everything except the accounts: a reset must not open a controller to strangers."""
+    """Reset everything except the accounts: strangers must not get access by a reset."""
     access = stage.settings.access
     stage.settings = defaults(stage.profile)
     stage.set("access", access)
@@ -84,7 +84,7 @@ def reset_to_defaults(stage: Stage) -> None:
 
 
 def _follow_settings(stage: Stage) -> None:
-    """End live overrides by rules, because they must not outlast the rules."""
+    """End overrides of settings by rules, which must not outlast the rules."""
     for action in OVERRIDING:
         stage.do(FollowSetting(action))
     for index in range(len(PWMS)):

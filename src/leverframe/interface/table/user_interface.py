@@ -1,7 +1,7 @@
 """Rows: language, refresh interval, homepage and the flags that the pages use.
 
 These settings are also positions among the stored variables, so each row sets both the setting and
-the variable. In a version where a position has no such meaning, the variable rows of `system.py`
+the variable. In versions in which a position has no such meaning, the variable rows of `system.py`
 set it.
 """
 
@@ -27,7 +27,7 @@ def set_refresh(stage: Stage, A: int) -> None:
 
 
 def set_homepage(stage: Stage, A: str) -> None:
-    """Set the homepage; in older versions, the bit is 0 for a page that it cannot express."""
+    """Set the homepage; the bit of older versions is 0 for all pages that it cannot express."""
     stage.set("ui.homepage", A)
     if is_offered(HOMEPAGE, stage.profile):
         stage.set("variables.bytes.0", codes.HOMEPAGES.number(A, stage.profile))

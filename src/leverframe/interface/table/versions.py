@@ -1,4 +1,4 @@
-"""The versions that differ, found by visiting the spans of everything in the table.
+"""The versions that differ from each other, according to the spans in the table.
 
 Tests name them `3.5/1.49`, `3.5` with its newest software, `newest`, `hardware` or `all`.
 """
@@ -80,7 +80,7 @@ def params_of(row: Row) -> Mapping[str, Param]:
 
 
 def inner_params(param: Param) -> Iterator[Param]:
-    """Yield a type and all types inside it."""
+    """Yield a type and all types that it contains."""
     yield param
     match param:
         case Changed(versions):
@@ -116,7 +116,7 @@ def version_parameters(text: str) -> dict[str, str]:
 
 
 def versions_from(text: str) -> list[str]:
-    """Return the versions in a comma-separated list, or those of one of the words."""
+    """Return the versions in a comma-separated list, or the versions that a word stands for."""
     if text == "all":
         return [
             f"{one.hw}/{one.sw}"

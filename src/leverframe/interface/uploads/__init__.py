@@ -1,11 +1,11 @@
-"""Files that users upload to a controller: checked, unpacked, and created.
+"""Files that users upload to a controller: how they are checked, unpacked and created.
 
 The functions convert bytes to bytes, without side effects. A problem with a file raises
 `BadUpload`.
 """
 
 
-# The names of the files of a web site.
+# The names of web site files.
 
 FRONT_PAGE = "index.html"
 

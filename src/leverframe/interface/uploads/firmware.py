@@ -1,4 +1,4 @@
-"""Firmware images: the software version that a controller changes to, perhaps with a web site.
+"""Firmware images: they select the software version of a controller, and may contain a web site.
 
 An image consists of the magic, a format version, the length of a description, the description
 (JSON: the hardware, the software version, the length of the site), the site archive if there is
@@ -79,7 +79,7 @@ def check_image(image: bytes, public_key: bytes, hw: str) -> Firmware:
     """Return the firmware of an image signed with this key (PEM) for this hardware."""
     from cryptography.exceptions import InvalidSignature
 
-    # Check the signature first, before parsing data that a stranger could have written.
+    # Check the signature before parsing data that may come from a stranger.
     description, end = _description(image)
     signature = image[end:]
     if not signature:

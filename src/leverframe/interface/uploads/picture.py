@@ -37,9 +37,9 @@ def check_picture(file: bytes) -> bytes:
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
-            # This machine has a problem, not the picture.
+            # The problem is on this machine and not in the picture.
             raise
-        # For manipulated files, the decoders raise various exceptions.
+        # The decoders raise various exceptions for manipulated files.
         raise BadUpload(f"The picture cannot be read: it is damaged or not {ALLOWED}.") from error
 
 
@@ -49,13 +49,13 @@ def content_type(picture: bytes) -> str | None:
 
 
 def _redraw(file: bytes) -> bytes:
-    # Imported here, in the thread of an upload: a controller without a picture needs no decoders,
-    # and with this plugin they are those of the formats that are taken.
+    # Imported here, in the thread of an upload, because controllers without a picture need no
+    # decoders. The plugin completes the decoders of the accepted formats.
     from PIL import Image, ImageOps, WebPImagePlugin  # noqa: F401
 
     try:
         with catch_warnings():
-            # For a picture that is large but not huge, the decoders only warn.
+            # For a picture that is large but not huge, the decoders only issue a warning.
             simplefilter("error", Image.DecompressionBombWarning)
             opened = Image.open(BytesIO(file), formats=list(BECOMES))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):

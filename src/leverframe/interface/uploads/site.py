@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 # A web site as one file: magic, format version, checksum, and a ZIP archive of the pages.
 #
 # `leverframe site build` creates it; `/post.cgi?wwwfileupload` and firmware images transport it.
-# The checksum detects a cut or damaged file; the rest is checked as if it were forged: names that
-# lead out of the site, links, and archives that become huge when they are unpacked.
+# The checksum detects a truncated or damaged file. The archive is checked as untrusted data, for
+# names outside the site, links, and huge unpacked sizes.
 
-# Load the codec now: later, with the first archive, the limit of open files may be reached.
+# Load the codec now, because loading it for the first archive may fail if too many files are open.
 codecs.lookup("cp437")
 
 MAGIC = b"LEVERFRAME SITE\x00"
@@ -40,7 +40,7 @@ _MAKE_ONE = "create one with `leverframe site build FOLDER`"
 #: after them nor the variant for larger numbers before them.
 _END = struct.Struct("<4s4H2LH")
 _END_MARK, _LARGE_END_MARK, _LARGE_END_BYTES = b"PK\x05\x06", b"PK\x06\x07", 20
-#: An entry of the directory: data about a file, its name, and some space for extra fields.
+#: The maximum size of a directory entry: data about a file, its name, and some extra fields.
 _MAX_ENTRY_BYTES = 46 + 200 + 64
 
 
@@ -84,7 +84,7 @@ def _content(file: bytes) -> bytes:
 
 
 def _check_directory(content: bytes) -> None:
-    """Refuse a directory with too many entries before parsing it, to save time and memory."""
+    """Reject a directory with too many entries before parsing it, to save time and memory."""
     end = len(content) - _END.size
     if end < 0 or not content.startswith(_END_MARK, end):
         raise BadUpload(f"The site archive cannot be unpacked; {_MAKE_ONE}.")

@@ -1,4 +1,4 @@
-"""Conversion of settings between versions, with a list of losses, which a return restores."""
+"""Conversion of settings between versions; settings that are lost can be restored later."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -51,20 +51,20 @@ from leverframe.interface.version_change.limits import (
 
 # Conversion of the settings of one version to another, with a list of what cannot be carried over.
 #
-# Every restore uses this, even if both versions are the same. First everything is checked
-# (`limits.py`). Then lists are fitted to the lengths of the new version; a setting that the version
-# does not have, or whose value it does not allow, returns to its default, and so do parts of rules
-# and of the schedule (`entries.py`). Whatever would then act differently is switched off: rules and
-# the regulator if their reading is a different one in the new version (`entries.py`), and "on after
-# start" if a remembered state decided so far. Texts keep showing the same readings.
+# Every restore uses this conversion, even if both versions are the same. First all values are
+# checked (`limits.py`). Then lists are fitted to the lengths of the new version; a setting that the
+# version does not support, or whose value it does not allow, gets its default value, and so do
+# parts of rules and of the schedule (`entries.py`). Functions that would then act differently are
+# switched off: rules and the regulator if their reading has another meaning in the new version
+# (`entries.py`), and "on after start" if a remembered state had precedence before. Texts show the
+# same readings as before.
 #
-# Secrets that the file does not contain stay unchanged on the controller, and so do the accounts,
-# whose passwords are secrets: a restore must neither lock the owner out nor let strangers in. A
-# secret is deleted if it would be sent to a server that the file names and the controller did not
-# have.
+# Secrets that the file does not contain are not changed on the controller, and neither are the
+# accounts without their passwords: a restore must neither lock the owner out nor let strangers in.
+# A secret is deleted if it would be sent to a server that only the file names.
 
 _ACCESS = "access."
-#: The equivalent unit for versions that have only one of the two.
+#: Pairs of equivalent units, for versions that have only one unit of a pair.
 _COUNTS_THE_SAME = {"W->kW/kWh": "W/kWh", "kW->W/kWh": "kW/kWh"}
 
 
@@ -82,7 +82,7 @@ def _homepage(ui: Ui, target: Profile) -> int:
 
 
 def _bit_2(ui: Ui, target: Profile) -> int:
-    """Return the bit: the homepage, in later versions whether only users' names are shown."""
+    """Return the bit: the homepage, or in later versions whether only users' names are shown."""
     if is_offered(pages.NAMES_ONLY, target):
         return int(ui.names_only)
     # 0 for a page that the bit cannot express; the command does the same.
@@ -99,7 +99,7 @@ _POSITIONS = (
 
 
 def carry_over(content: Content, target: Profile, present: Settings) -> Restored:
-    """Convert a backup for a controller with the present settings."""
+    """Convert a backup for a controller with the current settings."""
     lost: list[NotCarriedOver] = []
     source = check_content(content, lost)
     settings = _at_length(source, content.profile, target, lost)
@@ -172,7 +172,7 @@ def _instead(path: str, value: Any, default: Any, target: Profile) -> Any:
 def _off_without_memory(
     source: Settings, settings: Settings, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Clear "on after start" if a remembered state decided so far: alone it would switch on."""
+    """Clear "on after start" if a remembered state had precedence; the output would switch on."""
     for index, (old, new) in enumerate(zip(source.outputs, settings.outputs, strict=True)):
         if new.on_after_start and old.remember and not new.remember:
             path = f"outputs.{index}.on_after_start"
@@ -188,10 +188,10 @@ def _off_without_memory(
 def _positions(
     settings: Settings, made_on: Profile, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Set the variables at the target's positions of page settings to those settings."""
+    """Set the variables that are page settings in the target version to these settings."""
     for position in _POSITIONS:
         path = f"variables.{position.variables}.{position.number}"
-        # A position that contained a page setting was not an independent variable.
+        # A position that contained a page setting was no independent variable.
         value = 0 if is_offered(position.when, made_on) else value_at(settings, path)
         if is_offered(position.when, target):
             if value:
@@ -234,7 +234,7 @@ def _with_present_secrets(
 def _without_redirected(
     settings: Settings, content: Content, present: Settings, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Delete secrets of the controller that would go to a server which the file names."""
+    """Delete secrets of the controller that would be sent to a server in the file."""
     before, after = servers(present), servers(settings)
     for path, server in after.items():
         branch = path.rpartition(".")[0]
@@ -249,7 +249,7 @@ def _without_redirected(
 
 def _stays(path: str, content: Content) -> bool:
     """Return whether the file omits a setting because it is confidential."""
-    # Files of earlier program versions contain the addresses of HTTP1-HTTP4 openly.
+    # Files of earlier program versions contain the addresses of HTTP1-HTTP4.
     return is_confidential(path) and path not in content.settings and not path.startswith(_ACCESS)
 
 
@@ -257,17 +257,17 @@ def _without_passwords(accounts: Any) -> list[tuple[str, Any]]:
     return [(path, value) for path, value in leaves(accounts) if not path.endswith("password")]
 
 
-# The change of a controller to another version, with converted settings; a return restores losses.
+# The change of a controller to another version, and the restoring of settings when it changes back.
 #
 # Settings that the new version does not support are listed, as after a restore. The previous
-# settings are kept in addition, without secrets, until the controller reaches a version that
-# supports all of them. They are then restored, except where something was changed in the meantime.
+# settings are stored without secrets until the controller changes to a version that supports all of
+# them. They are then restored, except for settings that were changed in the meantime.
 
-#: The upload that keeps the settings of an earlier version.
+#: The name of the stored file with the settings of an earlier version.
 EARLIER = "earlier-version"
-#: Lists whose entries are meaningful only as a whole.
+#: Lists whose entries can only be restored completely.
 _ENTRIES = ("rules", "schedule")
-#: Settings below a path that are meaningful only as a whole.
+#: Branches whose settings can only be restored together.
 _TOGETHER = (
     ("pid", Pid.__struct_fields__),
     (r"differentials\.\d+", ("first", "operator", "second")),
@@ -280,7 +280,7 @@ _ACCESS_LEAVES = "access"
 class VersionChange(msgspec.Struct, frozen=True):
     settings: Settings
     not_carried_over: tuple[NotCarriedOver, ...] = ()
-    #: The content of `EARLIER`; None if nothing is lost any more.
+    #: The content of `EARLIER`; None if no setting is lost any longer.
     earlier: bytes | None = None
 
 
@@ -296,14 +296,14 @@ class _Earlier(msgspec.Struct):
 def change_version(
     present: Settings, old: Profile, new: Profile, earlier: bytes | None = None
 ) -> VersionChange:
-    """Convert the present settings to another version; raise `Refusal`."""
+    """Convert the current settings to another version; raise `Refusal`."""
     fresh = _convert(present, old, new)
     if earlier is None:
         lost = fresh.not_carried_over
         return VersionChange(fresh.settings, lost, _encode_common(old, present) if lost else None)
     content = msgspec.json.decode(earlier, type=_Earlier).content()
     before = carry_over(content, new, fresh.settings)
-    # The settings as they would be without any change since then.
+    # The settings that would result without any changes in the meantime.
     untouched = carry_over(content, old, present).settings
     unchanged = _convert(untouched, old, new).settings
     settings, changed = _with_changes(before.settings, unchanged, fresh.settings)
@@ -381,7 +381,7 @@ def _convert(settings: Settings, old: Profile, new: Profile) -> Restored:
 
 
 def _encode_common(profile: Profile, settings: Settings) -> bytes:
-    """Encode the settings without secrets and accounts, which every change carries over."""
+    """Encode the settings without secrets and accounts, which are preserved in every version."""
     kept = {
         path: value
         for path, value in leaves(settings)

@@ -47,11 +47,12 @@ from leverframe.interface.version_change.limits import (
     missing_of_schedule,
 )
 
-# Reading codes in texts of another version: the numbers of labels have two or three digits.
+# Conversion of reading codes in texts: label numbers have two or three digits, depending on the
+# version.
 #
-# A text is rewritten with the digits of the version, so that it shows the same readings. If it
-# would still show other readings, or becomes too long, it is omitted. Messages of versions without
-# codes are sent unchanged, and are therefore carried over unchanged.
+# A text is rewritten with the number of digits of the new version, so that it shows the same
+# readings. If it would still show other readings, or becomes too long, it is omitted. In versions
+# without codes, messages are sent literally, so their texts are not converted.
 
 _DISPLAY = "!"
 _MESSAGE = "%"
@@ -108,30 +109,30 @@ def _carry_text(
 
 
 def _fits(path: str, text: str, target: Profile) -> bool:
-    """Return whether a path can hold a text; lists of texts have one length in all versions."""
+    """Return whether a path can contain a text; all versions have equally long lists of texts."""
     count = 4 if path.endswith(("texts", "lines")) else 0
     whole: Any = (text, *("",) * (count - 1)) if count else text
     return is_allowed(path, whole, None, target)
 
 
-# Readings in another version: which of them have another meaning there, and what acts on them.
+# Readings that have another meaning in the new version, and the rules that use them.
 #
 # Examples are a differential with an operand that the version does not know, a power in another
 # unit, or a module's reading at another place: the label exists, but decisions about its value are
-# no longer right. Rules and the regulator that act on such a label are carried over switched off. A
-# custom Modbus reading that would be decoded differently is omitted. A reading that is merely
-# absent switches nothing and needs no action.
+# no longer right. Rules and the regulator are disabled if they depend on such a label. A custom
+# Modbus reading that would be decoded differently is omitted. A reading that is only absent cannot
+# switch anything, so it needs no treatment.
 
-#: Reported as a whole if a version does not have it.
+#: Lists that are reported with one entry if a version does not have them.
 MAPPING = "modbus_mapping."
 _INACTIVE = 0
 
 
 def other_readings(before: Settings, after: Settings) -> frozenset[str]:
-    """List the labels that now stand for another value, except absent ones."""
+    """List the labels that have another meaning now, except absent ones."""
     others = set(_other_module_readings(before, after))
     others |= set(_other_meters(before, after, others))
-    # One pass for each link of the longest chain.
+    # One pass for each step of the longest chain of dependences.
     for _ in DIFFERENTIALS:
         others |= set(_other_differentials(before, after, others))
     return frozenset(others)
@@ -247,15 +248,15 @@ def _without_reading(
 
 # Conversion of rules and schedule entries of one version to another.
 #
-# An entry whose source or action the version does not know is omitted. An entry that loses a minor
-# part is carried over switched off, because it would not do what was meant. A part without effect,
-# such as the second condition of an entry that uses only one, can be dropped. A rule on a reading
-# that has another meaning in the version is switched off, too.
+# An entry whose source or action the version does not support is omitted. An entry that loses
+# another part is disabled, because it would act differently. Parts without an effect, such as the
+# second condition of an entry that uses only one, are dropped. A rule on a reading that has another
+# meaning in the new version is also disabled.
 
 #: HW 3.0 has a single e-mail; other versions call it the first of four.
 _SAME_ACTION = {"eMail": "eMail 1", "eMail 1": "eMail"}
 _SECOND_CONDITION = frozenset({"source2", "compare2", "reference2", "hysteresis2"})
-#: An entry without these has no meaning.
+#: Settings without which an entry is meaningless.
 _ESSENTIAL = frozenset({"source", "source2", "action"})
 
 
@@ -284,7 +285,7 @@ def carry_rules(
         else:
             rule = disable_if_source_changed(rule, f"rules.{place}", others, target, lost)
         carried.append(rule)
-    # This breaks no dependence: versions with dependences know all sources and actions.
+    # This affects no dependence, because versions with dependences support all sources and actions.
     left = tuple(carried)
     for place in reversed(dropped):
         left = rules_without(left, place)
@@ -292,7 +293,7 @@ def carry_rules(
 
 
 def find_reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
-    """List the rules with conditions that earlier program versions interpreted in reverse."""
+    """List the rules with conditions that earlier program versions interpreted as the opposite."""
     found = []
     for number, rule in number_rules(rules):
         conditions = [(rule.source, rule.compare, rule.reference)]

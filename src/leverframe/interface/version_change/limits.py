@@ -1,8 +1,8 @@
 """The limits of a version: which settings, rules and schedule entries it supports.
 
-Commands check their own values; a backup brings settings without commands. The limits are those of
-the command table: a row defines the type of each setting that it sets. A value is allowed if a
-command could send it: formatting and parsing the value must return the same value. The default is
+Commands check their own values, but settings in a backup are not set by commands. The limits are
+those of the command table: a row defines the type of each setting that it sets. A value is allowed
+if a command could set it: formatting and then parsing it must return the same value. The default is
 always allowed.
 """
 
@@ -37,7 +37,8 @@ class Limit(Struct, frozen=True):
     """The type that a row defines for the settings at some places."""
 
     row: Row
-    #: The parts of the path: names, indexes, `*` for any index, `{A}` for one that a field allows.
+    #: The parts of the path: names, indices, `*` for any index, `{A}` for an index that a field
+    #: allows.
     steps: tuple[str, ...]
     param: Param
 
@@ -95,7 +96,7 @@ def is_allowed(path: str, value: Any, default: Any, profile: Profile) -> bool:
     steps = path.split(".")
     if any(limit.takes(steps, value, profile) for limit in _limits().get(_key(steps), ())):
         return True
-    # A list whose items are set by separate commands.
+    # For example, a list whose items are set by separate commands.
     is_list = isinstance(value, tuple) and isinstance(default, tuple)
     return (
         is_list
@@ -175,15 +176,14 @@ def missing_of_schedule(entry: ScheduleEntry, profile: Profile) -> list[str]:
     return missing if is_sound and not unfit - {"C", "D"} else [*missing, "time"]
 
 
-# The content of a backup, and the check that some version could have created it.
+# The content of a backup, and the check that a version could have created it.
 #
-# A value that no version allows causes the whole file to be refused before anything is carried
-# over.
+# If a value is not allowed in any version, the file is rejected before any of it is restored.
 
-#: Increases when the meaning of stored settings changes. Since 2, `< 1` of a digital source is met
-#: at 0, not at 1.
+#: Increased when the meaning of stored settings changes. Since edition 2, `< 1` of a digital source
+#: is met at 0 and not at 1.
 EDITION = 2
-#: Paths that are checked entry by entry, or as a whole.
+#: Paths that are checked by entry, or completely.
 ENTRIES = ("rules.", "schedule.")
 _PROFILE = "profile."
 
@@ -196,9 +196,10 @@ class Content(Struct, frozen=True):
     settings: Mapping[str, Any]
     #: Secrets that were set but are not in the file.
     left_out: tuple[str, ...] = ()
-    #: The file contains its secrets, so its accounts can be imported.
+    #: True if the file contains its secrets, so that its accounts can be restored.
     with_secrets: bool = False
-    #: The edition of its program: how it interpreted the settings.
+    #: The edition of the program that created the file, which determines the meaning of its
+    #: settings.
     edition: int = EDITION
 
 

@@ -1,5 +1,6 @@
-"""The history of a controller: every reading and state, raw for days and reduced for years.
+"""The history of a controller: all readings and states, raw for days and reduced for years.
 
-`rows` packs values, `chunks` stores them, `compactor` reduces and limits them, `worker` follows a
-controller and runs the rest on a thread, `queries` answers queries as JSON and CSV.
+`rows` packs values, `chunks` stores them, `compactor` reduces and limits them, `worker` records a
+controller's values and runs the other modules on a thread, `queries` answers queries as JSON and
+CSV.
 """

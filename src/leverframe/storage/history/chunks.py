@@ -1,9 +1,9 @@
 """The table of chunks: packed rows of one label, in a separate file or in memory.
 
-The file is separate from the store of the settings, so the store never waits for it. It is written
-without waiting for the disk: a power cut may lose the last seconds, but never damages the file.
-Chunks are written once and never changed; `merge` combines several into one. Chunks of one label
-may overlap in time if the clock was set back. Only one thread at a time uses a store.
+The file is separate from the store of the settings, so that the store never waits for it. It is
+written without waiting for the disk: a power failure may lose the last seconds, but never damages
+the file. Chunks are written once and never changed; `merge` combines several into one. Chunks of
+one label may overlap in time if the clock was set back. Only one thread at a time uses a store.
 """
 
 import os
@@ -38,7 +38,8 @@ from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect, r
 
 _FORMAT = 2
 IN_MEMORY = Path(":memory:")
-#: Tables for one controller, and for many: with one more column, and one mark per controller.
+#: The tables for one controller, and for many controllers with an additional column and one mark
+#: per controller.
 OF_ONE = {"column": "", "of": "", "marks": "CHECK (id = 1)"}
 OF_MANY = {"column": "controller INTEGER NOT NULL,", "of": "controller, ", "marks": ""}
 _TABLES = """
@@ -64,7 +65,7 @@ CREATE TABLE told ({column} number INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE 
 """
 #: Scripts that upgrade the file from each format to the next.
 _STEPS = (_TABLES, _TEXTS)
-#: At this number of pages (1 MB) SQLite checkpoints its log and cuts it back to that size.
+#: At this number of pages (1 MB), SQLite checkpoints its log and truncates it to that size.
 _CHECKPOINT_PAGES = 256
 _LOG_BYTES = 1024 * 1024
 _PAGE_BYTES = 4096
@@ -85,7 +86,8 @@ class ChunkStore:
     """
 
     _connection: HistoryConnection
-    #: The condition that selects our rows, its value, and (below) our mark.
+    #: The condition that selects this controller's rows, its value, and (below) the controller's
+    #: mark.
     _own = "true"
     _which: tuple[int, ...] = ()
     _insert = f"INSERT INTO chunk ({CHUNK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
@@ -98,8 +100,8 @@ class ChunkStore:
         with sentences(path or IN_MEMORY):
             self._connection = open_file(path, max_bytes, OF_ONE)
             if path is None:
-                # A history in memory ends with its controller, even if the controller is not
-                # closed.
+                # A history in memory must be freed with its controller, even if the controller is
+                # not closed.
                 weakref.finalize(self, self._connection.close)
             try:
                 self.entries = EntryTable(self._connection, max_bytes)
@@ -109,7 +111,7 @@ class ChunkStore:
                 raise
 
     def _find(self, query: str, *values: float | str) -> Found:
-        """Run a query whose first parameters select our rows, followed by these values."""
+        """Run a query whose first parameters select the controller's rows; these values follow."""
         return self._connection.execute(query, (*self._which, *values))
 
     def _count_tiers(self) -> None:
@@ -124,7 +126,7 @@ class ChunkStore:
     def reading_ahead(self, since: float) -> AbstractContextManager[None]:
         """Prepare for queries about each label from a time on, and about its value at that time.
 
-        Nothing is written in the meantime. Files need no preparation.
+        Nothing may be written until the context ends. Files need no preparation.
         """
         return nullcontext()
 
@@ -147,12 +149,12 @@ class ChunkStore:
         return None if found is None else float(found[0])
 
     def end_of_record(self) -> float | None:
-        """Return the time up to which everything is recorded."""
+        """Return the time up to which all values are recorded."""
         found = self._connection.execute("SELECT at FROM mark WHERE id = ?", self._mark).fetchone()
         return None if found is None else float(found[0])
 
     def stop_time(self) -> float | None:
-        """Return when recording ended properly, if the gap after that has not been recorded yet."""
+        """Return when recording ended properly, if the gap since then is not recorded yet."""
         return None
 
     def cost(self, tier: Tier) -> int:
@@ -220,7 +222,7 @@ class ChunkStore:
         return self._texts
 
     def _read(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> Columns:
-        # The conditions are our own; only the values come from outside.
+        # The conditions are constants of this program; values are passed as parameters.
         query = f"SELECT data FROM chunk WHERE {self._own} AND {where}"  # noqa: S608
         found = (data for (data,) in self._find(query, *values))
         return join(readable(found, tier), tier.columns)
@@ -263,9 +265,9 @@ class ChunkStore:
             self.append(tier, label, rows)
 
     def drop_oldest(self, tier: Tier, *, older: float, most: int, keep_newest: bool) -> int:
-        """Remove at most `most` chunks that end before `older`; return the number removed.
+        """Remove at most `most` chunks that end before `older`; return how many were removed.
 
-        With `keep_newest` the newest chunk of every label stays, so that its current value is
+        With `keep_newest`, the newest chunk of every label is kept, so that its current value is
         known.
         """
         newest = f"SELECT max(id) FROM chunk WHERE {self._own} AND tier = ? GROUP BY label"  # noqa: S608
@@ -294,12 +296,11 @@ class ChunkStore:
         self._points[tier] += points
 
     def add_entries(self, rows: Sequence[EntryRow]) -> None:
-        """Add entries of the journal."""
         self._begin()
         self.entries.add(rows)
 
     def set_recorded_until(self, at: float) -> None:
-        """Record that everything up to a time is recorded."""
+        """Store the time up to which all values are recorded."""
         self._begin()
         self._connection.execute(
             "INSERT INTO mark (id, at) VALUES (?, ?) "
@@ -312,12 +313,12 @@ class ChunkStore:
             self._connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
-        """Commit everything since the last commit as one transaction."""
+        """Commit all changes since the last commit as one transaction."""
         if self._connection.in_transaction:
             self._connection.execute("COMMIT")
 
     def roll_back(self) -> None:
-        """Undo everything since the last commit."""
+        """Undo all changes since the last commit."""
         roll_back(self._connection)
         self._texts = None
         self._count_tiers()

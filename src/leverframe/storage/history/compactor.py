@@ -1,8 +1,8 @@
-"""Reduction and limits: keep raw values, reduce them, merge small chunks, remove the oldest ones.
+"""Reduction and limits: reduces raw values, merges small chunks, and removes the oldest chunks.
 
 Raw values are thinned: if a reading has more than three values in one second, only the lowest, the
-highest and the last are kept. States are kept as recorded, and so are their reasons. Every value
-enters all reduced tiers. Each tier has its share of the bytes, so that a flood of raw values cannot
+highest and the last are kept. States are kept as recorded, and so are their reasons. All values are
+part of all reduced tiers. Each tier has a share of the bytes, so that a flood of raw values cannot
 displace years of reduced values.
 """
 
@@ -43,27 +43,27 @@ from leverframe.storage.history.rows import (
 )
 
 DAY_S = 86400.0
-#: Chunks of similar size are merged, so that a row is written at most three times: ranges of rows,
-#: and below, the number of chunks in a range that are merged.
+#: Chunks of similar size are merged, so that a row is written at most three times. These are the
+#: size classes by number of rows, and below, the number of chunks of a class that are merged.
 SIZES = ((0, 32), (32, 512))
 MERGED = 16
-#: When space runs short, this number of chunks is merged before anything is removed: a chunk of one
-#: value needs ten times the space of its value.
+#: When space runs short, chunks are merged in groups of this size before any chunk is removed,
+#: because a chunk with a single value needs ten times the space of its value.
 MERGED_EARLY = 4
 #: The number of chunks removed at a time because of their age, and because of the space.
 AGED_AT_A_TIME = 100
 DROPPED_AT_A_TIME = 8
-#: If the clock leaps further than this, it may be wrong and be set back soon, so nothing is deleted
-#: for its age.
+#: If the clock is set forward by more than this, it may be wrong and set back soon, so nothing is
+#: removed because of its age.
 LEAP_S = 7 * DAY_S
 MAX_PER_SECOND = 3
 #: Series that are never thinned.
 _AS_THEY_COME = DIGITAL | TRACES
 #: The resolution of times.
 INSTANT_S = 0.001
-#: Stands before the first reason of a batch, because a reason may be None.
+#: The value before the first reason of a batch; not None, because a reason may be None.
 _NOTHING = object()
-#: The time of a sample with its value, or in a series of reasons, its reason.
+#: The time of a sample with its value; in a series of reasons, with its reason.
 _Came = tuple[float, Any]
 
 
@@ -84,18 +84,19 @@ class Bounds(Struct, frozen=True):
 
     @property
     def full(self) -> int:
-        """Return the bytes in use at which chunks are removed; the rest is room for merging."""
+        """Return the bytes in use at which chunks are removed; the rest is reserved for merging."""
         return self.max_bytes * 17 // 20
 
 
 class Reduction:
-    """One label reduced to intervals: the open interval and the current value.
+    """The reduction of one label to intervals: the open interval and the current value.
 
-    A value is weighted in the mean by the time that it held, also across the start of an interval.
-    Intervals without a new value get no row: they have the last value of the row before.
+    In the mean, each value is weighted by its duration, including values that began in an earlier
+    interval. Intervals without a new value get no row: they have the last value of the previous
+    row.
     """
 
-    # A node has many controllers with many labels.
+    # Slots save memory: a node has many controllers with many labels.
     __slots__ = (
         *("width", "held", "_at", "_start", "_end"),
         *("_low", "_high", "_area", "_present_s", "_count"),
@@ -115,7 +116,7 @@ class Reduction:
         self._count = 0
 
     def resume(self, held: float, at: float) -> None:
-        """Resume with a value that has been held since a time."""
+        """Resume with a value that has applied since a time."""
         self.held, self._at = held, at
 
     def put(self, points: Iterable[Point]) -> list[Row]:
@@ -135,10 +136,10 @@ class Reduction:
         return rows
 
     def _turn_to(self, at: float) -> list[Row]:
-        """Open the interval of a time; return the row of the interval before, if one was open."""
+        """Open the interval of a time; return the row of the previous interval, if one was open."""
         row = None
         if at < self._at:
-            # The clock was set back: the current value is known from this time on, not before it.
+            # The clock was set back, so the current value is known only from this time on.
             row = self._close() if self._start is not None else None
             self._at = at
         elif self._start is not None:
@@ -194,15 +195,13 @@ class Reduction:
 
 @lru_cache
 def _span(start: float | None, width: int) -> tuple[float | None, float]:
-    """Return the bounds of an interval: the same numbers for all labels, 5 KB less for each
-    controller that is kept in memory.
-    """
+    """Return the bounds of an interval, the same objects for all labels (5 KB per controller)."""
     return start, -inf if start is None else start + width
 
 
 @lru_cache(maxsize=1024)
 def _series(tier: Tier, label: str) -> tuple[Tier, str]:
-    """Return the same pair to all controllers: another 4 KB less for each."""
+    """Return the same pair object to all controllers, which saves 4 KB per controller."""
     return tier, label
 
 
@@ -213,19 +212,20 @@ class Compactor:
         self.chunk_store = chunk_store
         self._bounds = bounds
         self._reductions: dict[str, tuple[Reduction, ...]] = {}
-        #: The number of the smallest chunks, plus those appended since they were counted.
+        #: The number of the smallest chunks when they were counted, plus the chunks appended since
+        #: then.
         counted = chunk_store.small_chunks()
         self._appended: dict[tuple[Tier, str], int] = {
             _series(*series): count for series, count in (counted or {}).items()
         }
-        #: Assumed for labels that were not counted, so that they are counted soon.
+        #: The number assumed for labels that were not counted, so that they are counted soon.
         self._assumed = MERGED if counted is None else 0
         self._rows: dict[tuple[Tier, str], list[Row]] = defaultdict(list)
         #: The time up to which all samples have been added.
         self._newest = -inf
         recorded_until = chunk_store.end_of_record()
         if recorded_until is not None:
-            # Values are needed from the end of the quarter before the open one.
+            # Values are needed from the end of the quarter-hour before the open one.
             with chunk_store.reading_ahead(recorded_until - 2 * QUARTERS.interval_s):
                 self._resume(recorded_until)
 
@@ -243,7 +243,7 @@ class Compactor:
     # --- samples ----------------------------------------------------------------------------------
 
     def add(self, samples: Iterable[Traced]) -> None:
-        """Record samples in order: all of them, or none if this raises."""
+        """Record samples in order; if this raises an error, none is recorded."""
         try:
             self._add(samples)
             self._limit_bytes()
@@ -255,7 +255,7 @@ class Compactor:
             self._rows.clear()
 
     def silence(self, at: float | None = None) -> None:
-        """Record that nothing is known from a time on, at the earliest after the last sample."""
+        """Record that values are unknown from a time on, at the earliest after the last sample."""
         if self._newest > -inf:
             wall = self._newest if at is None else max(at, self._newest)
             self.add([(wall, label, None) for label in list(self._reductions)])
@@ -286,7 +286,7 @@ class Compactor:
             self.chunk_store.set_recorded_until(newest)
 
     def _reasons(self, came: Iterable[_Came]) -> Iterator[Point]:
-        """Record each reason, unless it repeats the one before, as most do."""
+        """Record each reason unless it equals the previous one, as most do."""
         before: object = _NOTHING
         for at, reason in came:
             if reason is not before and reason != before:
@@ -340,7 +340,7 @@ class Compactor:
                 break
 
     def _is_full(self) -> bool:
-        # Space that is lost between chunks counts, too.
+        # Unused space between chunks also counts.
         return self.chunk_store.bytes_in_use() > self._bounds.full
 
     def _merge_early(self) -> None:
@@ -361,7 +361,7 @@ class Compactor:
         return list(self._reductions)
 
     def value_before(self, label: str, at: float) -> float:
-        """Return the value just before a time, from the finest tier that has it."""
+        """Return the value immediately before a time, from the finest tier that has it."""
         for tier in TIERS:
             # A row of a reduced tier describes its interval, so the interval must have ended by
             # then.
@@ -388,7 +388,7 @@ def _numbers(came: Iterable[_Came]) -> Iterator[Point]:
 
 
 def changes(points: Iterable[Point], held: float) -> list[Point]:
-    """Select the points whose value differs from the value before."""
+    """Select the points whose value differs from the previous value."""
     new: list[Point] = []
     for at, number in points:
         # NaN is not equal to itself.
@@ -419,7 +419,7 @@ def _extremes(points: Sequence[Point]) -> list[Point]:
     return [points[index] for index in sorted(kept)]
 
 
-# Journal entries to be added to the history, and how to number them there.
+# Journal entries to be added to the history, and their numbers there.
 
 
 class NewEntries(Struct, frozen=True):
@@ -455,7 +455,7 @@ class NewEntries(Struct, frozen=True):
 
 
 class UnreadEntries(Struct, frozen=True):
-    """The same with entries that the thread of the history reads."""
+    """The same as `NewEntries`, but the thread of the history builds the texts of the entries."""
 
     entries: list[UnreadEntry]
     base: int | None
@@ -466,14 +466,14 @@ class UnreadEntries(Struct, frozen=True):
         return NewEntries(entries, self.base, self.numbered_elsewhere)
 
     def add_to(self, compactor: Compactor) -> int:
-        """Store them, and return what is added to numbers."""
+        """Store and commit the entries; return the offset of their numbers."""
         base = self.read().stage_in(compactor)
         compactor.chunk_store.commit()
         return base
 
 
 def _renumber(report: EntryReport, base: int) -> EntryReport:
-    """Shift numbers of entries in a report, so that they follow those of earlier runs."""
+    """Add the offset to entry numbers in a report, so that they follow those of earlier runs."""
     cause = report.by
     if cause.after or cause.conditions:
         conditions = tuple(

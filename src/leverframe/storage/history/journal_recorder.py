@@ -1,8 +1,8 @@
 """Records the journal in the history's file, so that it outlasts the process.
 
-Numbers continue from the stored entries, so that they link causes and effects there as well. The
-journal in memory has only the newest few hundred entries. Under a flood of switching, some are
-dropped before they can be stored, and an entry records how many.
+Numbers continue after those of stored entries, so that entries can refer to each other there as
+well. The journal in memory has only the newest few hundred entries. If outputs are switched very
+often, some entries are dropped before they can be stored; an entry then records how many.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from leverframe.storage.history.rows import EntryQuestion
 from leverframe.storage.history.worker import GATHER_S, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
-#: The number of entries that are recorded together in virtual time, which has no timer.
+#: The number of entries at which they are recorded in virtual time, where no timer runs.
 BATCH = KEPT_ENTRIES // 2
 _BY_START = Cause("start")
 
@@ -67,7 +67,8 @@ class JournalRecorder:
         self._base: int | None = None
         #: The number of entries of a journal that resumed here.
         self._recorded_elsewhere: int | None = None
-        #: Writes one batch at a time: the first finds the offset that the others use.
+        #: Ensures that one batch is written at a time, because the first batch determines the
+        #: offset for all others.
         self._order = asyncio.Lock()
 
     def record_if_due(self) -> None:
@@ -84,7 +85,7 @@ class JournalRecorder:
             self._collect_after(self._gather_s)
 
     async def ask(self, question: EntryQuestion) -> list[bytes]:
-        """Return stored entries as JSON, including everything that has happened until now."""
+        """Return stored entries as JSON, including all entries up to now."""
         await self._write()
         return await self._history.ask(
             lambda compactor: compactor.chunk_store.entries.ask(question)
@@ -94,7 +95,7 @@ class JournalRecorder:
         return self._journal().count
 
     def resume_from(self, state: int) -> None:
-        """Record again from the entry number at which a snapshot was taken."""
+        """Continue recording after the entry number at which a snapshot was taken."""
         self._number = min(self._number, state)
         self._waiting = [entry for entry in self._waiting if entry.number <= state]
 
@@ -113,8 +114,8 @@ class JournalRecorder:
             self._timer.cancel()
         if self._history.is_durable:
             self._history.begin_close()
-            # Entries that cannot be written now are lost with the process; the history reports the
-            # problem.
+            # Entries that cannot be written now are lost when the process ends; the history reports
+            # the problem.
             with suppress(StoreUnavailable):
                 await self._write()
 
@@ -138,7 +139,7 @@ class JournalRecorder:
             self._writing = asyncio.get_running_loop().create_task(self._try_to_write())
 
     async def _try_to_write(self) -> None:
-        # The entries wait, and are written with the next ones.
+        # These entries are kept, and written together with the next ones.
         with suppress(StoreUnavailable):
             await self._write(is_awaited=False)
 
@@ -161,7 +162,8 @@ class JournalRecorder:
 
     async def _write(self, *, is_awaited: bool = True) -> None:
         if is_awaited and self._order.locked():
-            # The job may wait long for its turn; a query moves all earlier jobs forward.
+            # The job may wait long for its turn, but an awaited query moves all earlier jobs
+            # forward.
             with suppress(StoreUnavailable):
                 await self._history.ask(_nothing)
         async with self._order:
@@ -190,7 +192,7 @@ class JournalRecorder:
 
 
 def _nothing(_: Compactor) -> None:
-    """Do nothing: only the turn on the thread is needed."""
+    """Do nothing; the caller only waits until earlier jobs of the thread have run."""
 
 
 def _gap(count: int, number: int, wall: float) -> UnreadEntry:
@@ -199,7 +201,7 @@ def _gap(count: int, number: int, wall: float) -> UnreadEntry:
 
 
 def _entries_in(entry: UnreadEntry) -> int:
-    """Return the number of entries that an entry stands for."""
+    """Return the number of entries that an entry represents: more than 1 for a gap."""
     content = entry.content
     if isinstance(content, Fact) and content.what == "journal_gap":
         return int(content.figures["count"])

@@ -1,9 +1,9 @@
 """The last samples of a run, which the next run records in the history.
 
 When a controller stops, samples that its history has not recorded yet are stored unchanged. The
-next process that opens the history records them. Recording needs the open history and its
-intervals, which takes a hundred times as long as storing: a node with thousands of controllers
-would need minutes to stop.
+next process that opens the history records them. Recording requires opening the history with its
+intervals, which takes a hundred times as long as storing the samples: a node with thousands of
+controllers would need minutes to stop.
 """
 
 import logging
@@ -35,7 +35,7 @@ class LastMoments(Struct, frozen=True, array_like=True):
     """The samples and journal entries of a run that its history has not recorded."""
 
     ended: float
-    #: Whether earlier samples of this run are recorded, so that no gap precedes these.
+    #: Whether earlier samples of this run are recorded, so that there is no gap before these.
     continues: bool
     samples: list[_Plain]
     entries: list[NewEntries]
@@ -58,7 +58,7 @@ def gather_last_moments(
 
 
 def unpack_last_moments(found: Sequence[bytes]) -> list[LastMoments]:
-    """Decode the last moments of several runs; skip and log those that are damaged."""
+    """Decode the last moments of several runs; skip and log damaged ones."""
     runs = []
     for data in found:
         try:

@@ -1,7 +1,7 @@
 """Queries of the history: choose a resolution, and write values as JSON or CSV.
 
-Nothing is interpolated. A value holds until the next one; unknown values are NaN, which is null in
-JSON and empty in CSV. All labels of a reduced answer have the same regular times.
+Values are not interpolated: a value applies until the next one. Unknown values are NaN, which is
+null in JSON and empty in CSV. All labels of a reduced answer have the same regular times.
 """
 
 from array import array
@@ -46,10 +46,10 @@ STEPS = (
     *(hours * _HOUR for hours in (1, 2, 3, 6, 12)),
     *(days * _DAY for days in (1, 2, 7, 14, 28, 84, 364)),
 )
-#: How many values beyond the limit are examined before a span counts as too full for raw values.
+#: The number of values beyond the limit that are counted before raw values are ruled out.
 _GENEROUS = 8192
 
-#: Digits of a mean; no sensor has more.
+#: Decimal places of a mean; no sensor has more.
 _DIGITS = 6
 
 #: The approximate number of values that are read for one piece.
@@ -57,7 +57,7 @@ _PIECE = 20_000
 #: The cost of a label in addition to its values, as a number of values.
 _PER_LABEL = 100
 _LAST_YEAR_ENDS = 253_402_300_800
-#: The columns of an answer.
+#: The names of columns in an answer.
 _REDUCED = ("min", "mean", "max")
 _RAW = ("times", "values")
 
@@ -80,7 +80,7 @@ class TimeSpan(Struct, frozen=True):
 
     @property
     def known(self) -> float:
-        """Return the end of the known time: nothing is known after now."""
+        """Return the end of the time span for which values can be known, at most now."""
         return min(self.last, self.now)
 
 
@@ -91,7 +91,7 @@ class Resolution(Struct, frozen=True):
 
 
 def answer_pieces(compactor: Compactor, span: TimeSpan, prefix: str = "") -> Iterator[bytes]:
-    """Answer `/api/history` as JSON in pieces: at least one for each label; some pieces are empty.
+    """Answer `/api/history` as JSON in pieces, at least one for each label; some pieces are empty.
 
     Labels recorded with a prefix are shown without it.
     """
@@ -137,7 +137,7 @@ def list_recorded_labels(compactor: Compactor) -> tuple[str, ...]:
 def since(compactor: Compactor) -> float | None:
     """Return the earliest time for which there are records."""
     known = [at for tier in TIERS if (at := compactor.chunk_store.since(tier)) is not None]
-    # An interval begins before the first value in it.
+    # The interval of the first value begins before that value.
     raw_since = compactor.chunk_store.since(RAW)
     earliest = min(known, default=None)
     if earliest is None or raw_since is None or raw_since - earliest >= TIERS[-1].interval_s:
@@ -171,7 +171,7 @@ def _choose_resolution(compactor: Compactor, span: TimeSpan) -> Generator[bytes,
 
 
 def _tier_for(compactor: Compactor, span: TimeSpan, step: int) -> Tier:
-    """Choose the coarsest tier that divides a step, or one that reaches further back."""
+    """Choose the coarsest tier whose interval divides a step, or one that reaches further back."""
     chosen = max(
         tier for tier in TIERS if not tier.interval_s or (step and step % tier.interval_s == 0)
     )
@@ -206,7 +206,7 @@ def raw(compactor: Compactor, span: TimeSpan, label: str) -> tuple[list[float], 
 def _came(
     compactor: Compactor, label: str, first: float, last: float, now: float, *, with_held: bool
 ) -> tuple["array[float]", "array[float]"]:
-    """Read the recorded values from one time to another, both included."""
+    """Read the recorded values from one time to another, including both."""
     rows = compactor.rows(RAW, label, first, last, now)
     begin, end = bisect_left(rows[TIME], first), bisect_right(rows[TIME], last)
     times, values = rows[TIME][begin:end], rows[VALUE][begin:end]
@@ -221,7 +221,7 @@ def _came(
 def raw_pieces(
     compactor: Compactor, span: TimeSpan, most: int | None = None
 ) -> Iterator[list[RecordedPiece]]:
-    """Read recorded values in pieces of some thousands, beginning with the values at the start.
+    """Read recorded values in pieces of a few thousand, beginning with the values at the start.
 
     Raise TooManyValues if there are more than `most` values.
     """
@@ -250,7 +250,7 @@ def raw_pieces(
 
 
 def _windows(compactor: Compactor, span: TimeSpan, label: str) -> Iterator[tuple[float, float]]:
-    """Split the span into windows of some thousand values each that do not overlap."""
+    """Split the span into windows of a few thousand values each, which do not overlap."""
     first, waiting = span.first, 0
     for end, points in compactor.chunk_store.chunk_ends(RAW, label, span.first, span.known):
         waiting += points
@@ -270,7 +270,7 @@ def axis(span: TimeSpan, step: int) -> list[float]:
 def on_axis(
     compactor: Compactor, span: TimeSpan, label: str, resolution: Resolution
 ) -> tuple[list[float], list[float], list[float]]:
-    """Find the lowest, mean and highest value for every interval of the axis."""
+    """Find the lowest, mean and highest value of every interval of the axis."""
     return _finish(_axis_pieces(compactor, span, label, resolution))
 
 
@@ -280,14 +280,14 @@ _AxisColumns = tuple[list[float], list[float], list[float]]
 def _axis_pieces(
     compactor: Compactor, span: TimeSpan, label: str, resolution: Resolution
 ) -> Generator[bytes, None, _AxisColumns]:
-    """Do the same in steps, each of which yields an empty piece."""
+    """Do the same as `reduce` in steps, each of which yields an empty piece."""
     tier, step = resolution.tier, resolution.step
     start = span.first // step * step
     grid = _Grid(start, step, len(axis(span, step)))
     held_from, held = start, compactor.value_before(label, start)
     numbers = (VALUE, VALUE, VALUE, VALUE) if tier is RAW else (LOW, MEAN, HIGH, LAST)
     for rows in _row_windows(compactor, replace(span, first=start), label, tier):
-        # A raw value has no duration by itself; it is added when the next value ends it.
+        # The duration of a raw value is known only when the next value follows.
         weights = repeat(0.0) if tier is RAW else rows[PRESENT_S]
         columns = (rows[number] for number in numbers)
         for begin, weight, low, mean, high, last in zip(
@@ -306,7 +306,7 @@ def _axis_pieces(
 
 
 def _row_windows(compactor: Compactor, span: TimeSpan, label: str, tier: Tier) -> Iterator[Columns]:
-    """Read the rows of a span; raw rows in windows of some thousand, as there may be millions."""
+    """Read the rows of a span; raw rows in windows of a few thousand, as there may be millions."""
     if tier is not RAW:
         yield compactor.rows(tier, label, span.first, span.known, span.now)
         return
@@ -337,7 +337,7 @@ class _Grid:
         self._weights[index] += weight
 
     def hold(self, begin: float, end: float, value: float) -> None:
-        """Add a value that held from one time to another."""
+        """Add a value that applied from one time to another."""
         if isnan(value) or end <= begin:
             return
         at = begin
@@ -389,7 +389,7 @@ def csv_pieces(
     titles = [style.titles.get(label, label) for label in span.labels]
     time = "time" if style.zone is None else f"time ({style.zone})"
     begun = since(compactor)
-    # Otherwise decades before the first value would become millions of empty pieces.
+    # Otherwise decades before the first value would be written as millions of empty pieces.
     span = replace(span, first=max(span.first, span.now if begun is None else begun))
     resolution = yield from _choose_resolution(compactor, span)
     if resolution.step:
@@ -469,7 +469,7 @@ def _lines(rows: Iterable[Sequence[str]]) -> bytes:
 
 def _time(at: float, zone: tzinfo | None, precision: str = "milliseconds") -> str:
     if at >= _LAST_YEAR_ENDS:
-        # The clock was set to the last possible year and kept running.
+        # A clock that was set to the last possible year may run beyond it.
         return repr(at)
     # Rounded first: the float may be slightly less than the millisecond that it represents.
     if zone is not None:

@@ -1,4 +1,4 @@
-"""The rows of the history: columns packed into bytes, journal entries, reasons as numbers."""
+"""The rows of the history: packed columns, journal entries, and reasons as numbers."""
 
 import zlib
 from array import array
@@ -16,7 +16,7 @@ from leverframe.core.engine.calls import Notify
 from leverframe.core.engine.journal import Cause
 from leverframe.core.engine.machine import Reason
 
-# What the tables of the history need from a connection, for either database.
+# The interface of a database connection that the tables of the history need.
 #
 # The statements are valid in both SQLite and PostgreSQL, with `?` for values.
 
@@ -42,19 +42,20 @@ class HistoryConnection(Protocol):
 
 # Tiers of the history, their columns, and columns packed into bytes.
 #
-# A value holds until the next one, so only changes are stored. The raw tier has times and values. A
-# reduced tier has one row for every interval in which the value changed; until the next row, the
-# last value of the row holds. NaN stands for an absent value.
+# A value applies until the next one, so only changes are stored. The raw tier has times and values.
+# A reduced tier has one row for every interval in which the value changed; the last value of a row
+# applies until the next row. NaN stands for an absent value.
 
 #: One array of float64 for each column of a tier, all of the same length.
 Columns = list["array[float]"]
 Row = tuple[float, ...]
-#: A time and the value recorded at it.
+#: A time, and the value from that time on.
 Point = tuple[float, float]
 
 ABSENT = nan
 _FLOAT_BYTES = 8
-#: Bytes of the same significance are adjacent, so the fastest level compresses nearly as well.
+#: Bytes of the same significance are adjacent, so the fastest level compresses nearly as well as
+#: others.
 _LEVEL = 1
 
 
@@ -78,11 +79,11 @@ VALUE = 1
 
 
 class UnreadableChunk(Exception):
-    """The bytes are not those that were written."""
+    """The bytes differ from those that were written."""
 
 
 def columns_from_rows(rows: Sequence[Row]) -> Columns:
-    """Sort rows by time, even if the clock was set back, and turn them into columns."""
+    """Sort rows by time, even if the clock was set back, and convert them to columns."""
     ordered = sorted(rows, key=itemgetter(TIME))
     return [array("d", column) for column in zip(*ordered, strict=True)]
 
@@ -130,7 +131,7 @@ def unpack(data: bytes, count: int) -> Columns:
 
 # The table of journal entries: the newest ones as JSON, in the file of the chunks.
 
-#: Maximum number of entries per controller: some weeks of a busy one, in less than 10 MB.
+#: Maximum number of entries per controller: some weeks of a busy controller, in less than 10 MB.
 MAX_ENTRIES = 20_000
 #: Bytes of the file's limit per entry: a small file keeps fewer entries.
 _BYTES_FOR_EACH = 2048
@@ -181,7 +182,7 @@ class EntryTable:
         self._connection = connection
         self._most = min(MAX_ENTRIES, max_bytes // _BYTES_FOR_EACH)
         self._own = "true" if controller is None else "controller = ?"
-        #: The value that selects our rows.
+        #: The value that selects the rows of this controller.
         self._which: tuple[int, ...] = () if controller is None else (controller,)
         column, value = ("", "") if controller is None else ("controller, ", "?, ")
         self._insert = (
@@ -223,10 +224,10 @@ class EntryTable:
 # A number is computed from its text, so it keeps its meaning in another file. Texts of messages are
 # not stored, because they may be confidential.
 
-#: Beyond this number of different texts, only the kind of a reason is stored: a list of all
-#: callers' addresses has no use in the history.
+#: Beyond this number of different texts, only the kind of a reason is stored, because a list of the
+#: addresses of all clients is of no use in the history.
 MAX_TEXTS = 1000
-#: A float64 holds such a number exactly.
+#: A float64 can represent a number of this length exactly.
 _NUMBER_BYTES = 6
 
 _decoder = msgspec.json.Decoder(Cause | tuple[str, int, bool, str, str | None])
@@ -234,7 +235,7 @@ _decoder = msgspec.json.Decoder(Cause | tuple[str, int, bool, str, str | None])
 
 def text_of(reason: Reason) -> str:
     if isinstance(reason, Cause):
-        # The values that decided are in the history anyway, and differ each time.
+        # The values of the decision are in the history anyway, and differ each time.
         text: object = replace(reason, conditions=(), after=0, seconds=round(reason.seconds))
     else:
         text = [reason.channel, reason.slot, reason.active, reason.reason, reason.label]
@@ -242,7 +243,7 @@ def text_of(reason: Reason) -> str:
 
 
 def bare_text_of(reason: Reason) -> str:
-    """Return a text that contains only the kind of the reason: there are few kinds."""
+    """Return a text with only the kind of the reason; there are only few kinds."""
     if isinstance(reason, Cause):
         return text_of(Cause(reason.kind))
     return text_of(Notify(reason.channel, 0, reason.active, ""))

@@ -1,8 +1,8 @@
-"""The history of many controllers: one thread and one file, or one database, for all of them.
+"""The history of many controllers, with one thread and one file or database for all of them.
 
-Each controller has a worker, as a single controller does. The thread keeps open intervals in memory
-only for the controllers that recorded last, and restores them from the file for others: a node may
-have ten thousand idle controllers.
+Each controller has a worker. Since a node may have ten thousand idle controllers, the thread keeps
+open intervals in memory only for controllers that recorded recently. Those of other controllers are
+restored from the file when necessary.
 """
 
 import asyncio
@@ -35,20 +35,20 @@ from leverframe.storage.history.worker import (
 )
 from leverframe.storage.store import StoreUnavailable
 
-# One thread that the histories of many controllers share in turns.
+# One thread that the histories of many controllers use in turn.
 #
-# The jobs of a controller run in order. Between controllers, awaited jobs come first: after a
-# takeover thousands of histories are opened and written, which takes a while, and a chart that is
-# opened then need not wait for all of them. Awaited jobs alternate between tenants, and within a
-# tenant between controllers, so that many queries of one tenant delay the others by only one job.
-# After several awaited jobs another job has a turn, so that a flood of queries does not stop the
-# recording.
+# The jobs of a controller run in order. Among controllers, jobs that a caller awaits have priority.
+# For example, after a takeover thousands of histories are opened and written, which takes a while,
+# but a chart that a user opens at that time does not wait for them. Awaited jobs alternate between
+# tenants, and within a tenant between controllers, so that many queries of one tenant delay other
+# tenants by only one job. After several awaited jobs another job runs, so that many queries do not
+# stop the recording.
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 Tenant = Callable[[], Hashable]
 
-#: After this number of consecutive awaited jobs another job has a turn.
+#: After this number of consecutive awaited jobs, another job runs.
 MAX_IN_A_ROW = 16
 
 
@@ -89,7 +89,7 @@ class Turns:
             if job.is_awaited:
                 controllers = self._awaited.setdefault(job.tenant, OrderedDict())
                 controllers[controller] = controllers.get(controller, 0) + 1
-            # One round for each job; the rounds decide which job they run.
+            # One round for each job; each round determines which job it runs.
             self._thread.submit(self._do_next)
 
     def end(self) -> None:
@@ -125,13 +125,13 @@ class Turns:
             return controller
         controller = next(iter(self._waiting))
         if self._awaited:
-            # The next such turn goes to another controller.
+            # The next job that is not awaited is that of another controller.
             self._waiting.move_to_end(controller)
         self._in_a_row = 0
         return controller
 
     def _note_done(self, controller: Hashable, tenant: Hashable) -> None:
-        """Give the other tenants, and this tenant's other controllers, their turns first."""
+        """Move a tenant and its controller to the end of the order of turns."""
         controllers = self._awaited[tenant]
         controllers[controller] -= 1
         if controllers[controller]:
@@ -172,7 +172,7 @@ class ControllerExecutor(Executor):
 
 
 class ControllerLine(NamedTuple):
-    """The executors of one controller's jobs, which keep one common order."""
+    """The executors of one controller's jobs, which run in one common order."""
 
     awaited: ControllerExecutor
     unawaited: ControllerExecutor
@@ -180,15 +180,15 @@ class ControllerLine(NamedTuple):
 
 log = logging.getLogger(__name__)
 
-#: Maximum number of controllers with open intervals in memory, some twenty kilobytes each.
+#: Maximum number of controllers with open intervals in memory, about 20 KB each.
 MAX_OPEN = 1024
-#: Seconds without a value or a question after which a controller's intervals leave memory. To build
-#: them again takes 6 ms.
+#: Seconds without a value or a query after which a controller's intervals are removed from memory.
+#: Restoring them takes 6 ms.
 QUIET_S = 900.0
-#: Minimum number of bytes for a controller's history, however many controllers there are.
+#: Minimum number of bytes for a controller's history, regardless of the number of controllers.
 MIN_BYTES = 64 * 1024
-#: What may wait in memory: for all controllers together, some 100 MB of each kind, and at least for
-#: each controller.
+#: Limits of waiting data in memory: for all controllers together, about 100 MB of each kind, and
+#: the minimum for each controller.
 OF_ALL = BacklogLimits(1_000_000, 1_000_000, 100_000)
 OF_ONE = BacklogLimits(500, 100, 50)
 
@@ -198,11 +198,11 @@ class SharedHistory:
 
     #: Real seconds that a controller's value may wait before it is handed over.
     gather_s = GATHER_S
-    #: A query is refused if it has no answer after this number of seconds; None waits for ever.
+    #: A query is rejected if it has no answer after this number of seconds; None waits forever.
     answer_within_s: float | None = None
 
     def __init__(self, path: Path | None, bounds: Bounds, *, retry_s: float = RETRY_S) -> None:
-        """Apply the bytes of the bounds to all controllers together, and the days to each."""
+        """Apply the bytes of `bounds` to all controllers together, the days to each."""
         self._path = path
         self._bounds = bounds
         self._retry_s = retry_s
@@ -214,9 +214,9 @@ class SharedHistory:
         self._is_closed = False
         self._will_write_ends = False
         self._writing_ends: asyncio.Future[None]
-        # Only the thread touches these.
+        # Only the thread uses the following attributes.
         self._file: SharedChunks | None = None
-        #: By when they were used last, oldest first.
+        #: Workers with the time of their last use, oldest first.
         self._open: OrderedDict[WorkerOfOne, float] = OrderedDict()
         self._logged: set[str] = set()
         self._ends: dict[int, RunEnd] = {}
@@ -227,7 +227,7 @@ class SharedHistory:
         return WorkerOfOne(self, controller, self._turns.line(controller, tenant), self._retry_s)
 
     def leave(self) -> None:
-        """Record that a worker is closed, which leaves more room for the others."""
+        """Record that a worker is closed, which increases the shares of the others."""
         self._controllers -= 1
 
     async def forget(self, controllers: Iterable[int]) -> None:
@@ -236,16 +236,17 @@ class SharedHistory:
         await loop.run_in_executor(self._executor, self._forget, list(controllers))
 
     async def write_ends(self) -> None:
-        """Write the noted end of a run, with those of other controllers that have ended since."""
+        """Write the recorded end of a run, together with those of other controllers."""
         if not self._will_write_ends:
-            # One that has not begun takes this end along: hundreds of runs end together.
+            # A job that has not begun yet also writes this end, because hundreds of runs end
+            # together.
             self._will_write_ends = True
             loop = asyncio.get_running_loop()
             self._writing_ends = loop.run_in_executor(self._executor, self._write_ends)
         await asyncio.shield(self._writing_ends)
 
     def hurry(self) -> None:
-        """Do only what is awaited as long as there is any of it: the node stops."""
+        """Run only awaited jobs while there are any, because the node is stopping."""
         self._turns.are_only_for_awaited = True
 
     async def close(self) -> None:
@@ -258,7 +259,7 @@ class SharedHistory:
         self._turns.end()
 
     def room(self) -> BacklogLimits:
-        """Return how much of one controller's data may wait in memory: its share."""
+        """Return the controller's share of the limits of waiting data in memory."""
         count = max(1, self._controllers)
         return BacklogLimits(
             *(
@@ -270,7 +271,7 @@ class SharedHistory:
         )
 
     def look_for_quiet(self) -> None:
-        """Plan to free the intervals of controllers that are quiet by then."""
+        """Schedule freeing the intervals of idle controllers."""
         if self._look is None and not self._is_closed:
             self._look = asyncio.get_running_loop().call_later(QUIET_S, self._begin_look)
 
@@ -293,17 +294,17 @@ class SharedHistory:
         return self._controllers
 
     def require(self) -> None:
-        """Raise StoreUnavailable immediately if the history is unreachable at present."""
+        """Raise StoreUnavailable immediately if the history cannot be reached now."""
 
     def chunks_of(self, controller: int) -> ChunksOfOne:
         return self._chunks().of(controller, self.bounds().max_bytes)
 
     def note_end_of_run(self, controller: int, end: RunEnd) -> None:
-        """Note the end of a run, which is written with others."""
+        """Record the end of a run, to be written together with others."""
         self._ends[controller] = end
 
     def _write_ends(self) -> None:
-        # Before they are taken: what ends after that asks again.
+        # Reset this before taking the ends, so that later ends start another job.
         self._will_write_ends = False
         ends, self._ends = self._ends, {}
         if not ends:
@@ -317,7 +318,7 @@ class SharedHistory:
         self._chunks().leave(ends)
 
     def note_use(self, worker: "WorkerOfOne") -> None:
-        """Keep a worker's intervals in memory; free those of the worker that was idle longest."""
+        """Keep a worker's intervals in memory; if there are too many, free the oldest ones."""
         self._open[worker] = time.monotonic()
         self._open.move_to_end(worker)
         if len(self._open) > MAX_OPEN:
@@ -325,7 +326,7 @@ class SharedHistory:
             quiet.lay_down()
 
     def lay_down_quiet(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Free the intervals of controllers that are quiet, and look again while there are more."""
+        """Free the intervals of idle controllers, and schedule the next check if others remain."""
         quiet_since = time.monotonic() - QUIET_S
         while self._open and next(iter(self._open.values())) <= quiet_since:
             worker, _ = self._open.popitem(last=False)
@@ -334,11 +335,11 @@ class SharedHistory:
             call_soon(loop, self.look_for_quiet)
 
     def note_end(self, worker: "WorkerOfOne") -> None:
-        """Forget a worker that has ended."""
+        """Remove a worker that has ended."""
         self._open.pop(worker, None)
 
     def give_up(self, error: Exception | None = None) -> None:
-        """Close the file, so that the next job opens it again; set a damaged one aside."""
+        """Close the file, so that the next job opens it again; move a damaged file aside."""
         for worker in self._open:
             worker.lay_down()
         self._open.clear()
@@ -369,7 +370,7 @@ class SharedHistory:
         try:
             self._chunks().forget(controllers)
         except Exception as error:
-            # Those rows are never read again; the file only stays larger than necessary.
+            # The rows that remain are never read; the file is only larger than necessary.
             log.warning("the history of removed controllers could not be deleted: %s", error)
             self.give_up(error)
 
@@ -417,7 +418,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         self._shared.look_for_quiet()
 
     def lay_down(self) -> None:
-        """Free the memory; the file contains everything needed to resume."""
+        """Free the memory; the file contains all data that is needed to resume."""
         self._compactor = None
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:

@@ -1,4 +1,4 @@
-"""The file of the histories of many controllers: each row names its controller."""
+"""The file of the histories of many controllers, in which each row has a controller's number."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,8 +29,9 @@ _TABLES_OF_ONE = (
     *(("mark", "id"), ("told", "controller"), ("stopped", "controller")),
     ("last_moments", "controller"),
 )
-#: When controllers were stopped in order, and what was not recorded then; the next recording
-#: removes the rows. Files of earlier programs lack these tables, and those programs ignore them.
+#: The times at which controllers stopped properly, and data that was not recorded by then. The rows
+#: are removed when the next run records them. Files of earlier programs lack these tables, and
+#: those programs ignore them.
 _STOPPED = """
 CREATE TABLE IF NOT EXISTS stopped (controller INTEGER PRIMARY KEY, at REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS last_moments
@@ -40,7 +41,7 @@ CREATE INDEX IF NOT EXISTS last_moments_by_controller ON last_moments (controlle
 
 
 class SharedChunks:
-    """The file of the histories of many controllers; one of them is used at a time."""
+    """The file of the histories of many controllers; only one of them is used at a time."""
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
         self._path = path or IN_MEMORY
@@ -55,7 +56,7 @@ class SharedChunks:
             return ChunksOfOne(self._connection, controller, max_bytes or self._max_bytes)
 
     def leave(self, ends: Mapping[int, RunEnd]) -> None:
-        """Note the ends of runs; who opens a history next records what is left, and the gap."""
+        """Store the ends of runs; the next run records the remaining data and the gap."""
         self._transact(
             ("REPLACE INTO stopped VALUES (?, ?)", (controller, end.at))
             if end.unrecorded is None
@@ -181,12 +182,12 @@ class ChunksOfOne(ChunkStore):
         return None if found is None else found[0]
 
     def list_last_moments(self) -> list[bytes]:
-        """Return what earlier runs have left to be recorded."""
+        """Return the data of earlier runs that must still be recorded."""
         query = "SELECT data FROM last_moments WHERE controller = ? ORDER BY id"
         return [data for (data,) in self._connection.execute(query, self._which)]
 
     def let_go_left(self) -> None:
-        """Remove what earlier runs have left with what is committed next."""
+        """Delete the last moments of earlier runs in the next commit."""
         self._begin()
         self._connection.execute("DELETE FROM last_moments WHERE controller = ?", self._which)
 
@@ -194,7 +195,7 @@ class ChunksOfOne(ChunkStore):
         return sum(self._cost.values())
 
     def close(self) -> None:
-        """Leave the file open: other controllers use it, too."""
+        """Leave the file open, because other controllers use it."""
 
 
 def record_gap(compactor: Compactor, chunks: ChunksOfOne) -> None:
@@ -203,7 +204,7 @@ def record_gap(compactor: Compactor, chunks: ChunksOfOne) -> None:
     left = unpack_last_moments(found)
     continues = bool(left) and left[0].continues and (until is None or left[0].ended >= until)
     if not continues:
-        # It was off, or killed, since something was recorded last.
+        # The controller was off, or was killed, after its last record.
         compactor.silence(chunks.stop_time())
     if found:
         chunks.let_go_left()

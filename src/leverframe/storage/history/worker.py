@@ -1,10 +1,10 @@
 """The thread that records the history, and the recorder that feeds it from a controller.
 
-A changing value costs the event loop only an append to a list. The recorder hands the list over
-from time to time. The thread opens the file, writes and reads, one job after the other, so a query
-sees all earlier writes. Errors there do not affect the controller: values that cannot be written
-are retried, the oldest are dropped and counted, a damaged file is set aside, and `/health` shows
-the problem.
+On the event loop, a changed value is only appended to a list, which the recorder passes to the
+thread from time to time. The thread opens the file, and reads and writes one job after the other,
+so a query includes all earlier writes. Errors on the thread do not affect the controller: writing
+values is retried, the oldest values are dropped and counted if necessary, a damaged file is moved
+aside, and `/health` shows the problem.
 """
 
 import asyncio
@@ -32,16 +32,17 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-#: Real seconds that a value may wait before it is written; a killed process loses this time.
+#: Real seconds that a value may wait before it is written; a killed process loses these values.
 GATHER_S = 5.0
-#: This number of values is handed over immediately.
+#: The number of values at which they are passed to the thread immediately.
 BATCH = 4096
-#: Maximum number of values that wait for the thread; further values are dropped. In virtual time
+#: Maximum number of values that wait for the thread; further values are dropped. In virtual time,
 #: the controller waits instead.
 MAX_WAITING = 200_000
 #: Maximum number of values that are retried after a failed write; older ones are dropped.
 MAX_UNWRITTEN = 20_000
-#: Real seconds until the retry, and the number of consecutive failures after which one is reported.
+#: Real seconds until a retry, and the number of consecutive failures at which the problem is
+#: reported.
 RETRY_S = 10.0
 WORTH_A_WORD = 2
 #: The limits of a controller without a data folder.
@@ -50,12 +51,12 @@ IN_MEMORY = Bounds(max_bytes=1024 * 1024)
 #: The errors that a file can cause.
 TROUBLES = (sqlite3.Error, OSError, StoreDamaged, StoreTooNew, StoreUnavailable)
 
-#: Called on the event loop with a sentence, or with None after a recovery.
+#: A function that is called on the event loop with a sentence, or with None after a recovery.
 OnTrouble = Callable[[str | None], None]
 
 
 class BacklogLimits(Struct, frozen=True):
-    """Limits of what waits in memory to be written."""
+    """Limits of the data that waits in memory to be written."""
 
     #: Values that the thread has not processed yet, and values that could not be written.
     handed_over: int = MAX_WAITING
@@ -70,7 +71,7 @@ ALONE = BacklogLimits()
 class Figures(Struct):
     points: int = 0
     bytes: int = 0
-    #: Values dropped because they came too fast, and because they could not be written.
+    #: Values dropped because there were too many at a time, and because they could not be written.
     overrun: int = 0
     lost: int = 0
 
@@ -93,13 +94,13 @@ class HistoryWorker(Protocol):
 
     @property
     def max_entries(self) -> int:
-        """Return how many journal entries may wait until they can be written."""
+        """Return the maximum number of journal entries that wait to be written."""
 
     def add(self, samples: Sequence[Traced]) -> None:
         """Record samples after a short delay."""
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
-        """Run a query on everything added so far; raise StoreUnavailable if that fails.
+        """Run a query on all data added so far; raise StoreUnavailable if that fails.
 
         Work that is not awaited runs after queries.
         """
@@ -114,7 +115,7 @@ class HistoryWorker(Protocol):
         """Stop recording everything that can still be recorded after the end."""
 
     async def close(self, at: float) -> None:
-        """Record that nothing is known from this time on, and release all resources."""
+        """Record that values are unknown from this time on, and release all resources."""
 
 
 class MemoryHistory:
@@ -145,14 +146,15 @@ class MemoryHistory:
         self._opened = None
 
     def begin_close(self) -> None:
-        """Do nothing: no values wait here."""
+        """Do nothing, because no values wait here."""
 
     async def close(self, at: float) -> None:
-        """Do nothing: the memory is freed with the controller."""
+        """Do nothing, because the memory is freed with the controller."""
 
     @property
     def _compactor(self) -> Compactor:
-        # Opened at the first sample: tests create many controllers whose history is never read.
+        # Opened at the first sample, because tests create many controllers whose history is never
+        # read.
         if self._opened is None:
             self._opened = Compactor(ChunkStore(None, IN_MEMORY.max_bytes), IN_MEMORY)
         return self._opened
@@ -209,7 +211,7 @@ class ThreadHistoryWorker:
         self._retry: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._executor = executor or ThreadPoolExecutor(1, "history")
-        #: Runs the jobs that are awaited.
+        #: The executor of awaited jobs.
         self._asked = self._executor
         self._handed_over = 0
         self._done = 0
@@ -225,7 +227,7 @@ class ThreadHistoryWorker:
         return self._room().entries
 
     def _room(self) -> BacklogLimits:
-        """Return the limits of what may wait in memory."""
+        """Return the limits of waiting data in memory."""
         return ALONE
 
     def add(self, samples: Sequence[Traced]) -> None:
@@ -246,10 +248,10 @@ class ThreadHistoryWorker:
         return await self.ask(new.add_to, is_awaited=is_awaited)
 
     def forget(self) -> None:
-        """Do nothing: the file is kept for years."""
+        """Do nothing, because the file is kept for years."""
 
     def begin_close(self) -> None:
-        """Do nothing: waiting values are recorded before the end."""
+        """Do nothing, because waiting values are recorded before the end."""
 
     async def close(self, at: float) -> None:
         self._is_closed = True
@@ -281,7 +283,7 @@ class ThreadHistoryWorker:
             self._unwritten = waiting[-most:]
             self._note_failure(error, loop, lost)
         except Exception:
-            # An error of the program would recur with the same values, so they are dropped.
+            # A bug would recur with the same values, so they are dropped.
             lost = len(self._unwritten) + len(samples)
             log.exception("%d values of the history were lost because of an error", lost)
             self.figures.lost += lost
@@ -303,7 +305,7 @@ class ThreadHistoryWorker:
             self._log(_sentence(error))
 
     def _record_end(self, at: float) -> None:
-        """Record that nothing is known from now on, if the history was opened at all."""
+        """Record that values are unknown from this time on, if the history was opened at all."""
         if self._compactor is not None:
             self._compactor.silence(at)
             self._compactor.chunk_store.close()
@@ -372,10 +374,10 @@ class ThreadHistoryWorker:
 
 
 class HistoryRecorder:
-    """Gathers the samples of a controller's engine and hands them to a worker.
+    """Collects the samples of a controller's engine and passes them to a worker.
 
-    A timer runs only while samples wait, so an idle controller costs nothing. In virtual time there
-    is no timer: samples are handed over in batches, and before each query.
+    A timer runs only while samples wait, so an idle controller needs no computing time. In virtual
+    time there is no timer: samples are passed on in batches, and before each query.
     """
 
     __slots__ = ("__weakref__", "_clock", "_has_timer", "_timer", "_worker", "gather_s", "samples")
@@ -402,14 +404,14 @@ class HistoryRecorder:
         return self._worker.max_entries
 
     def flush_if_due(self) -> None:
-        """Hand over the samples: immediately if there are many, otherwise after a while."""
+        """Pass samples to the worker: immediately if there are many, otherwise after a while."""
         if len(self.samples) >= BATCH:
             self.flush()
         elif self._has_timer and self._timer is None and (self.samples or self.samples.waiting):
             self._timer = asyncio.get_running_loop().call_later(self.gather_s, self.flush)
 
     def flush(self) -> None:
-        """Hand over the samples gathered so far."""
+        """Pass the samples collected so far to the worker."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -417,7 +419,7 @@ class HistoryRecorder:
             self._worker.add(self.samples.take())
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
-        """Run a query on everything recorded until now."""
+        """Run a query on all data recorded until now."""
         self.flush()
         return await self._worker.ask(work, is_awaited=is_awaited)
 
@@ -444,14 +446,14 @@ class HistoryRecorder:
 
 
 def call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: Any) -> None:
-    """Call a function on a loop from another thread."""
-    # After the loop is closed, no one needs the result.
+    """Call a function on an event loop from another thread."""
+    # If the loop is closed, no one needs the result.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *values)
 
 
 def _ignore_trouble(_: str | None) -> None:
-    """Ignore a problem: no one listens for problems yet."""
+    """Ignore a problem, because no function to report it is set yet."""
 
 
 def set_aside_if_damaged(path: Path | None, error: Exception) -> None:

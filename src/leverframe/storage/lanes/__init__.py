@@ -1,1 +1,1 @@
-"""The storage of many controllers of one process: one file, one thread, shared transactions."""
+"""Storage of many controllers in one process: one thread, and transactions that they share."""

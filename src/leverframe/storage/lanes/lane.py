@@ -1,6 +1,4 @@
-"""Storage for many controllers: the lane interface, an in-memory lane, and lanes with group
-commit.
-"""
+"""Storage for many controllers ("lanes"): the interface, a lane in memory, and group commit."""
 
 import asyncio
 import time
@@ -19,29 +17,30 @@ from leverframe.storage.writer import Faults, GroupCommit
 
 # The interface of storage for many controllers, and the one in memory.
 #
-# A lane writes for all controllers of a node; each sees its own part of it as a `Store`. What a
-# controller writes is written in its order, and what one cannot write is no matter of the others.
+# A lane writes for all controllers of a node; each controller uses its own part of the lane as a
+# `Store`. Changes of a controller are written in their order, and a failed change of one controller
+# does not affect the others.
 
-#: The number of the node's own part.
+#: The number of the part that belongs to the node itself.
 OF_NODE = 0
 
 
 class Lane(Protocol):
     def store(self, controller: int) -> Store:
-        """Return the part of one controller, empty for a new one; closing it closes nothing."""
+        """Return the part of a controller, empty for a new one; closing it leaves the lane open."""
 
     async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
-        """Read what many controllers need to resume, in one query."""
+        """Read the data that many controllers need to resume, in one query."""
 
     async def forget(self, controllers: Iterable[int]) -> None:
-        """Remove all that is stored of controllers."""
+        """Remove all stored data of controllers."""
 
     async def close(self) -> None:
-        """Write what waits, then release all resources."""
+        """Write all waiting changes, then release all resources."""
 
 
 class MemoryLane(Lane):
-    """A lane that lasts as long as the process."""
+    """A lane in memory, which lasts as long as the process."""
 
     def __init__(self) -> None:
         self._stores: dict[int, MemoryStore] = {}
@@ -57,30 +56,30 @@ class MemoryLane(Lane):
             self._stores.pop(controller, None)
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing, because there is nothing to release."""
 
 
-# What a lane has written since startup, for `/metrics` and the report of a node.
+# Counters of a lane's writes since startup, for `/metrics` and the report of a node.
 
-#: Batches are counted by how many changes they hold, up to each of these.
+#: Upper limits of the classes in which batches are counted by their number of changes.
 SIZES = {1: "1", 8: "2-8", 64: "9-64"}
 LARGEST = "65 and more"
 
 
 class LaneFigures(Struct):
-    """Changes by reported outcome, and batches by size class."""
+    """The number of changes by result, and of batches by size class."""
 
     durable: int = 0
     refused: int = 0
     in_doubt: int = 0
-    #: Wall time at which it was last not known whether something is stored.
+    #: Wall time when it was last unknown whether a change was stored.
     last_doubt: float | None = None
     batches: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys((*SIZES.values(), LARGEST), 0)
     )
 
     def count(self, changes: int, faults: Collection[BaseException]) -> None:
-        """Count a batch of changes, some of which met with a fault."""
+        """Count a batch of changes and the faults of some of them."""
         size = next((word for most, word in SIZES.items() if changes <= most), LARGEST)
         self.batches[size] += 1
         in_doubt = sum(getattr(fault, "is_in_doubt", False) for fault in faults)
@@ -91,18 +90,18 @@ class LaneFigures(Struct):
             self.last_doubt = time.time()
 
 
-# Lanes that are written by one thread: whatever waits goes to the disk together.
+# Lanes that one thread writes: all waiting changes share a transaction (group commit).
 #
-# What waits, of whichever controllers, goes into the next transaction. One that fails is tried
-# again with the part of each controller alone, so that only those fail whose part cannot be
-# written; their `Writer` takes along what they have built on it.
+# Waiting changes of all controllers go into the next transaction. If a transaction fails, the part
+# of each controller is tried in a transaction of its own, so that only the controllers fail whose
+# part cannot be written. Their `Writer` also fails the changes that depend on that part.
 
-#: Parts of a transaction at most; what waits longer shares the next one.
+#: The maximum number of parts in a transaction; further parts wait for the next one.
 BATCH_SIZE = 512
 
 
 class GroupCommitLane(Lane):
-    """What lanes have in common that write in a thread of their own."""
+    """The common code of lanes that write in a separate thread."""
 
     def __init__(self, key_path: Path) -> None:
         self._key_file = KeyFile(key_path)
@@ -114,14 +113,15 @@ class GroupCommitLane(Lane):
         return LaneStore(self, controller, self.sealer(controller))
 
     def sealer(self, controller: int) -> Sealer:
-        """Return what seals and opens for one controller."""
+        """Return the object that encrypts and decrypts the secrets of a controller."""
         return Sealer(self._key_file, controller)
 
-    # --- what each does in its own way ------------------------------------------------------------
+    # --- methods of each kind of lane
+    # --------------------------------------------------------------
 
     @abstractmethod
     def write_parts(self, parts: Mapping[int, Rows]) -> None:
-        """Write the rows of each controller in one transaction, in the lane's thread."""
+        """Write the rows of all controllers in one transaction, in the lane's thread."""
 
     @abstractmethod
     def erase(self, controllers: Sequence[int]) -> None:
@@ -129,7 +129,7 @@ class GroupCommitLane(Lane):
 
     @abstractmethod
     def read(self, controllers: Sequence[int]) -> dict[int, Stored]:
-        """Read settings and remembered state, sealed as they are."""
+        """Read settings and remembered state, without decrypting them."""
 
     @abstractmethod
     def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
@@ -137,26 +137,26 @@ class GroupCommitLane(Lane):
 
     @abstractmethod
     def read_messages(self, controller: int) -> dict[int, Any]:
-        """Read the messages of the outbox by number, sealed as they are."""
+        """Read the messages of the outbox by number, without decrypting them."""
 
     @abstractmethod
     def read_blob(self, controller: int, name: str) -> bytes | None:
-        """Read one upload; None if there is none of that name."""
+        """Read one upload; None if there is none with that name."""
 
     @abstractmethod
     def release(self) -> None:
-        """Close what is open, when nothing is written any more."""
+        """Close all resources, after the last write."""
 
     # --- writing ----------------------------------------------------------------------------------
 
     def _write_batch(self, parts: Mapping[int, Rows]) -> Faults:
-        """Write parts in the lane's thread; return what went wrong by controller."""
+        """Write parts in the lane's thread; return the errors by controller."""
         faults = self.write(parts)
         self.figures.count(len(parts), faults.values())
         return faults
 
     def write(self, parts: Mapping[int, Rows]) -> Faults:
-        """Write parts in one transaction, or else each in its own; return the faults."""
+        """Write parts in one transaction, or each separately if it fails; return the errors."""
         try:
             self.write_parts(
                 {
@@ -204,11 +204,11 @@ class GroupCommitLane(Lane):
 
 
 class LaneUnavailable(StoreUnavailable):
-    """What cannot be written cannot be written for any controller: one sentence."""
+    """Nothing can be written for any controller; the message is one sentence."""
 
 
 class LaneStore(Store):
-    """One controller's part of a lane. What is written is sealed in the lane's thread."""
+    """The part of a controller in a lane; secrets are encrypted in the lane's thread."""
 
     __slots__ = ("_lane", "_sealer", "number", "shared_queue")
 
@@ -222,7 +222,7 @@ class LaneStore(Store):
         return self.open_secrets(self._lane.read([self.number])[self.number])
 
     def open_secrets(self, stored: Stored) -> Stored:
-        """Open the secrets in what the lane holds."""
+        """Decrypt the secrets in the data of the lane."""
         return self._sealer.open_secrets(stored)
 
     async def audit(self, prefix: str = "") -> dict[str, str]:
@@ -241,7 +241,7 @@ class LaneStore(Store):
         await self._lane.queue.write_one(self.number, rows)
 
     async def close(self) -> None:
-        """Leave the lane open, which others use, too."""
+        """Leave the lane open, because other controllers use it."""
 
 
 def _refusal(error: BaseException) -> BaseException:

@@ -1,4 +1,4 @@
-"""The folder of a node: opening its lane, and moving controllers into it and out of it."""
+"""The folder of a node: opening its lane, and moving controllers into and out of the node."""
 
 import sqlite3
 from pathlib import Path
@@ -21,14 +21,15 @@ from leverframe.storage.sqlite import SqliteStore, prepare, rows_in
 from leverframe.storage.sqlite_file import reason
 from leverframe.storage.store import Changes, Rows, Stored, messages_from_texts, values_from_texts
 
-# The folder of a node, and the opening of its lane in whatever state the files are.
+# The folder of a node, and how its lane is opened, even if files are damaged or missing.
 #
-# The folder is held, and a damaged file replaced by its last good snapshot, as for a single
-# controller. But a node whose file cannot be written does not start: it has nothing to offer.
+# As for a single controller, the folder is locked, and a damaged file is replaced by the last sound
+# snapshot. But a node whose file cannot be written does not start, because it could not run any
+# controller.
 
 
 class FleetFolder(DataFolder):
-    """The folder that belongs to one running node."""
+    """The folder of a running node, which only that node may use."""
 
     def refuse_what_is_of_others(self) -> None:
         refuse_controller(self.path)
@@ -44,14 +45,14 @@ class FleetFolder(DataFolder):
 
 class OpenedLane(Struct, frozen=True):
     lane: SqliteLane
-    #: What people should know, by the part that it is about.
+    #: Problems to show to users, by the part of the node that they concern.
     troubles: dict[str, str] = field(default_factory=dict)
 
 
 def open_lane(folder: FleetFolder) -> OpenedLane:
-    """Open the lane of a folder; replace a damaged file by a snapshot.
+    """Open the lane in a folder; replace a damaged file by a snapshot.
 
-    Raises StoreDamaged, StoreTooNew or StoreUnavailable if nothing helps.
+    Raises StoreDamaged, StoreTooNew or StoreUnavailable if that is not possible.
     """
     trouble = prepare(
         folder.store_path,
@@ -62,26 +63,26 @@ def open_lane(folder: FleetFolder) -> OpenedLane:
     return OpenedLane(lane, {"recovery": trouble} if trouble else {})
 
 
-# Controllers moved between folders of their own and the file of a node, with all they have.
+# Moving controllers with all of their data between separate folders and the files of a node.
 #
-# A move copies everything in one transaction, secrets sealed with the key of where they go, and
-# leaves the place that it came from as it is; the caller decides what becomes of that.
+# A move copies all data in one transaction and encrypts secrets with the key of the destination.
+# The source is not changed; the caller decides whether to delete it.
 
 _BYTES = Bounds().max_bytes
-#: The setting of its name, and the name that it has without.
+#: The setting with a controller's name, and the row with the name that it has otherwise.
 _NAME, _OWN_NAME = "name", "identity.name"
 
 
 class CannotMove(ErrorForPeople):
-    """A controller stays where it is: a sentence that says why."""
+    """A controller cannot be moved; the message is one sentence with the reason."""
 
 
 class FolderContent:
-    """What a controller that is stopped has in its folder; the folder is only read."""
+    """The data of a stopped controller in its folder, which is only read."""
 
     def __init__(self, folder: DataFolder) -> None:
         self.folder = folder
-        #: Its losses, in sentences.
+        #: Losses of data, as sentences.
         self.damage: list[str] = []
         rows = rows_in(folder.store_path, self.damage)
         if rows is None:
@@ -95,7 +96,7 @@ class FolderContent:
 
 
 async def move_in(content: FolderContent, lane: SqliteLane, node: FleetFolder, number: int) -> str:
-    """Write a folder's content to a node's files; return what could not be, in a sentence."""
+    """Write a folder's content to a node's files; return a sentence about losses, if any."""
     await lane.store(number).commit(content.changes())
     lost = " ".join(content.damage)
     source = content.folder.history_path
@@ -115,9 +116,9 @@ async def move_in(content: FolderContent, lane: SqliteLane, node: FleetFolder, n
 async def move_out(
     lane: SqliteLane, node: FleetFolder, number: int, name: str, folder: DataFolder
 ) -> str:
-    """Write a controller of a node to an empty folder; return what could not be, in a sentence.
+    """Write a controller of a node to an empty folder; return a sentence about losses, if any.
 
-    A controller without a name of its own gets the name that it had in the node.
+    If the settings contain no name, the controller keeps the name that it has in the node.
     """
     changes = _changes(lane.rows_of(number), lane.sealer(number))
     if not changes.settings.get(_NAME):
@@ -142,14 +143,14 @@ async def move_out(
 
 
 def empty_folder(path: Path) -> DataFolder:
-    """Return a folder that is new or empty, for a controller that moves there."""
+    """Return a new or empty folder for a controller that is moved."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise CannotMove(f"{path} is not empty; name a new folder.")
     return DataFolder(path)
 
 
 def _changes(rows: Rows, sealer: Sealer) -> Changes:
-    """Return all that is stored of a controller, opened."""
+    """Return all stored data of a controller, decrypted."""
     blobs = {name: sealer.open_blob(name, data) for name, data in rows.blobs.items()}
     return Changes(
         settings=sealer.open_secrets(Stored(values_from_texts(rows.settings), {})).settings,

@@ -1,4 +1,4 @@
-"""The chunks and journal entries of one controller in the database that nodes share."""
+"""The chunks and journal entries of a controller in the shared database of nodes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,10 +22,10 @@ from leverframe.storage.history.rows import (
 from leverframe.storage.history.shared_chunks import ChunksOfOne
 from leverframe.storage.lanes.postgres_history_session import HistoryRows, HistorySession
 
-#: More than any number that the database gives a chunk.
+#: More than any chunk number that the database assigns.
 _LATER = 2**63
-#: When a controller was recorded last, whether that was ended in order, its newest entry, and the
-#: last moments of earlier runs up to which one.
+#: The time of a controller's last record, the time of an orderly end, the number of its newest
+#: entry, and the last moments of earlier runs with the greatest of their numbers.
 _OPENED = (
     "SELECT at, ended, (SELECT coalesce(max(entry.number), 0) FROM entry WHERE controller = own),"
     " late.data, late.newest FROM (VALUES (?::integer)) AS own (own)"
@@ -36,7 +36,7 @@ _OPENED = (
 
 
 class ChunkAhead(NamedTuple):
-    """A chunk that was read in advance."""
+    """A chunk that was read ahead of queries."""
 
     start: float
     id: int
@@ -45,14 +45,14 @@ class ChunkAhead(NamedTuple):
 
 
 class EntriesInDatabase(EntryTable):
-    """Entries of one controller; added entries are committed before they are read."""
+    """The entries of a controller; added entries are committed before entries are read."""
 
     def __init__(
         self, session: HistorySession, max_bytes: int, controller: int, waiting: HistoryRows
     ) -> None:
         super().__init__(session, max_bytes, controller)
         self._waiting = waiting
-        #: The newest one that is stored.
+        #: The number of the newest stored entry.
         self.stored = 0
 
     def newest(self) -> int:
@@ -69,9 +69,8 @@ class EntriesInDatabase(EntryTable):
 class ChunksInDatabase(ChunksOfOne):
     """The chunks of one controller in the database.
 
-    What is added waits until it is committed or something is asked that it changes, so that most
-    often a single statement is all. There is no other writer, so known values are not queried
-    again.
+    Added rows are not sent until they are committed or a query needs them, so usually a single
+    statement is enough. There is no other writer, so known values are not queried again.
     """
 
     entries: EntriesInDatabase
@@ -80,7 +79,7 @@ class ChunksInDatabase(ChunksOfOne):
         self._session = session
         self._controller = controller
         self._waiting = HistoryRows()
-        #: What was read ahead, by tier and label.
+        #: Chunks that were read ahead, by tier and label.
         self._ahead: dict[tuple[int, str], list[ChunkAhead]] | None = None
         row = session.execute(_OPENED, (controller,)).fetchone()
         self._recorded_until: float | None = row[0]
@@ -95,10 +94,11 @@ class ChunksInDatabase(ChunksOfOne):
     def _count_tiers(self) -> None:
         self._cost = {tier.number: 0 for tier in TIERS}
         self._points = dict(self._cost)
-        #: How many chunks of each size there are, by tier and label.
+        #: The number of chunks by tier, label and size class.
         self._sized: Counter[tuple[int, str, int]] = Counter()
         if self._recorded_until is None:
-            # There is nothing without a mark: it comes with the first values and goes last.
+            # A controller without a mark has no data: the mark is inserted with the first values
+            # and deleted last.
             self._texts = {}
             return
         of_size = "count(*) FILTER (WHERE points >= ? AND points < ?)"
@@ -113,7 +113,7 @@ class ChunksInDatabase(ChunksOfOne):
             for (_, below), count in zip(SIZES, sized, strict=True):
                 self._sized[number, label, below] = count
 
-    # --- questions --------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     def _find(self, query: str, *values: float | str) -> Found:
         if self._waiting.chunks:
@@ -123,7 +123,7 @@ class ChunksInDatabase(ChunksOfOne):
 
     def reason_texts(self) -> dict[int, str]:
         if self._texts is None:
-            # Chunks that wait say nothing about texts.
+            # Waiting chunks do not affect texts, so they need not be sent first.
             query = "SELECT number, text FROM told WHERE controller = ?"
             self._texts = dict(self._session.execute(query, self._which).fetchall())
         return self._texts
@@ -186,7 +186,7 @@ class ChunksInDatabase(ChunksOfOne):
         return self._unrecorded
 
     def let_go_left(self) -> None:
-        """Remove what earlier runs have left with what is committed next."""
+        """Delete the last moments of earlier runs in the next commit."""
         self._waiting.recorded = self._left_until
 
     def _put(self, row: ChunkRow) -> None:
@@ -205,7 +205,7 @@ class ChunksInDatabase(ChunksOfOne):
                 self._sized[tier, label, below] += 1 if points > 0 else -1
 
     def merge(self, tier: Tier, label: str, min_rows: int, below: int) -> None:
-        """Take the chunks out in one statement; those that wait were never sent."""
+        """Merge chunks: delete the stored ones in one statement, and drop those not sent yet."""
         taken: list[ChunkRow] = []
         kept: list[ChunkRow] = []
         for row in self._waiting.chunks:
@@ -223,7 +223,7 @@ class ChunksInDatabase(ChunksOfOne):
             )
             values = (*self._which, tier.number, label, min_rows, below)
             for start, number, data, cost, points in self._session.execute(query, values):
-                # Those that wait are later than any that is stored.
+                # Waiting chunks are newer than all stored chunks.
                 found.append((start, number - _LATER, data))
                 self._count(tier.number, label, -cost, -points)
         rows = join(readable((data for _, _, data in sorted(found)), tier), tier.columns)

@@ -1,4 +1,4 @@
-"""Connections to the database server: how they are opened, and one that many threads share."""
+"""Connections to the database server, and a connection that several threads share."""
 
 import os
 import re
@@ -16,29 +16,30 @@ from leverframe.storage.store import StoreUnavailable
 Connection = psycopg.Connection[Any]
 Result = TypeVar("Result")
 
-#: How long a request waits while the database is away, before it is refused.
+#: How many seconds a request waits for an unreachable database before it is rejected.
 PATIENCE_S = 3.0
-#: Between two attempts to reach it.
+#: Seconds between two attempts to reach the database.
 PAUSE_S = 0.1
 AWAY = "The database cannot be reached. Nothing was changed; try again when it is back."
 _AWAY_TO_READ = "The database cannot be reached, and this cannot be read until it is back."
-#: What concerns the database as a whole, by SQLSTATE: out of space, read only, shutting down.
+#: SQLSTATE classes of errors that affect the complete database: out of space, read only, shutting
+#: down.
 _OF_DATABASE = ("53", "25006", "57P")
 _CONNECT: dict[str, Any] = {
     "connect_timeout": 2,
-    # A peer that is gone is noticed by its silence, not after the hours of TCP's defaults.
+    # Detect an unreachable peer within seconds, not after hours as by TCP's defaults.
     "keepalives_idle": 2,
     "keepalives_interval": 1,
     "keepalives_count": 3,
     "tcp_user_timeout": 3000,
-    # A frozen node must not hold up its successor.
+    # A frozen node must not block the node that takes over.
     "options": "-c idle_in_transaction_session_timeout=2000",
     "application_name": "leverframe",
 }
 
 
 class DatabaseAway(StoreUnavailable):
-    """The database cannot be reached: one sentence."""
+    """The database cannot be reached; the message is one sentence."""
 
     for_reader = _AWAY_TO_READ
 
@@ -51,14 +52,14 @@ def connect(address: str) -> Connection:
     return psycopg.connect(address, autocommit=True, **_CONNECT)
 
 
-#: How libpq reports each place that it has tried: where, and why it failed.
+#: The form in which libpq reports each address that it has tried, with the reason of the failure.
 _TRIED = re.compile(r"connection to server (?:at|on) (.+) failed: (?:FATAL: +)?(.+)")
-#: What may be a part of a password: words of an address that are taken for something else.
+#: Parts of an error message that may be parts of a password in an invalid connection address.
 _MAY_BE_SECRET = re.compile(r"""(?<=after )"[^"]*"|(?<=')[^']*@""")
 
 
 def why_not_connected(error: Exception) -> str:
-    """Return in one line why each place could not be reached, without anything secret."""
+    """Return in one line why each address could not be reached, without secrets."""
     if isinstance(error, UnicodeError):
         return "its address does not contain a valid host name"
     tried = dict.fromkeys(_TRIED.findall(str(error)))
@@ -81,10 +82,10 @@ def why_refused_for_all(error: psycopg.Error) -> str | None:
 
 
 class SharedConnection:
-    """A connection that threads take turns at; a new one is made where it has broken."""
+    """A connection that several threads use in turn; a broken connection is replaced."""
 
     def __init__(self, address: str, first: str = "") -> None:
-        """Connect when it is needed, and begin with a statement where one is given."""
+        """Connect on first use, and execute the first statement, if any, on each connection."""
         self._address = address
         self._first = first
         self._lock = Lock()
@@ -92,11 +93,11 @@ class SharedConnection:
         self._is_closed = False
 
     def use(self, work: Callable[[Connection], Result]) -> Result:
-        """Do work that may be done twice; raise StoreUnavailable if that is not possible now.
+        """Run idempotent work; raise StoreUnavailable if the database is not available now.
 
-        What the database refuses of this work alone is raised as it is.
+        An error that concerns only this work is raised unchanged.
         """
-        # If the database hangs in the middle of a statement, only one thread waits.
+        # If the database hangs during a statement, only one thread may wait for it.
         if not self._lock.acquire(timeout=PATIENCE_S):
             raise DatabaseAway
         try:
@@ -136,13 +137,13 @@ class SharedConnection:
             self._drop()
             raise DatabaseAway from error
         if self._is_closed:
-            # Closed by another thread, which has not waited for this one.
+            # Another thread has closed this object without waiting for this thread.
             self._drop()
             raise DatabaseAway
         return connection
 
     def close(self) -> None:
-        """Close it for good; another thread that uses it does not open a new one."""
+        """Close the connection permanently; other threads cannot open a new one."""
         self._is_closed = True
         self._drop()
 
@@ -157,13 +158,13 @@ def is_broken(connection: Connection) -> bool:
 
 
 def hang_up(connection: Connection) -> None:
-    """Wake a thread that waits for an answer on a connection."""
+    """Shut a connection down, which wakes the thread that waits for an answer on it."""
     with suppress(OSError, psycopg.Error), socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(SHUT_RDWR)
 
 
 def connect_until(address: str, until: float) -> Connection:
-    """Connect, trying again until then by the monotonic clock, and once in any case."""
+    """Try to connect until a monotonic time, but at least once."""
     while True:
         try:
             return connect(address)

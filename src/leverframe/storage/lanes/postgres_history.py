@@ -1,13 +1,13 @@
-"""The history of controllers in the database that nodes share: the same chunks as in a file.
+"""The history of controllers in the shared database of nodes, as the same chunks as in a file.
 
-It has a thread and a connection of its own, which does not wait for the disk of the database: a
-crash there may cost the last moments of history, and nothing else. Values are gathered for a
-minute; that is what a killed node loses.
+It has a separate thread and connection, which does not wait for the disk of the database: a crash
+of the database may lose the last moments of history, but nothing else. Values are collected for a
+minute before they are written; a killed node loses these values.
 
-Only the node that has the controller writes. Each transaction holds the row that says who has it,
-and finds that this is the present life of this node; a node that takes over the controller changes
-that row, so it waits for the transaction or comes before it. Everything that a node sends after it
-has lost a controller is refused, however late it arrives.
+Only the node that runs the controller writes its history. Each transaction locks the row that names
+this node, and checks that the node's current life (`epoch`) has not ended. A node that takes over
+the controller changes that row, so its change comes completely before or after the transaction. All
+statements that a node sends after it has lost a controller are rejected, however late they arrive.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-#: Real seconds that a value may wait before it is written: what a killed node loses.
+#: Real seconds that a value may wait before it is written; a killed node loses this time.
 GATHER_S = 60.0
-#: A question that waits longer is refused.
+#: A query that waits longer is rejected.
 ANSWER_WITHIN_S = 10.0
 _TABLES = (
     *(("chunk", "controller"), ("entry", "controller"), ("told", "controller")),
@@ -41,7 +41,7 @@ _TABLES = (
 
 
 class DatabaseHistory(SharedHistory):
-    """The thread and the connection of a node."""
+    """The history of all controllers of a node: its thread and its connection."""
 
     gather_s = GATHER_S
     answer_within_s: float = ANSWER_WITHIN_S
@@ -55,7 +55,7 @@ class DatabaseHistory(SharedHistory):
         *,
         retry_s: float = RETRY_S,
     ) -> None:
-        """Keep to the bounds with the controllers of all nodes together."""
+        """Create a history whose limits apply to the controllers of all nodes together."""
         super().__init__(None, bounds, retry_s=retry_s)
         self._session = HistorySession(address, claim)
         self._count_all = count_all
@@ -66,13 +66,13 @@ class DatabaseHistory(SharedHistory):
         return WorkerInDatabase(self, controller, line, self._retry_s)
 
     def give_up_waiting(self) -> None:
-        # Others may have waited for their turn before that.
+        # The job may already have waited for its turn.
         self._session.give_up_waiting(self.answer_within_s / 2)
 
     # --- on the thread ----------------------------------------------------------------------------
 
     def _sharing(self) -> int:
-        # A takeover must not halve what each may keep.
+        # Count the controllers of all nodes, so that a takeover does not reduce their shares.
         return max(self._controllers, self._count_all())
 
     def require(self) -> None:
@@ -88,13 +88,14 @@ class DatabaseHistory(SharedHistory):
         except NotReached:
             raise
         except StoreUnavailable:
-            # A broken connection is opened again; after the end there is no further attempt.
+            # Replace a broken connection, because the run has ended and there will be no other
+            # attempt.
             self.require()
             self._session.leave(ends)
 
     def give_up_on(self, worker: WorkerOfOne, error: Exception) -> None:
         if not isinstance(error, NotReached):
-            # What is in memory may be ahead of what is stored.
+            # The state in memory may be newer than the stored data.
             worker.lay_down()
             self._session.roll_back()
 
@@ -103,14 +104,14 @@ class DatabaseHistory(SharedHistory):
         self._session.close()
 
     def _forget(self, controllers: list[int]) -> None:
-        """Remove histories; also what a node has left that died while it removed a controller."""
+        """Delete histories, including those that a node left when it died while deleting them."""
         gone = (
             "(SELECT unnest(%(gone)s::integer[]) UNION SELECT id FROM mark WHERE NOT EXISTS"
             " (SELECT 1 FROM controller WHERE number = id))"
         )
         try:
             self.require()
-            # The marks last: they name what is to be removed.
+            # Delete the marks last, because they identify the histories to delete.
             for table, key in _TABLES:
                 self._session.remove(f"DELETE FROM {table} WHERE {key} IN {gone}", controllers)  # noqa: S608
         except StoreUnavailable as error:
@@ -127,7 +128,8 @@ class WorkerInDatabase(WorkerOfOne):
     async def close(self, at: float) -> None:
         closing = asyncio.ensure_future(super().close(at))
         while not (await asyncio.wait([closing], timeout=self._shared.answer_within_s))[0]:
-            # A database that does not answer must not delay the node that takes over.
+            # A database that does not answer must not delay closing, for which a node that takes
+            # over waits.
             self._shared.give_up_waiting()
         await closing
 
@@ -136,7 +138,7 @@ class WorkerInDatabase(WorkerOfOne):
     def _open(self) -> Compactor:
         compactor = super()._open()
         until = compactor.chunk_store.end_of_record()
-        # Data that was being written when the connection broke may be stored.
+        # Values that were being written when the connection broke may already be stored.
         stored = [n for n, one in enumerate(self._unwritten) if round(one[0], 3) == until]
         if stored:
             del self._unwritten[: stored[-1] + 1]

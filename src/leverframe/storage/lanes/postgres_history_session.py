@@ -1,4 +1,4 @@
-"""The connection of a node's history to the database that nodes share."""
+"""The connection of a node's history to the shared database of nodes."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,15 +22,16 @@ from leverframe.storage.lanes.postgres_connection import (
 from leverframe.storage.lanes.postgres_lane import Claim
 from leverframe.storage.store import StoreUnavailable
 
-# What waits to be written of the history of one controller, and the statement that writes it.
+# The waiting rows of a controller's history, and the statement that writes them.
 #
-# Chunks, the texts that explain values, entries of the journal and the mark go together, behind a
-# fence: nothing is written of a controller that this node does not have in its present life.
+# Chunks, texts of reasons, journal entries and the mark are written together, with a fence: nothing
+# is written for a controller that this node does not run in its current life (`epoch`).
 
 
-# The row of the node first, in the order of a node that ends its life. Both are locked, so both are
-# looked at again if another transaction was changing one of them: also a node that has the
-# controller again in its next life finds that the life of which this is has ended.
+# The row of the node is locked first, in the same order as when the life of a node is ended. Both
+# rows are locked, so PostgreSQL checks them again if another transaction was changing one of them.
+# Therefore a node that runs the controller again in its next life also detects that the former life
+# has ended.
 def _fence(which: str) -> str:
     return (
         "SELECT controller.number FROM node JOIN controller ON controller.node = node.name"  # noqa: S608
@@ -41,7 +42,7 @@ def _fence(which: str) -> str:
 
 
 FENCE = _fence("%(controller)s")
-#: Writes the ends of many runs: when each was, or what was not recorded until then.
+#: Writes the ends of many runs: the time of each, or the data that was not recorded by then.
 LEAVE = (
     f"WITH fence AS ({_fence('ANY(%(numbers)s)')}),"  # noqa: S608
     " given AS (SELECT given.* FROM fence JOIN unnest(%(numbers)s::integer[], %(ends)s::float8[],"
@@ -98,17 +99,17 @@ _LET_GO = (
 
 
 class HistoryRows(Struct):
-    """Rows of one controller that wait."""
+    """The waiting rows of a controller."""
 
     chunks: list[ChunkRow] = []
-    #: What explains values, by its number.
+    #: The texts of reasons by number.
     texts: dict[int, str] = {}
-    #: Entries of the journal, by number; those up to the oldest one make room.
+    #: Journal entries by number; stored entries up to `oldest` are deleted to make room.
     entries: dict[int, EntryRow] = {}
     oldest: int = 0
-    #: Up to when everything is recorded.
+    #: The time up to which everything is recorded.
     until: float | None = None
-    #: Last moments of earlier runs are recorded with this, up to this one.
+    #: These rows include the last moments of earlier runs up to this number.
     recorded: int | None = None
 
     @property
@@ -117,7 +118,7 @@ class HistoryRows(Struct):
         return not rows and self.until is None and self.recorded is None
 
     def statement(self) -> str:
-        """Return what writes them; it finds 0 where the fence held it back."""
+        """Return the statement that writes the rows; its result is 0 if the fence prevented it."""
         clauses = [f"fence AS ({FENCE})"]
         clauses += [_PUT_CHUNKS] if self.chunks else []
         clauses += [_PUT_TEXTS] if self.texts else []
@@ -127,7 +128,7 @@ class HistoryRows(Struct):
         return f"WITH {', '.join(clauses)} SELECT count(*) FROM fence"  # noqa: S608
 
     def values(self) -> dict[str, Any]:
-        """Return the values of that statement, without those of the fence."""
+        """Return the values of the statement, without those of the fence."""
         found: dict[str, Any] = {"at": self.until, "oldest": self.oldest, "recorded": self.recorded}
         if self.chunks:
             found |= zip(_CHUNKS, map(list, zip(*self.chunks, strict=True)), strict=True)
@@ -139,20 +140,20 @@ class HistoryRows(Struct):
         return found
 
 
-#: While the database is away, connecting is retried after this.
+#: Seconds after which connecting is retried while the database is unreachable.
 PAUSE_S = 1.0
 _AWAY = "The database cannot be reached; the history waits in memory. The controller keeps running."
 _NOT_OURS = "This node does not run the controller; the node that runs it records its history."
 
 
 class NotReached(StoreUnavailable):
-    """The database is away, and nothing was begun: one sentence."""
+    """The database cannot be reached, and nothing was begun; the message is one sentence."""
 
 
 class HistorySession:
-    """The connection of a node's history; a new one is made where it has broken.
+    """The connection of a node's history; a broken connection is replaced.
 
-    It takes statements as the connection to a file does, and raises StoreUnavailable.
+    It has the same methods as the connection to a file, and raises StoreUnavailable.
     """
 
     def __init__(self, address: str, claim: Callable[[], Claim]) -> None:
@@ -160,7 +161,7 @@ class HistorySession:
         self._claim = claim
         self._connection: Connection | None = None
         self._try_again_at = 0.0
-        #: Since when an answer is waited for.
+        #: The time since which the thread has been waiting for an answer.
         self._asked_at: float | None = None
 
     @property
@@ -171,8 +172,8 @@ class HistorySession:
         return connection.info.transaction_status is not TransactionStatus.IDLE
 
     def require(self) -> None:
-        """Connect where that is due; raise NotReached if the database is away."""
-        # An unfinished transaction was rolled back.
+        """Connect if necessary; raise NotReached if the database cannot be reached."""
+        # Roll back a transaction that a failed job left unfinished.
         self.roll_back()
         if self._connection is None:
             self._connect()
@@ -211,7 +212,7 @@ class HistorySession:
             raise StoreUnavailable(_NOT_OURS)
 
     def leave(self, ends: Mapping[int, RunEnd]) -> None:
-        """Note of controllers when they were stopped, or what was not recorded until then."""
+        """Store when controllers were stopped, or the data that was not recorded by then."""
         claim = self._claim()
         values = {
             "node": claim.node,
@@ -250,7 +251,7 @@ class HistorySession:
             self._asked_at = None
 
     def give_up_waiting(self, seconds: float) -> None:
-        """Wake the thread, from another one, that waits for an answer too long."""
+        """Wake the thread from another thread if it has waited too long for an answer."""
         connection, asked_at = self._connection, self._asked_at
         if connection is None or asked_at is None or time.monotonic() - asked_at < seconds:
             return

@@ -1,13 +1,15 @@
 """The durable lane in a database server: one PostgreSQL for the controllers of many nodes.
 
-Each node writes by a lane of its own, one batch at a time, and each batch has a number. So a commit
-has three outcomes: it is durable; it was refused, by the database or because another node has taken
-over; or it is not known, because the connection broke or the database does not answer. Then the
-number of the last batch in the database decides, as soon as it can be queried again. Until then
-nothing is written for the controllers concerned, because it would depend on an unknown result.
+Each node has a lane of its own, which writes one batch at a time, and each batch has a number. A
+commit has three possible results: it is durable; it was rejected, by the database or because
+another node has taken over; or the result is unknown, because the connection broke or the database
+does not answer. The number of the last batch in the database then shows the result, as soon as it
+can be queried. Until then nothing is written for the controllers concerned, because later changes
+would depend on the unknown result.
 
-Every exception of the driver counts as "not known", unless the connection still stands: then the
-database itself has refused the batch. Secrets are sealed with a key that never enters the database.
+Every exception of the driver means an unknown result, unless the connection still works: then the
+database itself has rejected the batch. Secrets are encrypted with a key that is never stored in the
+database.
 """
 
 import asyncio
@@ -55,9 +57,9 @@ from leverframe.storage.writer import Faults, GroupCommit
 
 log = logging.getLogger(__name__)
 
-#: While the database is away, connecting is retried after this.
+#: Seconds after which connecting is retried while the database is unreachable.
 RETRY_S = 0.5
-#: A batch that takes longer than this is not waited for: whether it is stored is not known yet.
+#: A batch that takes longer than this is reported as in doubt.
 ANSWER_WITHIN_S = PATIENCE_S + 0.5
 IN_DOUBT = (
     "The connection to the database was lost during this change. Whether it was stored is not "
@@ -75,39 +77,39 @@ _LOST = (
 
 
 class InDoubt(LaneUnavailable):
-    """It is not known whether changes are stored: one sentence."""
+    """It is unknown whether changes are stored; the message is one sentence."""
 
     is_in_doubt = True
 
 
 class Fenced(LaneUnavailable):
-    """Another node has taken over: one sentence."""
+    """Another node has taken over; the message is one sentence."""
 
     is_taken_over = True
 
 
 class DatabaseWentBack(LaneUnavailable):
-    """The database has lost what was acknowledged: one sentence."""
+    """The database has lost acknowledged changes; the message is one sentence."""
 
     is_over = True
 
 
 class Claim(Struct, frozen=True):
-    """The right of a node to write, until another node declares it dead."""
+    """The right of a node to write, which ends when another node declares it dead."""
 
     node: str
     epoch: int
 
 
 class UncertainBatch(Struct, frozen=True):
-    """A batch of which it is not known whether it is stored, and the controllers in it."""
+    """A batch in doubt: it is unknown whether it is stored. With the controllers in it."""
 
     number: int
     controllers: tuple[int, ...]
 
 
 class PostgresLane(GroupCommitLane):
-    """A lane in a database. Raises StoreUnavailable when it cannot be opened."""
+    """A lane in a database. Raises StoreUnavailable if it cannot be opened."""
 
     def __init__(self, address: str, claim: Claim, key_path: Path) -> None:
         super().__init__(key_path)
@@ -117,43 +119,44 @@ class PostgresLane(GroupCommitLane):
         self._writing: Connection | None = None
         self._reading = SharedConnection(address)
         self._doubt: UncertainBatch | None = None
-        #: Controllers that write nothing until it is known what is stored of them.
+        #: Controllers that may write nothing until it is known whether their last change is stored.
         self._unclear: set[int] = set()
-        #: Why nothing can be written any more.
+        #: The reason why this lane can write nothing any longer.
         self._ended: LaneUnavailable | None = None
-        #: While the database is away: when it went, and when it is tried again.
+        #: While the database is unreachable: since when, and when to retry.
         self._away_since: float | None = None
         self._try_again_at = 0.0
-        #: A batch that the database has not answered in time.
+        #: A batch that the database did not answer in time.
         self._late: asyncio.Future[Faults] | None = None
-        #: Messages of controllers that were fetched, until they start.
+        #: Messages that were fetched in advance for controllers that have not started yet.
         self._messages: dict[int, dict[int, Any]] = {}
-        #: Called, in the lane's thread, when the lane must not be used any more.
+        #: A function that is called in the lane's thread when the lane must no longer be used.
         self.on_end: Callable[[LaneUnavailable], None] = lambda error: None
-        #: Called likewise with controllers whose change was reported as in doubt but is stored.
+        #: A function that is called with controllers whose change was reported as in doubt but is
+        #: stored.
         self.on_stored_late: Callable[[Collection[int]], None] = lambda controllers: None
-        #: The last batch that is known to be stored.
+        #: The number of the last batch that is known to be stored.
         self.batch = 0
         try:
             self.batch = self._last_batch(time.monotonic())
         except BaseException:
-            # Only this process can close it.
+            # Release the thread and the connections, because the caller gets no object to close.
             self._finish()
             raise
 
     @property
     def claim(self) -> Claim:
-        """Return the present right to write."""
+        """Return the node's current right to write."""
         return self._claim
 
     @property
     def is_unclear(self) -> bool:
-        """Return whether something is in doubt."""
+        """Return whether any change is in doubt."""
         return bool(self._unclear)
 
     async def renew(self, claim: Claim) -> None:
-        """Begin to write by another claim, when nothing of the former one is left."""
-        # Unfinished writes end first; with the new claim they would pass the fence.
+        """Switch to another claim after all writes under the former one have ended."""
+        # Unfinished writes must end first, because with the new claim they would pass the fence.
         self._ended = Fenced(FENCED)
         if self._writing is not None:
             hang_up(self._writing)
@@ -167,16 +170,16 @@ class PostgresLane(GroupCommitLane):
         self.batch = self._last_batch(time.monotonic() + PATIENCE_S)
 
     def clear(self, controllers: Collection[int]) -> None:
-        """Allow writes again to controllers that have been reloaded."""
+        """Allow writes of controllers again that have been reloaded."""
         self._unclear.difference_update(controllers)
 
     async def look_again(self) -> None:
-        """Find out the outcome of a batch in doubt, if the database can be queried."""
+        """Query the result of a batch in doubt, if the database can be reached."""
         if self._late is None:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._settle_quietly)
 
     def note_lost(self) -> None:
-        """End: the database was found to be rolled back."""
+        """End this lane, because the database was rolled back."""
         if not isinstance(self._ended, DatabaseWentBack):
             with suppress(DatabaseWentBack):
                 self._end(DatabaseWentBack(_LOST))
@@ -194,7 +197,7 @@ class PostgresLane(GroupCommitLane):
         return faults
 
     def _why_refused(self, controller: int) -> StoreUnavailable | None:
-        """Return why nothing of a controller can be written now; None if it can."""
+        """Return the reason why a controller can write nothing now; None if it can write."""
         if self._ended is not None:
             return self._ended
         if controller in self._unclear:
@@ -202,7 +205,7 @@ class PostgresLane(GroupCommitLane):
         return None if self._late is None else LaneUnavailable(AWAY)
 
     async def _write_in_time(self, parts: Mapping[int, Rows]) -> Faults:
-        """Write parts, but do not wait for a database that does not answer."""
+        """Write parts, but do not wait any longer if the database does not answer in time."""
         for controller, rows in parts.items():
             if rows.messages:
                 self._messages.pop(controller, None)
@@ -237,7 +240,7 @@ class PostgresLane(GroupCommitLane):
                 break
             except psycopg.Error as error:
                 if not is_broken(connection):
-                    # The database itself has said no; nothing of the batch is stored.
+                    # The database itself has rejected the batch, so none of it is stored.
                     _raise_for_all(error)
                     raise
                 log.warning("the connection to the database broke: %s", first_line(error))
@@ -274,12 +277,12 @@ class PostgresLane(GroupCommitLane):
         return {"node": self._claim.node, "epoch": self._claim.epoch, "batch": number}
 
     def _explain_fence(self, connection: Connection) -> NoReturn:
-        """Raise why the fence held a batch back."""
+        """Raise the error that explains why the fence prevented a batch."""
         self._read_lane(connection)
         self._end(Fenced(FENCED))
 
     def _settle_doubt(self) -> None:
-        """Find out what became of a batch in doubt; raise where it stays open."""
+        """Query whether a batch in doubt is stored; raise an error if that is still unknown."""
         if self._doubt is not None:
             controllers = self._doubt.controllers
             if self._is_stored(None):
@@ -294,16 +297,17 @@ class PostgresLane(GroupCommitLane):
             log.debug("whether a write was stored is still unknown: %s", error)
 
     def _is_stored(self, until: float | None) -> bool:
-        """Find out what became of a batch, the one that is being written where there is a time.
+        """Query whether the batch in doubt is stored; with `until`, it is the batch being written.
 
-        One that is not stored is voided: its bytes may still be on their way.
+        If it is not stored, it is voided, because its bytes may still arrive later.
         """
         doubt = self._doubt
         assert doubt is not None
         try:
             last = self._last_batch(time.monotonic() if until is None else until, doubt.number)
         except LaneUnavailable as error:
-            # Also where another node has taken over by now: it may have been stored before.
+            # This includes the case that another node has taken over: the batch may have been
+            # stored before.
             self._unclear.update(doubt.controllers)
             if until is None or isinstance(error, DatabaseWentBack):
                 raise
@@ -313,7 +317,7 @@ class PostgresLane(GroupCommitLane):
         return last == doubt.number
 
     def _last_batch(self, until: float, in_doubt: int | None = None) -> int:
-        """Read the number of the last batch; the connection for writing stands afterwards."""
+        """Read the number of the last batch; opens the connection for writing if necessary."""
         connection = self._connect(until)
         try:
             if in_doubt is not None:
@@ -324,10 +328,10 @@ class PostgresLane(GroupCommitLane):
             raise LaneUnavailable(AWAY) from error
 
     def _read_lane(self, connection: Connection) -> int:
-        """Read the number of the last batch; end if this life is over or does not exist yet.
+        """Read the number of the last batch; end this lane if its life is over or is unknown there.
 
-        Lives and batches only count up, also through the deaths of a node: a smaller number than
-        this process knows means that the database was rolled back.
+        The numbers of lives and batches only increase, even after the death of a node. A smaller
+        number than this process knows means that the database was rolled back.
         """
         row = connection.execute(LAST_BATCH, (self._claim.node,)).fetchone()
         epoch, batch = row or (0, 0)
@@ -343,7 +347,7 @@ class PostgresLane(GroupCommitLane):
         raise error
 
     def _connect(self, until: float) -> Connection:
-        """Return the connection for writing; after a long absence, retry it only rarely."""
+        """Return the connection for writing; if the database is long unreachable, retry rarely."""
         if self._writing is not None:
             return self._writing
         now = time.monotonic()
@@ -395,7 +399,7 @@ class PostgresLane(GroupCommitLane):
             kept: dict[int, dict[str, str]] = {one: {} for one in chosen}
             audit: dict[int, list[str]] = {one: [] for one in chosen}
             with connection.transaction():
-                # One consistent view, so that no commit comes between the parts.
+                # One transaction, so that no commit can come between the parts.
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 query = "SELECT controller, path, value FROM setting WHERE controller = ANY(%s)"
                 for one, path, text in connection.execute(query, (chosen,)):
@@ -417,7 +421,7 @@ class PostgresLane(GroupCommitLane):
 
     async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
         stored = await super().fetch(controllers)
-        # A starting controller requests them on the loop.
+        # A starting controller requests them on the event loop, so they are read in advance.
         self._messages |= await asyncio.to_thread(self._waiting_messages, list(controllers))
         return stored
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's tables and their migrations, and a batch of rows as one statement behind a fence."""
+"""The tables in PostgreSQL with their migrations, and batches of rows as single statements."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,42 +18,43 @@ from leverframe.storage.lanes.postgres_connection import (
 )
 from leverframe.storage.store import Rows, StoreUnavailable
 
-# The tables in PostgreSQL: made and brought up to date, and what a node checks before it starts.
+# The tables in PostgreSQL: their migrations, and the checks of a node before it starts.
 #
-# Migrations only add, so that nodes of two program versions work on the same tables side by side.
-# A program that finds tables which are older than it needs says so; `leverframe fleet migrate`
-# brings them up to date. Newer ones are fine.
+# Migrations only add to the tables, so that nodes with two program versions can use the same
+# tables. A program reports tables that are too old for it; `leverframe fleet migrate` upgrades
+# them. Tables of newer versions can be used.
 
 MIGRATIONS = Path(__file__).parent / "postgres_migrations"
-#: The main version of PostgreSQL that is tried; older ones may lack what statements use.
+#: The oldest tested major version of PostgreSQL; older versions may not support all statements.
 OLDEST = 15
-#: A migration holds this lock; any number works that no other program uses.
+#: The number of the lock that a migration holds; no other program may use it.
 _LOCK = 0x4C656672
 _PRESENT = "SELECT number FROM migration"
 _MADE = re.compile(r"^CREATE (TABLE|SEQUENCE) (\w+)", re.MULTILINE)
-#: The role, and which of the given things that are there it may not use in each of the given ways.
+#: Returns the role, and the objects on which it lacks one of the given privileges.
 _NOT_GRANTED = (
     "SELECT quote_ident(current_user), array_agg(DISTINCT thing) FROM unnest(%s::text[]) AS thing,"
     " unnest(%s::text[]) AS way WHERE NOT has_{}_privilege(to_regclass(thing), way)"
     " HAVING count(*) > 0"
 )
-#: The role, and the schemas on its way that it may not look into: it finds no tables there.
+#: Returns the role, and the schemas of its search path that it may not use; it finds no tables
+#: there.
 _CLOSED_SCHEMAS = (
     "SELECT quote_ident(current_user), array_agg(quote_ident(nspname)) FROM pg_class"
     " JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relname = 'migration'"
     r" AND nspname = ANY(regexp_split_to_array(current_setting('search_path'), '\s*,\s*'))"
     " AND NOT has_schema_privilege(pg_namespace.oid, 'USAGE') HAVING count(*) > 0"
 )
-#: Distinguishes the right key from a wrong one, and reveals nothing else about it.
+#: The name of a value that shows whether a key is the right one, and reveals nothing else about it.
 _KEY_CHECK = "key_check"
 
 
 class CannotUseDatabase(StoreUnavailable):
-    """The database cannot be used: one sentence."""
+    """The database cannot be used; the message is one sentence."""
 
 
 def migrate(address: str) -> list[str]:
-    """Bring the tables up to date in one transaction; return the names of what was done."""
+    """Upgrade the tables in one transaction; return the names of the applied migrations."""
     done = []
     try:
         with open_database(address) as connection, connection.transaction():
@@ -75,7 +76,7 @@ def migrate(address: str) -> list[str]:
     return done
 
 
-#: Advice on an address that is not one of a database.
+#: Advice for an address that is not that of a database.
 _ADDRESS = " Write its address like `host=db.example dbname=fleet user=leverframe`."
 
 
@@ -83,7 +84,7 @@ def open_database(address: str) -> Connection:
     """Connect, or raise CannotUseDatabase with the reason."""
     try:
         connection = connect(address)
-    # ValueError is for a name that cannot be a host name; the driver has no error for it.
+    # ValueError means an invalid host name, for which the driver has no error of its own.
     except (psycopg.Error, ValueError) as error:
         is_unreachable = isinstance(error, psycopg.OperationalError)
         raise CannotUseDatabase(
@@ -101,7 +102,7 @@ def open_database(address: str) -> Connection:
 
 
 def check_tables(connection: Connection) -> None:
-    """Raise CannotUseDatabase if the tables are missing, older, or not for this user."""
+    """Raise CannotUseDatabase if the tables are missing, too old, or not accessible."""
     _check_rights(connection)
     try:
         present = {number for (number,) in connection.execute(_PRESENT)}
@@ -118,7 +119,7 @@ def check_tables(connection: Connection) -> None:
 
 
 class _Needed(NamedTuple):
-    """What a node does with some things of the database."""
+    """Privileges that a node needs on objects of the database."""
 
     kind: str
     ways: list[str]
@@ -126,7 +127,7 @@ class _Needed(NamedTuple):
 
 
 def _list_needed() -> list[_Needed]:
-    """List all that a node uses, by the migrations."""
+    """List all privileges that a node needs, according to the migrations."""
     made = [it for _, path in _migrations() for it in _MADE.findall(path.read_text("utf-8"))]
     return [
         _Needed("TABLE", ["SELECT"], ["migration"]),
@@ -140,7 +141,7 @@ def _list_needed() -> list[_Needed]:
 
 
 def _not_granted(connection: Connection) -> Iterator[tuple[str, _Needed]]:
-    """Find what is needed and not granted; return it with the role."""
+    """Find privileges that are needed but not granted; yield them with the role."""
     row = connection.execute(_CLOSED_SCHEMAS).fetchone()
     if row is not None:
         yield row[0], _Needed("SCHEMA", ["USAGE"], row[1])
@@ -152,7 +153,7 @@ def _not_granted(connection: Connection) -> Iterator[tuple[str, _Needed]]:
 
 
 def _check_rights(connection: Connection) -> None:
-    """Raise CannotUseDatabase with the rights that must be granted, if any."""
+    """Raise CannotUseDatabase with the privileges that must be granted, if any."""
     role, lacking, grants = "", [], []
     try:
         for role, (kind, ways, things) in _not_granted(connection):
@@ -169,7 +170,7 @@ def _check_rights(connection: Connection) -> None:
 
 
 def check_key(connection: Connection, key_file: KeyFile) -> None:
-    """Raise CannotUseDatabase if other nodes seal secrets with another key."""
+    """Raise CannotUseDatabase if other nodes encrypt secrets with another key."""
     find = "SELECT value FROM agreed WHERE name = %s"
     try:
         row = connection.execute(find, (_KEY_CHECK,)).fetchone()
@@ -197,13 +198,14 @@ def _migrations() -> list[tuple[int, Path]]:
     return sorted((int(path.name.partition("_")[0]), path) for path in MIGRATIONS.glob("*.sql"))
 
 
-# A batch of rows of many controllers as one statement of PostgreSQL, behind a fence.
+# A batch of rows of many controllers as one PostgreSQL statement with a fence.
 #
-# The statement first takes the lane's row to the next batch number, and only if this node still
-# holds the lane's epoch and the number before was the last one. Everything else depends on that:
-# a node that was declared dead writes nothing, however late its bytes arrive.
+# The statement first increases the batch number in the lane's row, but only if this node still has
+# the lane's epoch and no batch is missing in between. All other changes depend on that: a node that
+# was declared dead writes nothing, however late its bytes arrive.
 
-#: Table, key column and its type, and the field of `Rows`: texts by controller and key.
+#: Table, key column, type of the key, and field of `Rows`, for tables of texts by controller and
+#: key.
 _TEXTS = (
     ("setting", "path", "text", "settings"),
     ("kept", "name", "text", "kept"),
@@ -216,27 +218,27 @@ FENCE = (
     " WHERE node = %(node)s AND epoch = %(epoch)s AND batch = %(batch)s - 1"
 )
 
-#: Lets a batch never be stored that is not stored yet, by a number that nothing is written under:
-#: its bytes may still be on their way. One that is stored is written again: it may be seen before
-#: the synchronous standby has it, and this is answered only when that one has it.
+#: Voids a batch that is not stored, whose bytes may still arrive: it increases the number so that
+#: the batch can no longer follow. If the batch is stored, its row is written again. The answer then
+#: comes only after the synchronous standby has the batch, which may be visible before that.
 SETTLE = (
     "UPDATE lane SET batch = CASE batch WHEN %(batch)s - 1 THEN %(batch)s + 1 ELSE batch END"
     " WHERE node = %(node)s AND epoch = %(epoch)s"
 )
 
-#: The life of a node and the number of its last batch.
+#: Returns the life (`epoch`) of a node and the number of its last batch.
 LAST_BATCH = "SELECT epoch, batch FROM lane WHERE node = %s"
 
-#: Finds a node that is still in this life, and keeps that life from being ended before the
-#: transaction. It does not hold up its beats, which change no key; who ends a life locks the row
-#: FOR UPDATE.
+#: Finds a node that is still in this life, and prevents the life from being ended before the
+#: transaction. Heartbeats are not blocked, because they change no key; a life is ended with a FOR
+#: UPDATE lock.
 ALIVE = (
     "SELECT name FROM node WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive FOR KEY SHARE"
 )
 
 
 class TextRows(Struct, frozen=True):
-    """What a batch does with the rows of one table."""
+    """The removals or insertions of a batch in one table."""
 
     table: str
     key: str
@@ -245,10 +247,10 @@ class TextRows(Struct, frozen=True):
     is_removal: bool
 
     def clause(self, condition: str) -> str:
-        """Return the part of a statement that does it, under a condition.
+        """Return the part of a statement that performs the changes if a condition is true.
 
-        Arrays go in binary form: as text, the quotes in a row of the audit trail alone would take
-        100 us of the node, and so take 1.
+        Arrays are sent in binary form. As text, only the quotes in a row of the audit trail would
+        take 100 us instead of 1 us.
         """
         table, key, name = self.table, self.key, self.name
         arrays = f"%({name}_controllers)b::integer[], %({name}_keys)b::{self.kind}[]"
@@ -269,7 +271,7 @@ class TextRows(Struct, frozen=True):
         return f"{self.table}_{'gone' if self.is_removal else 'put'}"
 
     def arrays(self, parts: Mapping[int, Rows]) -> dict[str, list[Any]]:
-        """Return the arrays of these rows in a batch; nothing where it has none."""
+        """Return the arrays of a batch for this table; empty if the batch has no such rows."""
         found = [
             (controller, int(key) if self.kind == "bigint" else key, text)
             for controller, rows in parts.items()
@@ -287,7 +289,7 @@ _ALL = [TextRows(*one, is_removal) for one in _TEXTS for is_removal in (False, T
 
 
 class Batch(NamedTuple):
-    """What a batch does, and with which arrays."""
+    """The changes of a batch, and the arrays with their values."""
 
     rows: tuple[TextRows, ...]
     arrays: dict[str, list[Any]]
@@ -299,13 +301,13 @@ class Batch(NamedTuple):
         return cls(tuple(by_rows), arrays)
 
     def with_fence(self) -> str:
-        """Return the whole batch as a statement: 1 where it was written, 0 where it was fenced."""
+        """Return the batch as a statement that returns 1 if written, 0 if the fence prevents it."""
         condition = "EXISTS (SELECT 1 FROM fence)"
         clauses = [f"fence AS ({FENCE} RETURNING 1)", *self._clauses(condition)]
         return f"WITH {', '.join(clauses)} SELECT count(*) FROM fence"  # noqa: S608
 
     def without_fence(self) -> str:
-        """Return the statement for a transaction that has passed the fence."""
+        """Return the statement for a transaction that has already passed the fence."""
         return f"WITH {', '.join(self._clauses('true'))} SELECT 1"
 
     def _clauses(self, condition: str) -> list[str]:
@@ -313,5 +315,5 @@ class Batch(NamedTuple):
 
 
 def needs_transaction(parts: Iterable[Rows]) -> bool:
-    """Return whether a row is both removed and inserted, which one statement cannot do."""
+    """Return whether a row may be both removed and inserted, which one statement cannot do."""
     return any(rows.replace_settings or rows.blobs for rows in parts)

@@ -1,7 +1,8 @@
 """The durable lane in a file: one SQLite database for all controllers of a node.
 
-A batch is written as it came (`statements.py`) and goes into the tables with others, between later
-batches. Erasures and uploads go there immediately, after all earlier batches.
+A batch is first written unchanged (`statements.py`), and moved into the tables later, together with
+other batches. Erasures and uploads are written to the tables immediately, after all earlier
+batches.
 """
 
 import contextlib
@@ -49,9 +50,9 @@ class SqliteLane(GroupCommitLane):
     """The lane in a file. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
 
     def __init__(self, path: Path, key_path: Path) -> None:
-        # Behind the batch in the same thread, and so after its outcome was reported.
+        # Such work runs after the batch in the same thread, and so after its result was reported.
         self._file = WatchedFile(path, MIGRATIONS, do_later=self._do_later)
-        #: What is left of a move into the tables; None while there is none.
+        #: The remaining steps of a move into the tables; None if there is no move.
         self._move: Iterator[MoveStep] | None = None
         try:
             with self._file.reading() as connection:
@@ -81,19 +82,19 @@ class SqliteLane(GroupCommitLane):
                 self._do_later(self._begin_move)
 
     def _do_later(self, work: Callable[[], None]) -> None:
-        """Do what no caller waits for, in turn with batches; a lane that closes does it itself."""
+        """Queue work for which no caller waits; a lane that is closing does such work itself."""
         with contextlib.suppress(RuntimeError):
             self._thread.submit(work)
 
     def _begin_move(self) -> None:
-        """Begin to move the batches into the tables, unless a move is under way."""
+        """Begin to move the batches into the tables, unless a move is already in progress."""
         if self._move is None:
             with self._moving(), self._file.reading() as connection:
                 self._move = self._recent.steps_into_tables(connection)
                 self._do_later(self._move_on)
 
     def _move_on(self) -> None:
-        """Move the next part of the batches; the one after it waits behind what was queued."""
+        """Perform one step of a move; the next step is queued after waiting batches."""
         with self._moving():
             step = None if self._move is None else next(self._move, None)
             if step is None:
@@ -106,7 +107,7 @@ class SqliteLane(GroupCommitLane):
 
     @contextlib.contextmanager
     def _moving(self) -> Iterator[None]:
-        """Give up a move that fails: the batches stay."""
+        """Cancel a move that fails; its batches are kept."""
         try:
             yield
         except Exception as error:
@@ -117,15 +118,15 @@ class SqliteLane(GroupCommitLane):
         self._write_to_tables(forgetting(controllers), erases=True)
 
     def fill_tables(self) -> None:
-        """Put all batches into the tables, in the lane's thread; if that fails, they stay."""
+        """Move all batches into the tables, in the lane's thread; keep them if that fails."""
         with self._moving():
             self._write_to_tables([])
 
     def _write_to_tables(
         self, statements: Sequence[Statement], *, erases: bool = False, scattered: int = 0
     ) -> None:
-        """Execute statements behind what was written last, in the same transaction."""
-        # What is left of a move would write older values over these.
+        """Move all batches into the tables and execute statements, in one transaction."""
+        # The remaining steps of a move would overwrite these values with older ones.
         self._move = None
         if self._recent.size:
             with self._file.reading() as connection:
@@ -133,17 +134,18 @@ class SqliteLane(GroupCommitLane):
             statements = [*fleet_statements(recent), FORGETTING, *statements]
             scattered += sum(map(tables_touched, recent.values()))
         if statements:
-            # No value may outlive its row in the pages of batches, which are free now.
+            # The removed batches must be overwritten, so that no deleted value survives in free
+            # pages.
             moves = self._recent.size > 0
             self._file.write(statements, erases=erases, moves=moves, scattered=scattered)
             self._recent.forget()
 
     def settle(self) -> None:
-        """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
+        """Copy the log into the main file, in any thread; raise StoreUnavailable if that fails."""
         self._file.settle()
 
     def release(self) -> None:
-        # Else the next start would read it twice.
+        # Move all batches now, so that the next start need not read both batches and tables.
         self.fill_tables()
         self._file.close()
 
@@ -151,7 +153,7 @@ class SqliteLane(GroupCommitLane):
 
     @contextlib.contextmanager
     def _read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """Lend the reading connection for a transaction, so that nothing is moved during it."""
+        """Provide the reading connection in a transaction, so that no move affects its reads."""
         with self._file.reading() as connection:
             connection.execute("BEGIN")
             try:
@@ -169,14 +171,15 @@ class SqliteLane(GroupCommitLane):
             for one, name in connection.execute(query, (chosen,)):
                 audit.setdefault(one, []).append(name)
             recent = recent_rows(connection, batches, frozenset(controllers))
-        # Outside: a broken value is a problem of its controller, and not of the file.
+        # Outside of the transaction, because an invalid value is a problem of its controller and
+        # not of the file.
         return {
             one: _rows_of(settings.get(one, {}), kept.get(one, {}), audit.get(one, []), recent[one])
             for one in controllers
         }
 
     def rows_of(self, controller: int) -> Rows:
-        """Read everything that is stored of a controller; secrets are sealed."""
+        """Read all stored data of a controller, without decrypting secrets."""
         query = "SELECT name, data FROM blob WHERE controller = ?"
         batches = self._recent.of([controller])
         with self._read_transaction() as connection:
@@ -217,7 +220,7 @@ class SqliteLane(GroupCommitLane):
 
 
 def _rows_of(settings: _Texts, values: _Texts, audit: Iterable[str], recent: Rows) -> Stored:
-    """Return what the tables hold of a controller, with what was written last."""
+    """Return the data of a controller from the tables and the recent batches."""
     trail: _Texts = dict.fromkeys(audit, "")
     for name, text in recent.kept.items():
         (trail if name.startswith(AUDIT_PREFIXES) else values)[name] = text

@@ -1,9 +1,9 @@
 """Parameter types: conversion between text on the wire and values in real units.
 
-Each type has both directions (`parse`, `format`), describes in words what it allows, provides a
-JSON schema for forms and reference, and provides examples that must be accepted and texts that must
-be refused, from which the conformance tests are generated. `parse` gets the raw text, still
-percent-encoded, because an encoded separator inside a text is not a separator.
+Each type converts in both directions (`parse`, `format`), describes the allowed texts in words and
+as a JSON schema, and provides texts that must be accepted and texts that must be rejected. The
+conformance tests are generated from these texts. `parse` gets the raw text, still percent-encoded,
+because an encoded separator inside a text is not a separator.
 """
 
 from leverframe.interface.table.params.compound import (

@@ -12,7 +12,7 @@ from leverframe.interface.table.shape import Item, with_plain_colons
 
 
 class ListOf(Struct, frozen=True):
-    """Items joined by a separator; their number must be that of the profile."""
+    """Items joined by a separator; their number must be right for the version."""
 
     item: Param
     #: The number of items; a function of the profile if versions differ.
@@ -126,7 +126,7 @@ class Depends(Struct, frozen=True):
     """A field whose type depends on the value of an earlier field."""
 
     on: str
-    #: (values of the earlier field, the type then)
+    #: (values of the earlier field, the type for these values)
     cases: tuple[tuple[Collection[Any], Param], ...]
 
     def case(self, seen: Seen) -> Param:
@@ -207,7 +207,7 @@ class Changed(Struct, frozen=True):
 
 
 class Trailing(Struct, frozen=True):
-    """A last field that older versions do not have, and that is optional in newer ones.
+    """A trailing field that older versions do not have, and that is optional in newer versions.
 
     If it is missing, it keeps its value: a client that does not know a setting must not change it.
     """
@@ -248,7 +248,7 @@ def item_of_version(item: Item, params: Mapping[str, Param], profile: Profile) -
 
 
 def optional_fields(params: Mapping[str, Param]) -> frozenset[str]:
-    """Return the last fields of a form that are optional."""
+    """Return the trailing fields of a form that are optional."""
     return frozenset(letter for letter, param in params.items() if isinstance(param, Trailing))
 
 
@@ -275,7 +275,7 @@ def parse_fields(
     profile: Profile,
     seen: dict[str, Any],
 ) -> None:
-    """Add the values of a form's fields to `seen`; a missing trailing field adds none."""
+    """Add the values of a form's fields to `seen`, except those of missing trailing fields."""
     for letter in letters:
         param = params[letter]
         if isinstance(param, Trailing):

@@ -13,14 +13,14 @@ from leverframe.interface.table.refusals import BadValue
 
 INT32 = 2147483647
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
-#: Numbers up to this limit select one of a few things, so they cannot be padded: `out00` is no
-#: output. Quantities may be padded.
+#: Numbers up to this limit are indices, which may not have leading zeros: `out00` is invalid.
+#: Quantities may have leading zeros.
 _MAX_COUNTED = 99
 
 
 def integer(raw: str, param: Param, profile: Profile) -> int:
     if _INTEGER.fullmatch(raw):
-        # The usual case: nothing must be decoded.
+        # The usual case, in which nothing needs to be decoded.
         return int(raw)
     text = decode_text(raw)
     if not _INTEGER.fullmatch(text):
@@ -70,7 +70,7 @@ class Int(Struct, frozen=True):
 
 
 class Flag(Struct, frozen=True):
-    """0 or 1 on the wire, a boolean inside."""
+    """0 or 1 in the protocol, a boolean in the program."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> bool:
         return bool(Int(0, 1).parse(raw, profile, seen))
@@ -92,7 +92,7 @@ class Flag(Struct, frozen=True):
 
 
 class Scaled(Struct, frozen=True):
-    """A whole number on the wire, which is a multiple of the real value."""
+    """A whole number in the protocol, which is a multiple of the value in the program."""
 
     factor: int
     lo: int = -INT32 - 1
@@ -123,7 +123,7 @@ class Scaled(Struct, frozen=True):
 
 
 class Seconds10(Struct, frozen=True):
-    """Tens of seconds on the wire, seconds inside."""
+    """Tens of seconds in the protocol, seconds in the program."""
 
     lo: int
     hi: int
@@ -148,10 +148,10 @@ class Seconds10(Struct, frozen=True):
 
 
 class Word(Struct, frozen=True):
-    """A number of a code table on the wire; inside, its word (or the word as a number)."""
+    """A code of a code table in the protocol; in the program its word (or the word as a number)."""
 
     table: CodeTable
-    #: Turns words that are numbers (gain, bitrate, divisor) into numbers.
+    #: Converts words that are numbers (gain, bitrate, divisor) to numbers.
     numeric: bool = False
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str | int:
@@ -205,7 +205,7 @@ def _ranges(numbers: list[int]) -> str:
 
 
 class Bits(Struct, frozen=True):
-    """A number whose lowest bits are flags; inside a tuple of booleans, first bit first."""
+    """A number whose lowest bits are flags; a tuple of booleans in the program, lowest first."""
 
     count: int
 

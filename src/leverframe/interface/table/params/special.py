@@ -12,7 +12,7 @@ from leverframe.interface.table.params.numbers import Int
 from leverframe.interface.table.params.texts import Seen, Text, decode_text
 from leverframe.interface.table.refusals import BadValue
 
-#: Added to the primary I2C sensor if the particulate sensor is connected, too.
+#: The bit that is set if the particulate sensor is connected in addition to the primary I2C sensor.
 WITH_SPS30 = " + SPS30"
 
 
@@ -50,7 +50,7 @@ class MappingItem(Struct, frozen=True):
 
 
 class I2cSelection(Struct, frozen=True):
-    """Five bits: exactly one of the first four is the primary sensor, the fifth is SPS30."""
+    """Five bits: exactly one of the first four is the primary sensor; the fifth is the SPS30."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> tuple[str, bool]:
         number = Int(1, 24).parse(raw, profile, seen)
@@ -113,7 +113,7 @@ class EqualsComparison(Struct, frozen=True):
 
 
 class TimeZoneName(Text, frozen=True):
-    """The name of a time zone that this machine knows, or an empty text."""
+    """The name of a time zone that this machine has, or an empty text."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
         name = super().parse(raw, profile, seen)

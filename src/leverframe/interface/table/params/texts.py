@@ -1,4 +1,4 @@
-"""The protocol of parameter types, and texts: with a maximum length, or of a certain form."""
+"""The protocol of parameter types, and the types of texts."""
 
 import re
 from base64 import b64decode, b64encode
@@ -22,7 +22,7 @@ NOTHING_SEEN: Seen = {}
 
 class Param(Protocol):
     def parse(self, raw: str, profile: Profile, seen: Seen) -> Any:
-        """Return the value or raise `BadValue`; `seen` contains the fields before this one."""
+        """Return the value or raise `BadValue`; `seen` contains the earlier fields."""
 
     def format(self, value: Any, profile: Profile, seen: Seen) -> str: ...
 
@@ -66,7 +66,7 @@ def encode_text(text: str) -> str:
 
 
 class Text(Struct, frozen=True):
-    """Up to `most` characters (not bytes); longer texts are refused, never cut."""
+    """Up to `most` characters (not bytes); longer texts are rejected, never truncated."""
 
     most: int
     least: int = 0
@@ -128,7 +128,7 @@ class Text(Struct, frozen=True):
 
 
 class Phone(Struct, frozen=True):
-    """A telephone number: digits, optionally after a plus, which is kept even unencoded."""
+    """A telephone number: digits, optionally after a plus, which need not be percent-encoded."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
         text = decode_text(raw, plus_is_space=False)
