@@ -221,7 +221,9 @@ def test_command_with_an_internal_error_ends_with_an_error(
     fleet("add", "--name", "gh-{n}", "--count", "2")
     monkeypatch.setattr(FleetExecutor, "send", fail)
     output = fleet("send", "outs.cgi?out0=1", ends_with=2)
-    assert "An internal error stopped it; see the log. Of 2 controllers, 0 have done it" in output
+    assert (
+        "An internal error stopped the job; see the log. Of 2 controllers, 0 have done it" in output
+    )
 
 
 def test_refused_command_is_reported_by_name_and_exit_status(fleet: Terminal) -> None:

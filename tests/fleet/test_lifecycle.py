@@ -210,7 +210,9 @@ async def test_interrupted_start_is_a_failure_that_can_be_retried() -> None:
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await starting
-        assert state_of(node, "a") == Failed("a failed to start: Its start was interrupted.")
+        assert state_of(node, "a") == Failed(
+            "a failed to start: The start of the controller was interrupted."
+        )
         lane.reads_left = inf
         assert (await node.post("start"))["done"] == 1
 

@@ -17,7 +17,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     mails = find_card(page, "Test and recent mails").get_by_role("listitem")
     page.get_by_role("button", name="Send a test mail").click()
     expect(mails).to_contain_text("failed")
-    expect(mails).to_contain_text("E-mail has no server")
+    expect(mails).to_contain_text("No mail server is set")
 
     # What stands in the form is tried, not what was saved before.
     twin.get("/stm.cgi?em1=mail.example&em5=one@example.org&em6=box@example.org&em7=Hello")
@@ -141,7 +141,7 @@ def test_outbox_follows_what_is_sent_and_can_be_filtered(
     page.get_by_label("Result").select_option("failed")
     expect(messages).to_have_count(1)
     page.reload()
-    expect(messages).to_contain_text("E-mail has no server")
+    expect(messages).to_contain_text("No mail server is set")
 
 
 @pytest.mark.thorough

@@ -112,7 +112,7 @@ COMPOSED = {
     ),
     "7 has no command 7.7": ("7 has no command 7.", "7 has no command 7. It exists under 7."),
     "7 refuses 7: 7.": ("7 refuses to be read: 7.", "7 refuses to be written: 7."),
-    "7 refuses 77.": ("7 refuses everything: 7.", "7 refuses 7."),
+    "7 refuses 77.": ("7 refuses all requests: 7.", "7 refuses 7."),
     "7 with slave ID 77": ("7 with slave ID 7", "7 with slave ID 7 at 7"),
     "The command 7 7.": (
         "The command 7 does not accept a value.",

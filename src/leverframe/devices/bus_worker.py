@@ -414,7 +414,9 @@ class BusWorker:
     def _bus_lost(self) -> None:
         """Report the loss now: the next poll may be far off, and readings remain valid a while."""
         for slot in self._slots.values():
-            slot.bus_problem = f"{self._bus.path} was lost; it is reopened when it is back."
+            slot.bus_problem = (
+                f"The device {self._bus.path} disappeared; it is reopened when it returns."
+            )
             self._troubles.note(slot.trouble, slot.problem())
 
     def _expire(self, now: float) -> None:

@@ -308,7 +308,7 @@ class ModuleSlot(Struct):
             f"{_places(function, [one.span for one in group])} ({_exception(code)})"
             for (code, function), group in groupby(refused, lambda one: (one.code, one.function))
         ]
-        everything = "everything: " if len(refused) == len(self.blocks) else ""
+        everything = "all requests: " if len(refused) == len(self.blocks) else ""
         return f"{self._who} refuses {everything}{', '.join(parts)}."
 
     def refusal_of(self, request: Read | Write, code: int) -> str:

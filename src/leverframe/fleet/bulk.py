@@ -273,7 +273,11 @@ def _try_on(
 
 def check_that_it_runs(controller: Controller) -> None:
     if controller.bootloader_until is not None:
-        raise NotRunning("It waits for firmware." if controller.has_power else "It has no power.")
+        raise NotRunning(
+            "The controller waits for firmware."
+            if controller.has_power
+            else "The controller has no power."
+        )
 
 
 def _effects(controller: Controller, stage: Stage) -> list[CommandEffect]:

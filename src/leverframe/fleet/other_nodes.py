@@ -125,7 +125,9 @@ class CallUnanswered(SilentNode):
     """A node that has received a call but does not answer it."""
 
     status = 504
-    sentence = "Node {node} has not answered in time. Check whether it was done there."
+    sentence = (
+        "Node {node} has not answered in time. Check there whether the request was carried out."
+    )
     has_taken_it = True
 
 
@@ -138,15 +140,15 @@ class OtherProgram(SilentNode):
 
     title = "A node runs another version of the program"
     sentence = (
-        "Node {node} runs another version, which does not understand this. Nothing was done"
-        " there. Try again when all nodes run the same version."
+        "Node {node} runs another version, which does not understand this request. Nothing was"
+        " done there. Try again when all nodes run the same version."
     )
 
 
 class OlderProgram(OtherProgram):
     sentence = (
-        "Node {node} runs an older version, which does not understand this. Nothing was done"
-        " there. Try again when all nodes run the same version."
+        "Node {node} runs an older version, which does not understand this request. Nothing was"
+        " done there. Try again when all nodes run the same version."
     )
 
 
@@ -155,8 +157,8 @@ class AnswerNotUnderstood(CallUnanswered):
 
     title = OtherProgram.title
     sentence = (
-        "Node {node} runs another version, and its answer is not understood. Check whether it"
-        " was done there."
+        "Node {node} runs another version, and its answer cannot be read. Check there whether the"
+        " request was carried out."
     )
 
 

@@ -339,7 +339,9 @@ class Registry:
     def note_unreadable(self, number: int, record: MemberRecord, error: Exception) -> None:
         """Note why a controller cannot start, with what is left of its record."""
         self.records[number] = record
-        self.unreadable[number] = UnreadableRow(f"Its record cannot be read: {error}.")
+        self.unreadable[number] = UnreadableRow(
+            f"The record of the controller cannot be read: {error}."
+        )
 
     async def reserve(self, count: int) -> list[int]:
         """Return unused numbers, for new controllers and snapshots."""

@@ -229,7 +229,7 @@ async def test_other_settings_and_damage_are_logged_and_the_controller_starts(ca
     await moving.twin.ok("/outs.cgi?pulse0=900")
     saved = await moving.leave()
     (message,) = (await start_as_after_power_cut(moving, saved, caplog, settings="another"),)
-    assert message == f"Its settings were changed after its live state was saved. {OLDER}"
+    assert message == f"The settings were changed after the live state was saved. {OLDER}"
     live = open_live(saved, Profile())
     engine = replace(live.engine, guards=live.engine.guards[1:])
     assert "damaged" in await start_as_after_power_cut(moving, saved, caplog, engine=engine)
@@ -271,10 +271,10 @@ async def test_state_saved_by_another_program_or_version_is_refused_in_words() -
         open_live(with_header(saved, format=99), Profile())
     with pytest.raises(UnfitState, match="for HW 3.5.*, but the controller is now HW 3.9"):
         open_live(with_header(saved, profile={"hw": "3.5", "sw": "1.49"}), Profile())
-    with pytest.raises(UnfitState, match="301 s old, too old"):
+    with pytest.raises(UnfitState, match="301 s old, which is too old"):
         open_live(replace(saved, age_s=MAX_AGE_S + 1), Profile())
     for damaged in (b"", zlib.compress(b"{}"), saved.data[:-9], with_header(saved, engine=5).data):
-        with pytest.raises(UnfitState, match="Its live state is damaged"):
+        with pytest.raises(UnfitState, match="The live state is damaged"):
             open_live(replace(saved, data=damaged), Profile())
 
 

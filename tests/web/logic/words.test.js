@@ -188,7 +188,7 @@ test("what the server says is shown in the language of the pages", async () => {
 
 test("what is said to programs about commands and fields is not said on a page", async () => {
   const { serverText } = words;
-  assert.equal(serverText("E-mail has no server; set one with em1=..."), "E-mail has no server.");
+  assert.equal(serverText("No mail server is set; set one with em1=..."), "No mail server is set.");
   assert.equal(
     serverText("MQTT is switched off; set it up with mqtt=1*HOST*..."),
     "MQTT is switched off.",

@@ -77,7 +77,7 @@ _OF_OTHERS = {
     "module_not_written": "{value:.10g} to {target}: {problem}",
     "started": "started, version {version}",
     "went_on": "resumed: its node changed or was restarted",
-    "journal_gap": "{count} entries lost: they came faster than they could be recorded",
+    "journal_gap": "{count} entries lost: they arrived faster than they could be recorded",
     "message_sent": "sent to {target}",
     "message_captured": "captured instead of sent to {target}",
     "finding": "{text}",

@@ -326,7 +326,8 @@ FAULTS: dict[str, FaultKind] = {
     "brown_out": FaultKind(
         POWER,
         "The power fails repeatedly; each time the controller is silent as with `reboot`.",
-        "A weak supply breaks down when relays pull in: the unit starts, switches, and falls over.",
+        "A weak supply breaks down when relays pull in: the unit starts, switches, and fails"
+        " again.",
         {
             "cycles": Field(Number(1, 1000, "times"), "number of power failures", 3.0),
             "off": Field(Duration(0.0, DAY_S), "how long it stays off each time", 1.0),

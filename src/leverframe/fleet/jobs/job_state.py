@@ -378,7 +378,7 @@ class JobOutcomes(dict[int, JobOutcome]):
         for number, findings in found.items():
             before = known.get(number, ())
             if findings is None:
-                why = "It does not answer."
+                why = "The controller does not answer."
             elif new := [text for id, text in findings.items() if id not in before]:
                 why = f"It has a new finding: {new[0]}"
             else:

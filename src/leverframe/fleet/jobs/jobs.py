@@ -266,7 +266,7 @@ class FleetJobs:
     async def _forget_own_of(self, tenant: str) -> None:
         for job in self.all(tenant):
             if job.state.status in UNDER_WAY:
-                await job.stop("Its tenant was removed.")
+                await job.stop("The tenant of the controller was removed.")
             await self.remove(job)
 
     async def remove(self, job: FleetJob) -> None:

@@ -217,7 +217,9 @@ def read_parameters(query: str, offered: Sequence[QueryParameter]) -> dict[str, 
             raise BadValue("Unknown parameter.", field=name[:40], allowed=allowed)
         if name in given:
             raise BadValue(
-                "It is set twice.", field=name, allowed=("several values separated by commas")
+                "The parameter is set twice.",
+                field=name,
+                allowed=("several values separated by commas"),
             )
         given[name] = _value(name, decode_text(raw), known[name])
     return given

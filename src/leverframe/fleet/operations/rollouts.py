@@ -198,12 +198,12 @@ async def _work_of(context: FleetContext) -> JobWork:
     if "command" in given:
         if body:
             raise Malformed(
-                "There are both a command and a body.", allowed="either a command or a body"
+                "The request has both a command and a body.", allowed="either a command or a body"
             )
         return _commands(given["command"])
     if not body:
         raise Malformed(
-            "There is neither a command nor a body.", allowed="either a command or a body"
+            "The request has neither a command nor a body.", allowed="either a command or a body"
         )
     if given.get("what") == "template":
         return JobWork(template=await template_of(context))

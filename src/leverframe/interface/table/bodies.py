@@ -228,11 +228,11 @@ class FormBody(Struct, frozen=True):
                     f"{name[:40]!r} is not a field of this form.",
                     field=name[:40],
                     allowed=", ".join(self.fields),
-                    discreet="The form has a field that does not belong to it.",
+                    discreet="The form has an unknown field.",
                 )
             if name in values:
                 raise BadValue(
-                    f"The field {name} is given twice.", field=name, allowed="each field once"
+                    f"The field {name} appears twice.", field=name, allowed="each field once"
                 )
             try:
                 values[name] = param.parse(raw, profile, values)

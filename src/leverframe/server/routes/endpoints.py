@@ -142,7 +142,8 @@ VALUES = (
         role=ADMIN,
         reply=Settings,
         function=api.settings,
-        doc="Show every stored setting as one tree, in real units and words. A secret reads `***` "
+        doc="Show every stored setting as one tree, with physical units and words instead of"
+        " codes. A secret reads `***` "
         "if it is set, otherwise null.",
     ),
     Endpoint(
@@ -224,7 +225,8 @@ VALUES = (
         function=timeline,
         ends_with_client=True,
         query=TIMELINE_PARAMETERS,
-        doc="Show what was on, met or open, with its causes: `from=...&to=...`, both optional. A "
+        doc="Show when outputs were on, rules met and inputs open, with the causes:"
+        " `from=...&to=...`, both optional. A "
         "lane is an output, a PWM output, an event variable, a digital input or a rule. Its "
         "bars cover the time up to now without a gap, each with its cause. If `to` is in the "
         "future, `planned` bars follow: what return times, delays and the schedule will do. "
@@ -239,8 +241,8 @@ VALUES = (
         function=history_csv,
         ends_with_client=True,
         query=CSV_PARAMETERS,
-        doc="Show the same as a table: a line with all values whenever a label changed, or a line "
-        "for each interval. Times are ISO 8601 in UTC; absent values are empty.",
+        doc="Show recorded values as CSV: a line with all values for each change of a label, or a"
+        " line for each interval. Times are ISO 8601 in UTC; absent values are empty.",
     ),
     Endpoint(
         "/api/commands",
@@ -404,8 +406,9 @@ RULE_TRIAL = Endpoint(
     body=Annotated[str, Meta(pattern="^event=")],
     function=rule_trial,
     ends_with_client=True,
-    doc="Show what a rule would have done in the last hours (`for=24h`), with its recorded "
-    "sources and the time windows of the schedule. The body is the `event` command that would "
+    doc="Show what a rule would have done in the last hours (`for=24h`), based on the recorded"
+    " values of its sources and the time windows of the schedule. The body is the `event`"
+    " command that would "
     "set it, joined by `&` with `schedset` and `scheddel` of its window. Nothing is changed.",
 )
 

@@ -76,7 +76,7 @@ JOURNAL_PARAMETERS = (
         "after", Annotated[int, Meta(ge=0)], "Only entries after the one with this number."
     ),
     QueryParameter("which", str, "Only entries about this label, such as `OUT0`."),
-    QueryParameter("cause", str, "Only entries of this kind of cause, such as `rule`."),
+    QueryParameter("cause", str, "Only entries with this kind of cause, such as `rule`."),
     QueryParameter(
         "limit",
         Annotated[int, Meta(ge=1, le=MAX_ENTRIES)],
