@@ -175,7 +175,7 @@ async def test_only_new_findings_count_as_failures() -> None:
         )
         assert report["results"][0]["status"] == 200
         assert report["results"][1]["status"] == 409
-        assert "It has a new finding" in report["results"][1]["detail"]
+        assert "The controller has a new finding" in report["results"][1]["detail"]
         assert names(node) == ["Pump", "Pump", ""]
         # It was changed all the same, and is rolled back, too.
         report = await operate(node, job, "undo")

@@ -101,9 +101,9 @@ COMPOSED = {
         "answers of 7 arrive damaged; check that it uses 7, the bus termination and that no other"
         " device has its slave ID.",
     ),
-    "It differs from its file: 77.": (
-        "It differs from its file: 7.",
-        "It differs from its file: 7, and 7 more.",
+    "The unit differs from its file: 77.": (
+        "The unit differs from its file: 7.",
+        "The unit differs from its file: 7, and 7 more.",
     ),
     "This moment has passed7.": (
         "This moment has passed.",

@@ -65,11 +65,15 @@ class MemberResult(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     status: Annotated[int, Meta(description="200, or the status of the refusal.")]
     detail: Annotated[str | None, Meta(description="Why it was refused, or its result.")] = None
     effects: Annotated[
-        list[CommandEffect], Meta(description="The first of its changes, if it was tried.")
+        list[CommandEffect],
+        Meta(description="The first changes that the command would make; only in a dry run."),
     ] = []
     password: Annotated[
         str | None,
-        Meta(description="Password of its new administrator if it had none; shown only once."),
+        Meta(
+            description="Password of the administrator that was created if the controller had"
+            " none; shown only once."
+        ),
     ] = None
 
 

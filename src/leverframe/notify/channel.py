@@ -79,7 +79,7 @@ class MessageReport(Struct):
     #: The name of its channel: `http1`, `email`.
     channel: str
     slot: int
-    active: Annotated[bool, Meta(description="Whether the condition started or stopped being met.")]
+    active: Annotated[bool, Meta(description="Whether the condition became met or ended.")]
     reason: Annotated[str, Meta(description="What requested it, for example `rule 3`.")]
     target: str
     created: Annotated[float, Meta(description="Seconds since 1970.")] = 0.0

@@ -42,9 +42,11 @@ def nearest_profile(hardware: str, software: str) -> NearestProfile:
     if (hw, sw) == (hardware, software):
         return NearestProfile(profile, "")
     if not (hardware or software):
-        return NearestProfile(profile, f"It shows no version; it is read as {profile}.")
+        return NearestProfile(profile, f"The unit shows no version; it is read as {profile}.")
     shown = f"HW {hardware[:20]} SW {software[:20]}"
-    return NearestProfile(profile, f"Its version {shown} is unknown; it is read as {profile}.")
+    return NearestProfile(
+        profile, f"The version {shown} of the unit is unknown; it is read as {profile}."
+    )
 
 
 def _nearest_hardware(hardware: str) -> str:

@@ -285,7 +285,7 @@ def _identify(found: FoundUnit, answer: UnitAnswer) -> FoundUnit:
     if not answer.is_ok or mac is None or not all(who[1:]):
         return replace(found, trouble=_NO_UNIT)
     if found.mac and found.mac != mac:
-        return replace(found, trouble=f"It shows two MAC addresses: {found.mac} and {mac}.")
+        return replace(found, trouble=f"The unit shows two MAC addresses: {found.mac} and {mac}.")
     name, hardware, software = who
     return replace(
         found,

@@ -254,7 +254,7 @@ class JobReport(Struct, frozen=True):
     kind: str
     title: str
     status: JobStatus
-    why: Annotated[str | None, Meta(description="Why it has stopped, or is held up.")]
+    why: Annotated[str | None, Meta(description="Why the job has stopped or is waiting.")]
     by: str
     made: Annotated[float, Meta(description="Seconds since 1970.")]
     at: Annotated[
@@ -380,7 +380,7 @@ class JobOutcomes(dict[int, JobOutcome]):
             if findings is None:
                 why = "The controller does not answer."
             elif new := [text for id, text in findings.items() if id not in before]:
-                why = f"It has a new finding: {new[0]}"
+                why = f"The controller has a new finding: {new[0]}"
             else:
                 continue
             worse[number] = replace(self[number], status=UNHEALTHY, detail=why)

@@ -242,10 +242,10 @@ def _check_length(name: str, text: str, hint: Any) -> None:
     for meta in metas:
         most = (meta.extra or {}).get(MAX_ITEMS)
         if most is not None and (count := text.count(",") + 1) > most:
-            raise BadValue(f"There are {count} of them.", field=name, allowed=f"up to {most}")
+            raise BadValue(f"The list has {count} items.", field=name, allowed=f"up to {most}")
         if meta.max_length is not None and len(text) > meta.max_length:
             raise BadValue(
-                f"It has {len(text)} characters.",
+                f"The text has {len(text)} characters.",
                 field=name,
                 allowed=f"up to {meta.max_length} characters",
             )

@@ -58,7 +58,7 @@ SIMULATE = Task(
             dest="step_s",
             metavar="TIME",
             type=step,
-            help="write a row at every step instead of at every change, like 60s",
+            help="write one row per interval, like 60s, instead of one per change",
         ),
     ),
     """\

@@ -112,7 +112,7 @@ restart, until you run the task with --undo.
             argument("forgotten", metavar="NODE", help="name of the node"),
         ),
         description="""\
-Remove a node from the list that is stopped for good. If it is started again, it joins as a new node
+Remove a permanently stopped node from the list. If it is started again, it joins as a new node
 and gets its share of controllers.
 """,
     ),

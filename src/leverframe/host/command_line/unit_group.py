@@ -226,7 +226,7 @@ the same differences are listed together, unreachable units at the end.
   leverframe unit diff units.toml --only outputs,rules
   leverframe unit diff units.toml --files monday
 """,
-    exit_status="0 if no difference is known, 1 if there is one, 2 if a unit could not be compared",
+    exit_status="0 if no difference was found, 1 if any was, 2 if a unit could not be compared",
 )
 _UNITS = argument(
     "units",

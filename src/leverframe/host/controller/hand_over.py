@@ -96,7 +96,9 @@ def hand_over(controller: Controller) -> SavedLive | None:
         digest = settings_digest(controller.profile, controller.engine.settings)
         return export_live(controller, digest)
     except Exception:
-        log.exception("its live state cannot be exported; it starts as after a power cut")
+        log.exception(
+            "the live state cannot be exported; the controller starts as after a power cut"
+        )
         return None
 
 
@@ -204,7 +206,7 @@ def try_resume(controller: Controller, live: LiveExport) -> bool:
 
 
 def _log_refusal(error: UnfitState) -> None:
-    log.warning("%s It starts as after a power cut.", error)
+    log.warning("%s The controller starts as after a power cut.", error)
 
 
 def _resume(controller: Controller, live: LiveExport) -> None:

@@ -217,7 +217,7 @@ class LeverTimeline(Struct, frozen=True, rename={"first": "from", "last": "to"})
     now: WallTime
     since: Annotated[
         float | None,
-        Meta(description="The moment since when every change is recorded with its cause."),
+        Meta(description="The moment from which every change is recorded with its cause."),
     ]
     lanes: list[TimelineLane]
     messages: list[TimelineMessage]
