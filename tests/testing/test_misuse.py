@@ -61,7 +61,10 @@ FOREIGN = TwinSnapshot("1", str.encode, "http://elsewhere")
             "until accepts a condition such as 'DS1 >= 30', or a function",
         ),
         (lambda twin: twin.rule(5, "OUT0"), "rule accepts strings such as 'DS1 >= 30'"),
-        (lambda twin: twin.rule("DS1 >= 30", "OUT0", hysteresis="1"), "hysteresis must be a number"),
+        (
+            lambda twin: twin.rule("DS1 >= 30", "OUT0", hysteresis="1"),
+            "hysteresis must be a number",
+        ),
         (lambda twin: twin.get("/outs.cgi", auth="keeper"), "auth is a name and a password"),
         (lambda twin: Fleet(2, modbsu=True), "Fleet: parameter 'modbsu' is unknown. Did you mean"),
         (lambda twin: twin.restore({}), "accepts a TwinSnapshot.*not a dict"),

@@ -421,7 +421,7 @@ async def test_node_of_an_older_version_is_reported_as_silent(
     assert (await headers_of(a, "list"))[SILENT_NODES] == "b"
     report = await a.post("tag", tag="all", add="y")
     (detail,) = {one["detail"] for one in report["results"] if one["status"] != 200}
-    assert "its answer is not understood. Check whether it was done there" in detail
+    assert "its answer cannot be read. Check there whether the request was carried out" in detail
 
 
 async def _answer_of_another_program(call: NodeCall) -> CallAnswer:

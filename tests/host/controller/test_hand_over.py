@@ -40,7 +40,7 @@ ROOM = "room*heater:PWM1*reading:DS1*outside:5*power:30*time_constant:1h*start:1
 TANK = "tank*pump:OUT3*reading:INPA1*switch:INPD2*height:1000*fill:20*drain:5"
 #: The format of live state, and what it was when the number was raised last.
 NOTED = (2, "c16666c489853c67")
-OLDER = "It starts as after a power cut."
+OLDER = "The controller starts as after a power cut."
 
 
 class Moving:
@@ -340,5 +340,5 @@ async def test_controller_that_cannot_be_exported_is_logged_and_stops(
     monkeypatch.setattr(hand_over_module, "export_live", fails)
     twin = await LoopTwin.start()
     assert hand_over(twin.controller) is None
-    assert "its live state cannot be exported" in caplog.text
+    assert "the live state cannot be exported" in caplog.text
     await twin.close()
