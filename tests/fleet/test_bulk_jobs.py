@@ -160,10 +160,10 @@ async def test_change_with_an_internal_error_is_never_reported_as_done(
         for _ in range(2):
             problem = await node.expect_refusal(504, "send", command=NAME, id="a")
             assert (
-                "An internal error stopped the job; see the log. Of 2 controllers, 0 have"
+                "An internal error stopped the job; see the log. Of 2 controllers, 0 carried"
                 in problem
             )
-            assert "the others are unknown. /api/fleet/rollout?id=a shows" in problem
+            assert "the state of the others is unknown. /api/fleet/rollout?id=a shows" in problem
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1]
         monkeypatch.undo()
         await node.post("rollout/resume", id="a")

@@ -222,7 +222,8 @@ def test_command_with_an_internal_error_ends_with_an_error(
     monkeypatch.setattr(FleetExecutor, "send", fail)
     output = fleet("send", "outs.cgi?out0=1", ends_with=2)
     assert (
-        "An internal error stopped the job; see the log. Of 2 controllers, 0 have done it" in output
+        "An internal error stopped the job; see the log. Of 2 controllers, 0 carried out the change"
+        in output
     )
 
 

@@ -93,14 +93,6 @@ COMPOSED = {
         "7 bit/s, parity 7, 7 stop bit",
         "7 bit/s, parity 7, 7 stop bits",
     ),
-    "7 does not answer; check its wiring, its slave ID and 7.": (
-        "7 does not answer; check its wiring, its slave ID and that it uses 7.",
-    ),
-    "answers of 7 arrive damaged; check 7, the bus termination and that no other device has its"
-    " slave ID.": (
-        "answers of 7 arrive damaged; check that it uses 7, the bus termination and that no other"
-        " device has its slave ID.",
-    ),
     "The unit differs from its file: 77.": (
         "The unit differs from its file: 7.",
         "The unit differs from its file: 7, and 7 more.",

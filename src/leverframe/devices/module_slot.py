@@ -321,13 +321,16 @@ class ModuleSlot(Struct):
         if self.host:
             why = "sends invalid answers" if answer.is_damaged else "does not answer"
             return f"{self._who} {why}; check its unit ID, and the gateway if there is one."
-        speaks = f"that it uses {_in_words(self.module.line)}"
+        line = _in_words(self.module.line)
         if answer.is_damaged:
             return (
-                f"answers of {self._who} arrive damaged; check {speaks}, the bus termination and"
-                " that no other device has its slave ID."
+                f"answers of {self._who} arrive damaged; check the line settings ({line}), the bus"
+                " termination, and that no other device has the same slave ID."
             )
-        return f"{self._who} does not answer; check its wiring, its slave ID and {speaks}."
+        return (
+            f"{self._who} does not answer; check the wiring, the slave ID and the line settings"
+            f" ({line})."
+        )
 
     @property
     def _who(self) -> str:

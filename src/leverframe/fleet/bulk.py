@@ -63,7 +63,9 @@ class CommandEffect(Struct, frozen=True, forbid_unknown_fields=True):
 class MemberResult(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     name: str
     status: Annotated[int, Meta(description="200, or the status of the refusal.")]
-    detail: Annotated[str | None, Meta(description="Why it was refused, or its result.")] = None
+    detail: Annotated[
+        str | None, Meta(description="The reason for the refusal, or the result.")
+    ] = None
     effects: Annotated[
         list[CommandEffect],
         Meta(description="The first changes that the command would make; only in a dry run."),

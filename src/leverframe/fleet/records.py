@@ -52,7 +52,10 @@ class TenantRecord(Struct, frozen=True):
     name: str
     max_controllers: Annotated[
         int,
-        Meta(description="The maximum number of controllers that its administrators may create."),
+        Meta(
+            description="The maximum number of controllers that administrators of the tenant may"
+            " create."
+        ),
     ] = USUAL_MAX
 
 

@@ -223,7 +223,9 @@ class Sealer:
         try:
             return cipher.decrypt(nonce, data, path.encode())
         except (ValueError, InvalidTag):
-            raise KeyUnusable(f"The key {self._key_file.path} does not decrypt them.") from None
+            raise KeyUnusable(
+                f"The key {self._key_file.path} does not decrypt the stored secrets."
+            ) from None
 
     def _with_key(self, *, must_exist: bool = False) -> Cipher:
         if self._cipher is None:

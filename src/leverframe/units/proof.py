@@ -259,7 +259,7 @@ def _compare(made: UnitPlan, pulled: PulledUnit, result: PulledUnit, expected: S
             continue
         change = SettingChange(path, was, should)
         raise BadPlan(
-            f"The plan for {made.unit} does not reach the wanted settings on a twin of"
+            f"The plan for {made.unit} does not reach the required settings on a twin of"
             f" {made.profile}: {change.key} is {change.show(was)} there, not"
             f" {change.show(should)}. Nothing was sent to the unit."
         )

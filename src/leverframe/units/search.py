@@ -188,7 +188,7 @@ class FoundUnit(Struct, frozen=True):
     hardware: str = ""
     software: str = ""
     digest: Annotated[str, Meta(description="Digest of all readable settings.")] = ""
-    sign_in: Annotated[bool, Meta(description="Whether it requires a login.")] = False
+    sign_in: Annotated[bool, Meta(description="Whether the unit requires a login.")] = False
     is_login_withheld: Annotated[
         bool,
         Meta(description="Whether the login was withheld, because any device can answer a search."),
@@ -301,7 +301,7 @@ def doubles(found: Iterable[FoundUnit]) -> list[str]:
     """Return a sentence for each MAC address that units at several addresses show."""
     macs = find_shared_macs((unit.address, unit.mac) for unit in found)
     return [
-        f"Several addresses show the MAC address {mac}: {', '.join(addresses)}. Either it is one"
-        " unit with these addresses, or one of them replaced another."
+        f"Several addresses show the MAC address {mac}: {', '.join(addresses)}. Either one unit"
+        f" has all these addresses, or one unit replaced another."
         for mac, addresses in macs.items()
     ]

@@ -93,7 +93,9 @@ class UnitHealth(Struct):
     is_up: Annotated[bool, Meta(description="Whether the last poll was complete.")] = False
     seen: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     uptime_s: float | None = None
-    restarts: Annotated[int, Meta(description="Number since the start of the watch.")] = 0
+    restarts: Annotated[
+        int, Meta(description="Number of restarts since the start of the watch.")
+    ] = 0
     restarted: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     looks: int = 0
     failures: int = 0

@@ -269,15 +269,16 @@ def _describe_type(hint: Any) -> str:
 
 
 NAMES = QueryParameter("name", Names, "Names of controllers.")
-TAGS = QueryParameter("tag", Tags, "Tags; only controllers with all of them.")
+TAGS = QueryParameter("tag", Tags, "Tags; only controllers that have all of these tags.")
 LOOKED_FOR = (
     QueryParameter(
         "search",
         Words,
-        "Words that must all occur in their name, address, tags, version or findings.",
+        "Words that must all occur in the name, address, tags, version or findings of a"
+        " controller.",
     ),
     QueryParameter("health", Health, "Their health."),
-    QueryParameter("owner", Name, "The tenant that owns them."),
+    QueryParameter("owner", Name, "The tenant that owns the controllers."),
     QueryParameter("version", ShortText, "Version, hardware/software, such as `3.9/1.75`."),
 )
 CHOSEN = (NAMES, TAGS, *LOOKED_FOR)

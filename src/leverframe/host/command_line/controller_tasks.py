@@ -221,7 +221,8 @@ PASSWD = Task(
         argument(
             "--controller",
             metavar="NAME",
-            help="in a node's folder: an account of this controller (default: of the node)",
+            help="in the folder of a node: change an account of this controller (default: an"
+            " account of the node)",
         ),
         argument(
             "--database",
@@ -229,7 +230,9 @@ PASSWD = Task(
             help="shared database of the node, as for `fleet run`, if no file names it",
         ),
         argument(
-            "--node", metavar="NAME", help="name of the node there (default: the machine's name)"
+            "--node",
+            metavar="NAME",
+            help="name of the node in that database (default: the machine's name)",
         ),
     ),
     """\

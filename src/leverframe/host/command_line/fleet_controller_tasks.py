@@ -95,7 +95,7 @@ CONTROLLER_TASKS = (
             argument("--sw", metavar="VERSION", help="software version"),
             NEW_TAG,
             *NEW_PLACES,
-            argument("--tenant", metavar="TENANT", help="tenant that owns them"),
+            argument("--tenant", metavar="TENANT", help="tenant that owns the new controllers"),
             OPEN,
             argument("--dry-run", action="store_true", help="only check; create nothing"),
             *NODE_JSON,

@@ -272,7 +272,11 @@ requests to the node that has the controller.
         "add the controller of a data folder to a stopped node",
         (
             argument("folder", metavar="FOLDER", type=Path, help="data folder of the controller"),
-            argument("--name", metavar="NAME", help="its new name (default: its present name)"),
+            argument(
+                "--name",
+                metavar="NAME",
+                help="new name of the controller (default: its present name)",
+            ),
             NEW_TAG,
         ),
         """\

@@ -166,7 +166,7 @@ Install another software version on a controller: send an image by TFTP while it
                     action="append",
                     required=True,
                     choices=HARDWARE,
-                    help="hardware version it fits; repeat for several versions",
+                    help="hardware version that the image supports; repeat for several versions",
                 ),
                 argument("--sw", required=True, help="software version, like 1.49d"),
                 argument(

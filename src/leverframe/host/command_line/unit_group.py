@@ -160,7 +160,7 @@ _UNIT_WATCH = Task(
             type=int,
             default=8090,
             metavar="PORT",
-            help="port of its page (default 8090)",
+            help="port of the web page (default 8090)",
         ),
         argument("--once", action="store_true", help="check each unit once, print its state, exit"),
         CA_FILE,
@@ -232,7 +232,7 @@ _UNITS = argument(
     "units",
     metavar="UNIT",
     nargs="*",
-    help="addresses, or names from the inventory (default: all of its units)",
+    help="addresses, or names from the inventory (default: all units of the inventory)",
 )
 _UNIT_INVENTORY = argument(
     "--inventory",
