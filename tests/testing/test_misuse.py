@@ -65,7 +65,7 @@ FOREIGN = TwinSnapshot("1", str.encode, "http://elsewhere")
             lambda twin: twin.rule("DS1 >= 30", "OUT0", hysteresis="1"),
             "hysteresis must be a number",
         ),
-        (lambda twin: twin.get("/outs.cgi", auth="keeper"), "auth is a name and a password"),
+        (lambda twin: twin.get("/outs.cgi", auth="keeper"), "auth must be a name and a password"),
         (lambda twin: Fleet(2, modbsu=True), "Fleet: parameter 'modbsu' is unknown. Did you mean"),
         (lambda twin: twin.restore({}), "accepts a TwinSnapshot.*not a dict"),
         (lambda twin: twin.restore(FOREIGN), "is stored by http://elsewhere"),
@@ -94,7 +94,7 @@ def test_misuse_is_an_error_that_says_what_is_allowed(
         ({"seed": True}, "seed must be a whole number"),
         ({"recorded": 5}, "recorded must be the name of a file"),
         ({"settings": {5: 1}}, "settings accepts strings such as 'outputs.0.name', not 5"),
-        ({"accounts": ["keeper"]}, "accounts are passwords by name"),
+        ({"accounts": ["keeper"]}, "accounts must map names to passwords"),
     ],
 )
 @pytest.mark.parametrize("kind", [Twin, ProcessTwin])

@@ -63,7 +63,7 @@ OF_COMMANDS = (
     *("Name the hardware", "This is not a private key", "This is not a public key"),
     *("7: the node listens on", "7: port 7 of 7 cannot be used"),
     *("7 cannot be used for the other nodes", "7 It cannot be replaced: 7."),
-    "7 There is no intact snapshot of it.",
+    "7 There is no intact snapshot of the store.",
     "7 holds sealed secrets, which a template cannot pass on.",
     # Of metrics, searches and roll-outs on the command line.
     *("More than 7 addresses were named", "7 is not an address", "7: interrupted."),

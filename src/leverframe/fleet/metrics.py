@@ -225,7 +225,7 @@ def cluster_families(
     yield Family(
         "leverframe_cluster_nodes",
         GAUGE,
-        "Nodes that share the database, as this one sees them.",
+        "Nodes that share the database, as this node sees them.",
         [({"state": state}, states[state]) for state in STATES],
     )
     own = [one for one in report.nodes if one.is_this]

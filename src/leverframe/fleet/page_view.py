@@ -75,7 +75,9 @@ class FleetRow(Struct, frozen=True, forbid_unknown_fields=True):
     levers: Annotated[list[int | None], Meta(description="The outputs: 1 on, 0 off.")]
     happened: Annotated[
         list[int],
-        Meta(description="Journal entries of the last hour, in bars of two minutes."),
+        Meta(
+            description="Number of journal entries in the last hour, by intervals of two minutes."
+        ),
     ]
     node: Annotated[
         str,

@@ -77,7 +77,7 @@ def _check_accounts(accounts: object) -> None:
     if not isinstance(accounts, Mapping) or not all(
         isinstance(name, str) and isinstance(password, str) for name, password in accounts.items()
     ):
-        raise BadCall('accounts are passwords by name, such as {"keeper": "secret word"}.')
+        raise BadCall('accounts must map names to passwords, such as {"keeper": "secret word"}.')
 
 
 def check_texts(what: str, texts: Iterable[object], example: str) -> None:
@@ -91,7 +91,7 @@ def check_auth(auth: object) -> None:
     """Reject a value that is not a login, without showing it: it may be a password."""
     is_pair = isinstance(auth, tuple) and len(auth) == 2
     if auth is not None and not (is_pair and all(isinstance(one, str) for one in auth)):  # type: ignore[attr-defined]
-        raise BadCall('auth is a name and a password, such as ("keeper", "secret word").')
+        raise BadCall('auth must be a name and a password, such as ("keeper", "secret word").')
 
 
 def check_number(what: str, number: object) -> None:

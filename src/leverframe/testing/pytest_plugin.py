@@ -62,8 +62,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         OPTION,
         default="newest",
         metavar="VERSIONS",
-        help="run tests with the fixture `twin` that name no version once for each of these:"
-        " `newest`, `hardware` (each hardware with its newest software), `all`, or a list like"
+        help="versions for tests with the fixture `twin` that set no version; each test runs once"
+        " per version: `newest`, `hardware` (each hardware with its newest software), `all`,"
+        " or a list like"
         " 3.0/1.58a,3.5/1.49",
     )
 

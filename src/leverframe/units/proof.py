@@ -171,7 +171,7 @@ def _unread(pulled: PulledUnit) -> dict[str, str]:
     if is_leverframe(pulled):
         return dict(pulled.unread)
     names = [RULE_SETTINGS[letter] for letter in unshown_letters(pulled.profile)]
-    reason = f"no status file of {pulled.profile} shows it"
+    reason = f"no status file of {pulled.profile} shows this setting"
     every = {f"rules.{place}.{name}": reason for place in range(MAX_RULES) for name in names}
     return every | dict(pulled.unread)
 

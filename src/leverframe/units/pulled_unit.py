@@ -129,9 +129,9 @@ def reason_at(reasons: Mapping[str, str], path: str) -> str | None:
 # Another release may have settings unknown to this one, which are listed, or lack some, which are
 # unread.
 
-SECRET = "it is a secret, which never leaves the unit"
+SECRET = "this setting is a secret, which never leaves the unit"
 _PROFILE = "profile."
-UNTOLD = "this release of Leverframe does not show it"
+UNTOLD = "this release of Leverframe does not show this setting"
 
 
 def own_document(answer: UnitAnswer) -> dict[str, Any] | None:

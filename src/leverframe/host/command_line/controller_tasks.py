@@ -205,7 +205,7 @@ LIST_COMMANDS = Task(
     "host.command_line.listings:list_commands",
     "list the HTTP commands of a version",
     (
-        argument("word", nargs="?", help="only commands that contain this word"),
+        argument("word", nargs="?", help="list only commands that contain this word"),
         *VERSION,
     ),
     exit_status="0 if a command was found, 1 if not",

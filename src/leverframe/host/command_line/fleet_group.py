@@ -249,7 +249,8 @@ same password, which is shown once. Controllers that already require sign-in are
                 "--file",
                 metavar="FILE",
                 default="/etc/haproxy/fleet.map",
-                help="map file named in its configuration (default /etc/haproxy/fleet.map)",
+                help="map file named in the configuration of HAProxy (default"
+                " /etc/haproxy/fleet.map)",
             ),
             argument(
                 "--every",

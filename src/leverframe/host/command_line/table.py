@@ -81,7 +81,7 @@ Check the hardware of this machine in the way a service uses it. No output is sw
         Task(
             "check",
             "host.maintenance.board:check_board",
-            "list the wired devices that work, and the cause for each that does not",
+            "list the wired devices that work, and the cause of failure of the others",
             (
                 argument(
                     "--account",

@@ -194,7 +194,7 @@ _UNIT_DIFF = Task(
             "others",
             metavar="B",
             nargs="*",
-            help="other side; after an inventory, names of its units (default: all)",
+            help="second side; after an inventory: names of units in it (default: all)",
         ),
         _UNIT_GROUP,
         argument(

@@ -61,7 +61,7 @@ def _in_xml(body: bytes) -> dict[str, Any]:
 # A setting is read if every file that has it shows the same and a version of this kind can hold
 # it. Everything else is unread, with the reason, and stands in the tree as the factory setting.
 
-NOT_SHOWN = "no status file shows it"
+NOT_SHOWN = "no status file shows this setting"
 CALLED = "the files show the name of the unit, but not whether a user set it"
 REGULATED = "the regulator may have moved the duty that is shown"
 MOVING = "the duty that is shown may still be moving to the duty that is set"

@@ -182,7 +182,7 @@ class ListBody(Struct, frozen=True):
                 f"{text[:60]!r} is not an item of this list.",
                 command=text[:120],
                 allowed=item_of_version(self.item, self.params, profile).text,
-                discreet=f"Number {place} of the list is not one of its items.",
+                discreet=f"Item {place} of the list is not valid.",
             )
         seen: dict[str, Any] = {}
         try:

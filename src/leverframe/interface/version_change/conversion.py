@@ -177,8 +177,8 @@ def _off_without_memory(
         if new.on_after_start and old.remember and not new.remember:
             path = f"outputs.{index}.on_after_start"
             reason = (
-                f"{target} does not remember output states, which took precedence over this"
-                " setting."
+                f"{target} does not remember output states; remembered states took precedence"
+                f" over this setting."
             )
             lost.append(report_lost(path, True, reason))
             settings = with_value(settings, path, False)

@@ -422,8 +422,8 @@ WHAT_IF = Endpoint(
     function=try_commands,
     ends_with_client=True,
     doc="Show what commands would change in the coming hours (`for=24h`), without carrying them "
-    "out. The response lists the journal entries and messages that would occur only with them "
-    "or only without them, and the changes of outputs. The recorded readings of the same "
+    "out. The response lists the journal entries and messages that occur only with or only"
+    " without the commands, and the changes of outputs. The recorded readings of the same "
     "number of hours are replayed; plants of a simulated board keep running. Pings are "
     "assumed to succeed.",
 )
@@ -510,7 +510,9 @@ OTHERS = (
         content_type=XML,
         methods=("GET", "POST"),
         query=sim.PARAMETERS,
-        body=Annotated[str, Meta(description="The items, if a query would be too long.")],
+        body=Annotated[
+            str, Meta(description="The items as a body, if they are too long for a query.")
+        ],
         body_is_optional=True,
         function=simulate,
         changes=True,

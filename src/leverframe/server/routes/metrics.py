@@ -68,7 +68,7 @@ def _of_machine(controller: Controller) -> Iterable[Family]:
     )
     yield gauge(
         "leverframe_restart_flag",
-        "Whether restart_power_on has set the flag.",
+        "Whether the command restart_power_on has set the restart flag.",
         int(engine.machine.restart_flag),
     )
     yield gauge(

@@ -21,7 +21,9 @@ PATIENCE_S = 3.0
 #: Between two attempts to reach it.
 PAUSE_S = 0.1
 AWAY = "The database cannot be reached. Nothing was changed; try again when it is back."
-_AWAY_TO_READ = "The database cannot be reached, and this cannot be read until it is back."
+_AWAY_TO_READ = (
+    "The database cannot be reached; the requested data cannot be read until the database is back."
+)
 #: What concerns the database as a whole, by SQLSTATE: out of space, read only, shutting down.
 _OF_DATABASE = ("53", "25006", "57P")
 _CONNECT: dict[str, Any] = {
