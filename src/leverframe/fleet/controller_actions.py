@@ -310,9 +310,7 @@ async def place_and_start(
         node.roster.expect(record, number)
     why = await node.start_failed([number])
     if why:
-        raise NotRunning(
-            f"The address and port are set, but the controller did not start. {why[number]}"
-        )
+        raise NotRunning(f"The address and port are set. {why[number]}")
     if record.name not in node.members:
         # The controller was removed in the meantime.
         raise no_such_name(record.name)
