@@ -266,7 +266,7 @@ def cluster_families(
     for name, (text, value) in gauges.items():
         yield Family(f"leverframe_cluster_{name}", GAUGE, text, [(NO_LABELS, value)])
     counters = {
-        "takeovers": ("Nodes that this one has declared dead.", figures.takeovers),
+        "takeovers": ("Nodes that this node has declared dead.", figures.takeovers),
         "claims": ("Controllers that this node has taken over.", figures.claims),
         "releases": (
             "Controllers that this node has released in an orderly way.",

@@ -288,7 +288,8 @@ class TakenPlaces:
         for key, one in wanted.items():
             if one in self._owners:
                 raise Conflict(
-                    f"{record.name} cannot have {one}: {self._owners[one]} has it.", field=key
+                    f"{record.name} cannot use {one}: {self._owners[one]} already uses it.",
+                    field=key,
                 )
         self._names.add(record.name)
         self._owners |= dict.fromkeys(wanted.values(), record.name)

@@ -285,8 +285,8 @@ def unreadable_sentence(paths: Sequence[str], why: str) -> str:
     """Return a sentence that says which secrets are missing, why, and what to do."""
     named = ", ".join(paths[:_NAMED]) + (" and more" if len(paths) > _NAMED else "")
     return (
-        f"{why} Stored secrets count as not set: {named}. Restore the right key and restart, or "
-        "set them again."
+        f"{why} Stored secrets count as not set: {named}. Restore the right key and restart, or"
+        f" set the secrets again."
     )
 
 

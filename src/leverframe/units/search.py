@@ -176,7 +176,7 @@ ANSWER_S = 3.0
 DIGEST_S = 30.0
 #: Versions, name and MAC address in one short file of every version.
 IDENTITY = "/xml/stat.xml"
-_NO_UNIT = "A device answers there, but not like a unit."
+_NO_UNIT = "A device answers at this address, but not as a unit does."
 
 
 class FoundUnit(Struct, frozen=True):
@@ -195,7 +195,7 @@ class FoundUnit(Struct, frozen=True):
     ] = False
     answers: Annotated[bool, Meta(description="Whether a device answers at the address.")] = True
     is_identified: Annotated[
-        bool, Meta(description=("Whether it showed its identity like a unit."))
+        bool, Meta(description=("Whether the device identified itself as a unit."))
     ] = False
     #: Its problem, in a sentence.
     trouble: str = ""

@@ -354,7 +354,7 @@ def test_delays_are_in_the_journal() -> None:
         "rule 1: met: action OUT0 starts in 10 s",
         "rule 1: OUT0 on",
         "rule 1: no longer met: action OUT0 ends in 20 s",
-        "rule 1: delay cancelled: OUT0 stays as it is",
+        "rule 1: delay cancelled: OUT0 does not change",
     ]
 
 

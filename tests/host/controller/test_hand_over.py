@@ -79,7 +79,7 @@ class Moving:
         state = await self.twin.state()
         return {
             "state": {**state, "settings_revision": "any", "outbox": "any"},
-            "journal": [line for line in self.journal() if "resumed: its node changed" not in line],
+            "journal": [line for line in self.journal() if "resumed: the node changed" not in line],
             "driven": (controller.board.bench.outputs, controller.board.bench.levels),  # type: ignore[union-attr]
             "due": controller.next_deadline(),
         }
@@ -107,7 +107,7 @@ async def test_handed_over_controller_behaves_as_one_that_stayed() -> None:
             await one.twin.ok(f"/outs.cgi?out1={step % 2}")
     there, here = await moved.picture(), await stayed.picture()
     assert there == here
-    assert "start: resumed: its node changed or was restarted" in moved.journal()
+    assert "start: resumed: the node changed or was restarted" in moved.journal()
 
 
 async def test_pulse_has_left_what_was_left_minus_the_time_of_the_move() -> None:

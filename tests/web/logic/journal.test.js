@@ -391,7 +391,7 @@ test("an empty journal says what is known of it", async () => {
     throw new TypeError("fetch failed");
   };
   await assert.rejects(reader.read());
-  assert.equal(shown(), "This could not be read: the controller does not answer.");
+  assert.equal(shown(), "The data could not be read: the controller does not answer.");
   controller.answers["/api/journal"] = () => [];
   await reader.read();
   assert.equal(shown(), "Nothing yet.");

@@ -116,7 +116,7 @@ async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]
     QueryParameter(
         "sw", ShortText, "The software version; default: that of the template, or the newest."
     ),
-    QueryParameter("like", Name, "The controller whose settings the new ones start with."),
+    QueryParameter("like", Name, "The controller whose settings the new controllers start with."),
     *PLACES,
     QueryParameter("tenant", Name, "The tenant that owns the controllers; default: the operator."),
     LEFT_OPEN,

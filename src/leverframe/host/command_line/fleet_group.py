@@ -80,7 +80,7 @@ themselves and take over those of a failed node.
         (DATABASE,),
         description="""\
 Create or upgrade the tables that nodes share, in one transaction. Nodes of the previous version
-keep working with them.
+keep working with these tables.
 """,
     ),
     Task(
@@ -296,7 +296,7 @@ messages, audit trail and history. Both must be stopped. The folder is not chang
         ),
         """\
 Move a controller to a folder for `leverframe run`, with everything that `fleet adopt` copies. The
-node must be stopped. It removes the controller once everything is in the new folder.
+node must be stopped. The controller is removed from the node once everything is in the new folder.
 """,
         config=DATA,
     ),

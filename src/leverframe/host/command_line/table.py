@@ -86,8 +86,8 @@ Check the hardware of this machine in the way a service uses it. No output is sw
                 argument(
                     "--account",
                     metavar="NAME",
-                    help="check with the rights of this account (default, for root: those of the"
-                    " systemd service of this file)",
+                    help="check with the rights of this account (default for root: the account of"
+                    " the systemd service that uses this file)",
                 ),
             ),
             config=ONLY_FILE,

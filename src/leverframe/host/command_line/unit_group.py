@@ -271,7 +271,7 @@ _UNIT_PLAN = Task(
             "--readings",
             metavar="FOLDER",
             type=Path,
-            help="what-if: the same, with recorded readings of this data folder",
+            help="what-if: simulate the future with the recorded readings of this data folder",
         ),
         argument(
             "--for",

@@ -50,7 +50,7 @@ REFUSALS: dict[int, str] = {
     421: "Several machines: the controller has just moved to another node; repeat the request.",
     422: "The request needs more time or memory, or reads more values, than one request is"
     " allowed; `detail` says what to request instead.",
-    423: "The outputs are locked (`outblock`) and the command would switch one.",
+    423: "The outputs are locked (`outblock`) and the command would switch an output.",
     429: "Too many wrong passwords came from this address; `Retry-After` says when to retry.",
     431: "The headers are too large.",
     502: "A Modbus module did not accept the value, or a different value was read back.",
