@@ -363,7 +363,7 @@ class LifeOfControllers(RuleBasedStateMachine):
         node.begin_start([MemberRecord("elsewhere")])
         assert {one.name for one in node.roster.idle()} == {*stored, "elsewhere"}
         assert all(isinstance(one.state, Waiting) for one in node.roster.idle())
-        with pytest.raises(NodeStarting, match=f"0 of {len(stored) + 1} controllers run"):
+        with pytest.raises(NodeStarting, match=f"0 of {len(stored) + 1} controllers are running"):
             node.roster.check_started(None)
         self.do(node.start_stored())
         self.do(node.end_start())
