@@ -69,7 +69,7 @@ def test_silence_is_reported_and_the_next_request_waits_for_a_late_answer() -> N
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(0.5)
         del bench.bus.slaves[7]
-        with pytest.raises(Unusable, match="does not answer; check its wiring"):
+        with pytest.raises(Unusable, match="does not answer; check the wiring"):
             await bench.master.request(1, WRITE)
         bench.bus.slaves[7] = 100
         assert await bench.master.request(1, WRITE) == Data(b"")

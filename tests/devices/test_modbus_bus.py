@@ -387,7 +387,7 @@ async def test_slave_that_refuses_everything_is_reported_in_all_places(port: str
     await asyncio.wait_for(all_are_refused(), PATIENCE_S)
     state, health = await twin.state(), await twin.json("/health")
     assert (health["status"], health["troubles"]) == ("degraded", ["Modbus slot 1"])
-    assert "SDM120 with slave ID 103 refuses everything" in state["troubles"]["Modbus slot 1"]
+    assert "SDM120 with slave ID 103 refuses all requests" in state["troubles"]["Modbus slot 1"]
     assert "(exception 2, illegal data address" in state["troubles"]["Modbus slot 1"]
     statistics = state["modbus_statistics"]["1"]
     assert statistics["requests"] == statistics["answers"] == statistics["exceptions"]["2"]

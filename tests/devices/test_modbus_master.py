@@ -265,7 +265,7 @@ def test_module_that_refuses_everything_is_a_trouble_with_code_and_words(
         assert bench.sensed["m1"] is None
         trouble = bench.troubles["Modbus slot 1"]
         registers = "0, 1, 2, 3, 4, 5, 6, 7" if code in ONLY_ONE_BY_ONE else "0-7"
-        everything = f"refuses everything: registers {registers} of function 4"
+        everything = f"refuses all requests: registers {registers} of function 4"
         assert trouble.startswith(f"GTIL with slave ID 7 {everything}")
         assert f"(exception {code}, {words}" in trouble
         assert bench.master.statistics()["1"].exceptions.keys() == {str(code)}

@@ -173,7 +173,7 @@ async def test_silent_slave_is_reported_to_the_requester_and_a_problem_until_it_
         await shows(twin, "m1", 200.0)
         slave.process.send_signal(signal.SIGSTOP)
         problem = await twin.refused(f"/stm.cgi?mod_write=1*100*{INT16}*215", 502)
-        assert "does not answer; check its wiring" in problem["detail"]
+        assert "does not answer; check the wiring" in problem["detail"]
         assert "Given up after 2 attempts" in twin.controller.troubles["Modbus slot 1 register 100"]
         slave.process.send_signal(signal.SIGCONT)
         await twin.ok(f"/stm.cgi?mod_write=1*100*{INT16}*216")

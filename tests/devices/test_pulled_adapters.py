@@ -168,7 +168,7 @@ async def test_pulled_port_of_a_serial_module_is_reported(tmp_path: Path) -> Non
     assert troubles == {}
     adapter.pull()
     await await_report(troubles, "serial port")
-    assert "was lost" in troubles["serial port"] or "is missing" in troubles["serial port"]
+    assert "disappeared" in troubles["serial port"] or "is missing" in troubles["serial port"]
     back = Adapter(path)
     await is_over(troubles, "serial port")
     await service.close()

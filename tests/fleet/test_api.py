@@ -91,7 +91,7 @@ def test_every_operation_is_described_and_reaches_the_controllers_of_all_nodes()
         ("/api/fleet/list", "POST", 405, "accepts GET"),
         ("/api/fleet/remove?name=a", "GET", 405, "accepts POST"),
         ("/api/fleet/list?colour=red", "GET", 400, "Unknown parameter"),
-        ("/api/fleet/list?tag=a&tag=b", "GET", 400, "It is set twice"),
+        ("/api/fleet/list?tag=a&tag=b", "GET", 400, "The parameter is set twice"),
         ("/api/fleet/send?command=outs.cgi?out0=1&dry_run=maybe", "POST", 400, "'maybe'"),
         ("/api/fleet/show", "GET", 400, "name is missing"),
         ("/api/fleet/fork?count=0", "POST", 400, "Allowed: a whole number from 1 to 10000."),

@@ -37,7 +37,7 @@ async def node_on(folder: Path) -> AsyncIterator[LoopNode]:
         (
             f'UPDATE kept SET value = \'{{"name":"c-{BROKEN}","tags":5}}\''
             f" WHERE controller = 0 AND name = 'controller.{BROKEN}'",
-            "Its record cannot be read",
+            "The record of the controller cannot be read",
         ),
     ],
 )

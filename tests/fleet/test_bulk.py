@@ -196,7 +196,7 @@ async def test_controller_without_power_refuses_also_in_a_dry_run() -> None:
         for more in ({"dry_run": 1}, {}):
             answer = await node.post("send", command=ON, **more)
             refused = {one["name"]: one.get("detail") for one in answer["results"]}
-            assert refused == {"gh-1": "It has no power.", "gh-2": None}
+            assert refused == {"gh-1": "The controller has no power.", "gh-2": None}
         assert on(node) == 1
 
 

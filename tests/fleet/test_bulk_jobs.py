@@ -132,7 +132,10 @@ async def test_unsaved_change_is_reported_and_resumes_automatically(
         # The job is stored, then nothing is for a while.
         lane._left = 3
         problem = await node.expect_refusal(507, "send", command=NAME, id="a")
-        assert "The node is dead. It resumes automatically; ask again with id=a." in problem
+        assert (
+            "The node is dead. The job resumes automatically; query its result with id=a."
+            in problem
+        )
         lane._left = 10**6
         (job,) = node.web.jobs.all()
         await until(lambda: job.state.status == "finished")
@@ -156,8 +159,11 @@ async def test_change_with_an_internal_error_is_never_reported_as_done(
         monkeypatch.setattr(node.web.jobs.executor, "send", fail_after_the_first)
         for _ in range(2):
             problem = await node.expect_refusal(504, "send", command=NAME, id="a")
-            assert "An internal error stopped it; see the log. Of 2 controllers, 0 have" in problem
-            assert "the others are unknown. /api/fleet/rollout?id=a shows" in problem
+            assert (
+                "An internal error stopped the job; see the log. Of 2 controllers, 0 carried"
+                in problem
+            )
+            assert "the state of the others is unknown. /api/fleet/rollout?id=a shows" in problem
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1]
         monkeypatch.undo()
         await node.post("rollout/resume", id="a")
@@ -180,7 +186,7 @@ async def test_waiter_for_a_stopped_change_gets_a_refusal(
         await asyncio.sleep(0)
         may_write.set()
         await closing
-        assert "It was stopped before its end; ask again with id=a." in await sending
+        assert "The job was stopped before its end; query its result with id=a." in await sending
 
 
 async def _write_later(

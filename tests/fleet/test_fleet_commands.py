@@ -157,7 +157,7 @@ def test_place_assigns_consecutive_addresses_and_ports(fleet: Terminal) -> None:
     # A refused place ends the command.
     output = fleet("place", "gh-3", "gh-2", "gh-1", "--address", "127.0.1.8", ends_with=2)
     assert "gh-3 is available at " in output
-    assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in output
+    assert "--address: gh-2 cannot use 127.0.1.9: gh-1 already uses it." in output
     taken_away = fleet.json("place", "gh-1", "gh-3", "--address", "none", "--port", "0")
     assert [(one["address"], one["port"]) for one in taken_away] == [(None, None)] * 2
     assert "'no' is not a valid address" in fleet(
@@ -221,7 +221,10 @@ def test_command_with_an_internal_error_ends_with_an_error(
     fleet("add", "--name", "gh-{n}", "--count", "2")
     monkeypatch.setattr(FleetExecutor, "send", fail)
     output = fleet("send", "outs.cgi?out0=1", ends_with=2)
-    assert "An internal error stopped it; see the log. Of 2 controllers, 0 have done it" in output
+    assert (
+        "An internal error stopped the job; see the log. Of 2 controllers, 0 carried out the change"
+        in output
+    )
 
 
 def test_refused_command_is_reported_by_name_and_exit_status(fleet: Terminal) -> None:

@@ -149,7 +149,7 @@ def test_duplicate_port_is_reported_with_its_line(tmp_path: Path) -> None:
     table = '[[controllers]]\nname = "{}"\nport = 8091\n'
     fleet = read(tmp_path, table.format("a") + table.format("b"))
     (mistake,) = (one.sentence for one in fleet.mistakes)
-    assert mistake.endswith("fleet.toml, line 6: b: b cannot have 8091: a has it.")
+    assert mistake.endswith("fleet.toml, line 6: b: b cannot use 8091: a already uses it.")
 
 
 def test_conflict_within_a_count_is_reported_and_the_others_are_read(
@@ -161,7 +161,7 @@ def test_conflict_within_a_count_is_reported_and_the_others_are_read(
     )
     fleet = read(tmp_path, text)
     by_port, by_name = (one.sentence for one in fleet.mistakes)
-    assert by_port.endswith("fleet.toml, line 7: gh-2: gh-2 cannot have 9002: gh-3 has it.")
+    assert by_port.endswith("fleet.toml, line 7: gh-2: gh-2 cannot use 9002: gh-3 already uses it.")
     assert by_name.endswith(
         "fleet.toml, line 5: gh-3: A controller named gh-3 exists already; choose another name."
     )
@@ -228,7 +228,10 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
     async with loop_node(lane) as again:
         after = read(tmp_path, text.format(3)).controllers
         (problem,) = await start_controllers(again.web, after, as_json=False)
-        sentence = "a runs without its own address and port: a cannot have 127.0.0.3: added has it."
+        sentence = (
+            "a runs without its own address and port: a cannot use 127.0.0.3: added"
+            " already uses it."
+        )
         assert problem.endswith(f"fleet.toml, line 3: {sentence}")
         assert [one["address"] for one in await again.get("list")] == [None, "127.0.0.3"]
         overview = await again.get("")

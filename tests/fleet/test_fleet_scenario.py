@@ -80,7 +80,7 @@ def test_digest_identifies_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixt
         ("eventname", "eventnmae", 15, "has no command 'eventnmae'"),
         ("/outs.cgi?ortime=05", "/outs.cgi?ortime=x", 19, "'x' is not a whole number"),
         ("/outs.cgi?ortime=05", "/nothing.cgi?a=1", 19, "is not a command"),
-        ("ortime=05", "ortime=05\\n/outs.cgi?out1=1", 19, "holds several commands"),
+        ("ortime=05", "ortime=05\\n/outs.cgi?out1=1", 19, "contains several commands"),
         ('name = "old"', 'name = "gh-1"', 11, "A controller named gh-1 exists already"),
     ],
 )

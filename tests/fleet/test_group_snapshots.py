@@ -87,7 +87,7 @@ async def test_stored_snapshot_of_another_version_is_refused(tmp_path: Path) -> 
     async with loop_node(lane(tmp_path)) as node:
         assert await node.node.start_stored() == {}
         answer = await node.post("restore", label="noon")
-        assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in answer["results"][0]["detail"]
+        assert "is HW 3.5 SW 1.57 now but was HW 3.5 SW 1.49" in answer["results"][0]["detail"]
 
 
 async def test_unwritable_snapshot_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:

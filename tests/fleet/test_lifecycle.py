@@ -210,7 +210,9 @@ async def test_interrupted_start_is_a_failure_that_can_be_retried() -> None:
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await starting
-        assert state_of(node, "a") == Failed("a failed to start: Its start was interrupted.")
+        assert state_of(node, "a") == Failed(
+            "a failed to start: The start of the controller was interrupted."
+        )
         lane.reads_left = inf
         assert (await node.post("start"))["done"] == 1
 
@@ -361,7 +363,7 @@ class LifeOfControllers(RuleBasedStateMachine):
         node.begin_start([MemberRecord("elsewhere")])
         assert {one.name for one in node.roster.idle()} == {*stored, "elsewhere"}
         assert all(isinstance(one.state, Waiting) for one in node.roster.idle())
-        with pytest.raises(NodeStarting, match=f"0 of {len(stored) + 1} controllers run"):
+        with pytest.raises(NodeStarting, match=f"0 of {len(stored) + 1} controllers are running"):
             node.roster.check_started(None)
         self.do(node.start_stored())
         self.do(node.end_start())

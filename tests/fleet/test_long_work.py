@@ -108,7 +108,7 @@ async def test_second_what_if_of_a_controller_waits_or_is_refused_with_a_time() 
             refused = await ask(second, WHAT_IF, "gh-1.localhost", "POST", body)
             assert refused.status == 503
             assert "Retry-After: 10" in refused.head
-            assert "Other long tasks" in refused.body
+            assert "for other long tasks" in refused.body
             places.wait_s = PATIENCE_S
             other = await ask(second, "/api/what-if?for=1m", "gh-2.localhost", "POST", body)
             assert other.status == 200

@@ -250,7 +250,7 @@ async def test_tenant_gets_machine_parts_only_if_the_file_names_it(
         named = 'tenants = ["acme"]\n' + table("a", tenant="acme", **keys)
         assert await start(node, read(tmp_path, named)) == []
         refusal = await node.expect_refusal(409, "tenant/give", name="a")
-        assert "assigns parts of the machine" in refusal
+        assert "assigns resources of the machine" in refusal
 
 
 async def test_api_grants_no_machine_parts() -> None:

@@ -96,8 +96,8 @@ async def test_duplicate_name_refuses_the_whole_addition() -> None:
         problem = await node.expect_refusal(409, "add", name="gh-{n}", count=5)
         assert problem == "Field name: A controller named gh-3 exists already; choose another name."
         problem = await node.expect_refusal(409, "add", name="b", address="127.0.0.3")
-        assert problem == "Field address: b cannot have 127.0.0.3: gh-3 has it."
-        assert "gh-3 has it" in await node.expect_refusal(409, "add", name="b", port=18099)
+        assert problem == "Field address: b cannot use 127.0.0.3: gh-3 already uses it."
+        assert "gh-3 already uses it" in await node.expect_refusal(409, "add", name="b", port=18099)
         assert await names(node) == ["gh-3"]
 
 

@@ -196,7 +196,7 @@ async def test_requests_about_controllers_are_refused_during_the_start(
         headers = dict(reply.headers)
         assert headers["Leverframe-Starting"] == "0 of 1"
         assert "Retry-After" in headers
-        assert b"The node is starting: 0 of 1 controllers run." in reply.body
+        assert b"The node is starting: 0 of 1 controllers are running." in reply.body
 
 
 async def test_requests_that_choose_controllers_are_refused_during_the_start() -> None:

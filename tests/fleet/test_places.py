@@ -129,7 +129,7 @@ async def test_impossible_place_is_refused_and_the_old_place_stays() -> None:
                 *(
                     "the node itself is available",
                     "would not reach this controller",
-                    "gh-2 has it",
+                    "gh-2 already uses it",
                 ),
                 f"port {taken} of {HOME} cannot be used",
             ),

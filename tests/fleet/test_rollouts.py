@@ -120,7 +120,7 @@ async def test_error_limit_stops_a_rollout_immediately(monkeypatch: pytest.Monke
         job = await plan(node, command=NEWER, errors="2", success=0)
         report = await operate(node, job, "start")
         assert (report["status"], report["failed"], report["done"]) == ("stopped", 2, 0)
-        assert report["why"] == "2 failed; the limit is 2."
+        assert report["why"] == "Failures: 2; the limit is 2."
         # Two more that fail stop it again.
         report = await operate(node, job, "resume")
         assert (report["status"], report["failed"], report["done"]) == ("stopped", 4, 0)
@@ -169,10 +169,13 @@ async def test_only_new_findings_count_as_failures() -> None:
         second.settings_watchers.append(break_it)  # type: ignore[arg-type]
         job = await plan(node, groups="2", errors="1")
         report = await operate(node, job, "start")
-        assert (report["status"], report["why"]) == ("stopped", "1 failed; the limit is 1.")
+        assert (report["status"], report["why"]) == (
+            "stopped",
+            "Failures: 1; the limit is 1.",
+        )
         assert report["results"][0]["status"] == 200
         assert report["results"][1]["status"] == 409
-        assert "It has a new finding" in report["results"][1]["detail"]
+        assert "The controller has a new finding" in report["results"][1]["detail"]
         assert names(node) == ["Pump", "Pump", ""]
         # It was changed all the same, and is rolled back, too.
         report = await operate(node, job, "undo")
@@ -189,7 +192,7 @@ async def test_silent_controller_counts_as_a_failure() -> None:
         job = await plan(node, groups="1")
         report = await operate(node, job, "start")
         assert report["results"] == [
-            {"name": "gh-1", "status": 409, "detail": "It does not answer."}
+            {"name": "gh-1", "status": 409, "detail": "The controller does not answer."}
         ]
 
 
@@ -243,13 +246,13 @@ async def test_invalid_rollout_is_refused_with_the_reason() -> None:
         async def refuse_plan(status: int, **options: object) -> str:
             return await node.expect_refusal(status, "rollout/plan", **options)
 
-        assert "There is neither a command nor a body" in await refuse_plan(400)
+        assert "The request has neither a command nor a body" in await refuse_plan(400)
         assert "is not a command" in await refuse_plan(404, command="nothing")
         assert "is not a group size" in await refuse_plan(400, command=NAME, groups="few")
         assert "is not a number of errors" in await refuse_plan(400, command=NAME, errors="few")
         assert "pause" in await refuse_plan(400, command=NAME, pause="long")
         both = await node.expect_refusal(400, "rollout/plan", b"x", command=NAME)
-        assert "There are both a command and a body" in both
+        assert "The request has both a command and a body" in both
         bad = b'{"hw": "9.9", "sw": "1", "settings": {}}'
         assert "unknown version" in await node.expect_refusal(
             400, "rollout/plan", bad, what="template"
@@ -339,7 +342,7 @@ async def test_rollout_needs_a_snapshot_to_begin_and_to_roll_back(
         monkeypatch.setattr(node.node.lane, "fetch", fails)
         report = await operate(node, job, "start")
         assert (report["status"], report["done"]) == ("stopped", 0)
-        assert report["why"] == "An internal error stopped it; see the log."
+        assert report["why"] == "An internal error stopped the job; see the log."
 
 
 # --- storage that refuses writes for a while ------------------------------------------------------

@@ -158,7 +158,7 @@ async def test_place_is_kept_and_reported_if_the_start_fails_otherwise(
         with monkeypatch.context() as broken:
             broken.setattr(ports, "connect_snmp", fail)
             problem = await node.expect_refusal(503, "place", name="a", port=port)
-        assert problem == "Its address and port are set. a failed to start: The agent is broken."
+        assert problem == ("The address and port are set. a failed to start: The agent is broken.")
         # What it had opened by then is free again.
         assert (await node.post("start"))["done"] == 1
         assert await who_answers(HOME, port) == "a"

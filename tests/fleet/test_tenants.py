@@ -147,7 +147,7 @@ async def test_rollout_does_not_see_health_of_reassigned_controllers() -> None:
         await job.wait_until_ended()
         answer = (await fleet.ask("acme-chief", "rollout?id=names")).text
         assert "business" not in answer
-        assert "It does not answer." in answer
+        assert "The controller does not answer." in answer
 
 
 async def test_user_of_a_tenant_cannot_switch_or_set() -> None:

@@ -237,8 +237,8 @@ async def test_missing_setup_names_the_command_that_sets_it(bell: Bell) -> None:
         office.set(email__host="")
         office.notify("b")
     assert [failed["problem"] for failed in office.report("failed")] == [
-        "E-mail has no recipient; set one with em5=...",
-        "E-mail has no server; set one with em1=...",
+        "No mail recipient is set; set one with em5=...",
+        "No mail server is set; set one with em1=...",
     ]
 
 

@@ -230,7 +230,9 @@ async def test_new_server_does_not_receive_calls_queued_for_the_old_one(
     office: PostOffice, peer: HttpPeer
 ) -> None:
     request(office, f"127.0.0.1:{free_port()}/then?token=canary")
-    await office.until_problem("refuses connections; does the server run on that port?", "http1")
+    await office.until_problem(
+        "refuses connections; check that the server runs on this port.", "http1"
+    )
     office.set(http__0__url=f"127.0.0.1:{peer.port}/now")
     (given_up,) = await office.until_ended()
     assert given_up["state"] == "failed"

@@ -81,7 +81,7 @@ def test_store_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store.db").touch(0o600)
     DataFolder(tmp_path).close()
     os.chown(tmp_path / "store.db", 47110, 47110)
-    with pytest.raises(FolderOpenToOthers, match="or one of them created it"):
+    with pytest.raises(FolderOpenToOthers, match="or another user created this file"):
         DataFolder(tmp_path)
 
 

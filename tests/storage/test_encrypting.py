@@ -76,7 +76,7 @@ async def test_without_its_key_a_secret_counts_as_not_set(
     stored = EncryptingStore(inner, tmp_path / "other").load()
     assert stored.settings == hashed
     assert sorted(stored.unreadable) == sorted(SECRETS)
-    assert "other does not decrypt them" in stored.why_unreadable
+    assert "other does not decrypt the stored secrets" in stored.why_unreadable
     assert "email.password" in caplog.text
     assert "canary" not in caplog.text
 

@@ -159,7 +159,7 @@ async def test_folder_of_another_user_is_read_and_an_empty_folder_refused(path: 
             opened = open_store(folder.store_path)
         assert isinstance(opened.store, ReadOnlyStore)
         await assert_is_all_there(opened.store)
-        assert "may not be written" in opened.troubles["store"]
+        assert "no write permission for the data folder" in opened.troubles["store"]
         await asyncio.to_thread(path.chmod, 0o400)
         assert "Permission denied" in open_store(path).troubles["store"]
     finally:

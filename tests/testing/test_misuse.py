@@ -36,33 +36,39 @@ FOREIGN = TwinSnapshot("1", str.encode, "http://elsewhere")
         (lambda twin: twin.sense(advance=60), "label 'advance' is unknown.*Allowed: .*DS1"),
         (lambda twin: twin.sense({1: 2}), "label 1 is unknown.*Allowed: "),
         (lambda twin: twin.sense([("DS1", 1)]), "readings by label"),
-        (lambda twin: twin.unplug(["DS1"]), "unplug takes texts such as 'DS1'"),
+        (lambda twin: twin.unplug(["DS1"]), "unplug accepts strings such as 'DS1'"),
         (lambda twin: twin.requests("json/all.json"), "is not a path; write one like"),
         (lambda twin: twin.requests("/outs.cgi?out0=1"), "part after a question mark is the query"),
         (lambda twin: twin.requests("/json/al.json"), "Did you mean '/json/all.json'.*Allowed: "),
         (lambda twin: twin.requests("/jsn/"), "Path '/jsn/' is unknown"),
         (lambda twin: twin.requests(5), "5 is not a path"),
-        (lambda twin: twin.requests("/outs.cgi", query=5), "query is a text or a mapping"),
+        (lambda twin: twin.requests("/outs.cgi", query=5), "query must be a string or a mapping"),
         (lambda twin: twin.requests(method="FETCH"), "Method 'FETCH' is unknown.*Allowed: .*PATCH"),
-        (lambda twin: twin.assert_requested("/outs.cgi", times="1"), "times is a number"),
+        (lambda twin: twin.assert_requested("/outs.cgi", times="1"), "times must be a number"),
         (
             lambda twin: twin.fault(faults.status(), path="/json/al.json"),
             "fault: path '/json/al.json' is unknown. Did you mean '/json/all.json'",
         ),
         (lambda twin: twin.fault("slow"), "not 'slow'. Allowed: absent, .*slow"),
-        (lambda twin: twin.fault(faults.refuse), "takes a fault such as faults.slow"),
-        (lambda twin: twin.command("outs.cgi?out0=1", 5), "command takes texts.*not 5"),
-        (lambda twin: twin.command(["outs.cgi?out0=1"]), "command takes texts"),
-        (lambda twin: twin.command(""), "command takes texts"),
-        (lambda twin: twin.get(None), "get takes texts"),
-        (lambda twin: twin.sim(5), "sim takes texts"),
-        (lambda twin: twin.until(5), "until takes a condition such as 'DS1 >= 30', or a function"),
-        (lambda twin: twin.rule(5, "OUT0"), "rule takes texts such as 'DS1 >= 30'"),
-        (lambda twin: twin.rule("DS1 >= 30", "OUT0", hysteresis="1"), "hysteresis is a number"),
-        (lambda twin: twin.get("/outs.cgi", auth="keeper"), "auth is a name and a password"),
+        (lambda twin: twin.fault(faults.refuse), "accepts a fault such as faults.slow"),
+        (lambda twin: twin.command("outs.cgi?out0=1", 5), "command accepts strings.*not 5"),
+        (lambda twin: twin.command(["outs.cgi?out0=1"]), "command accepts strings"),
+        (lambda twin: twin.command(""), "command accepts strings"),
+        (lambda twin: twin.get(None), "get accepts strings"),
+        (lambda twin: twin.sim(5), "sim accepts strings"),
+        (
+            lambda twin: twin.until(5),
+            "until accepts a condition such as 'DS1 >= 30', or a function",
+        ),
+        (lambda twin: twin.rule(5, "OUT0"), "rule accepts strings such as 'DS1 >= 30'"),
+        (
+            lambda twin: twin.rule("DS1 >= 30", "OUT0", hysteresis="1"),
+            "hysteresis must be a number",
+        ),
+        (lambda twin: twin.get("/outs.cgi", auth="keeper"), "auth must be a name and a password"),
         (lambda twin: Fleet(2, modbsu=True), "Fleet: parameter 'modbsu' is unknown. Did you mean"),
-        (lambda twin: twin.restore({}), "takes a TwinSnapshot.*not a dict"),
-        (lambda twin: twin.restore(FOREIGN), "is kept by http://elsewhere"),
+        (lambda twin: twin.restore({}), "accepts a TwinSnapshot.*not a dict"),
+        (lambda twin: twin.restore(FOREIGN), "is stored by http://elsewhere"),
     ],
 )
 def test_misuse_is_an_error_that_says_what_is_allowed(
@@ -75,17 +81,20 @@ def test_misuse_is_an_error_that_says_what_is_allowed(
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"modbus": 5020}, "modbus is True or False, not 5020; the port is then in twin.modbus"),
-        ({"snmp": 1}, "snmp is True or False"),
-        ({"tls": "yes"}, "tls is True or False"),
-        ({"lenient": None}, "lenient is True or False"),
-        ({"hw": 3.5}, "hw is a text such as '3.5', not 3.5"),
-        ({"mqtt": 1883}, "mqtt is a text such as '1883'"),
-        ({"seed": "x"}, "seed is a whole number"),
-        ({"seed": True}, "seed is a whole number"),
-        ({"recorded": 5}, "recorded is the name of a file"),
-        ({"settings": {5: 1}}, "settings takes texts such as 'outputs.0.name', not 5"),
-        ({"accounts": ["keeper"]}, "accounts are passwords by name"),
+        (
+            {"modbus": 5020},
+            "modbus must be True or False, not 5020; the port is then in twin.modbus",
+        ),
+        ({"snmp": 1}, "snmp must be True or False"),
+        ({"tls": "yes"}, "tls must be True or False"),
+        ({"lenient": None}, "lenient must be True or False"),
+        ({"hw": 3.5}, "hw must be a string such as '3.5', not 3.5"),
+        ({"mqtt": 1883}, "mqtt must be a string such as '1883'"),
+        ({"seed": "x"}, "seed must be a whole number"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"recorded": 5}, "recorded must be the name of a file"),
+        ({"settings": {5: 1}}, "settings accepts strings such as 'outputs.0.name', not 5"),
+        ({"accounts": ["keeper"]}, "accounts must map names to passwords"),
     ],
 )
 @pytest.mark.parametrize("kind", [Twin, ProcessTwin])
@@ -119,7 +128,7 @@ def test_fleet_is_made_and_restored_of_what_fits() -> None:
         for foreign in (5, [], snapshots[:1]):
             with pytest.raises(BadCall, match="the list that .* returned, with 2 snapshots"):
                 fleet.restore(foreign)  # type: ignore[call-overload]
-        with pytest.raises(BadCall, match="takes a TwinSnapshot"):
+        with pytest.raises(BadCall, match="accepts a TwinSnapshot"):
             fleet.restore([{}, {}])  # type: ignore[list-item]
         fleet.restore(snapshots)
 

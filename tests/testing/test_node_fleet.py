@@ -119,7 +119,7 @@ class HeldUpNode(NodeAsking):
 
 
 def test_roll_out_that_is_held_up_is_not_waited_for() -> None:
-    with pytest.raises(NodeRefused, match="held up: The database is away"):
+    with pytest.raises(NodeRefused, match="waiting: The database is away"):
         TwinRollout(HeldUpNode("a node"), "r").start()
 
 
@@ -254,7 +254,7 @@ def test_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> No
             snapshot = twin.snapshot()
             twin.advance("10min")
             assert twin.state["OUT0"] == 0
-            with pytest.raises(BadCall, match="is kept by .*gh-2.*restores those of .*gh-1"):
+            with pytest.raises(BadCall, match="is stored by .*gh-2.*snapshots of .*gh-1"):
                 fleet["gh-1"].restore(snapshot)
             fleet["gh-2"].restore(snapshot)
             assert twin.state["OUT0"] == 1
@@ -274,7 +274,7 @@ def test_controller_of_a_node_is_a_twin_by_its_name(parts: AsyncExitStack) -> No
                 print(twin.modbus)
         assert fleet["gh-1"].state["OUT0"] == 0
         assert twin._json("/api/sim/snapshots") == []
-        with pytest.raises(RuntimeError, match="no start to return to"):
+        with pytest.raises(RuntimeError, match="so it cannot be reset"):
             fleet["gh-1"].reset()
         assert [one.name for one in fleet] == ["gh-1", "gh-2"]
         assert len(fleet) == 2
@@ -298,7 +298,7 @@ def test_controller_of_a_node_reports_what_happened_before_an_error(
     assert twin.last_report is not None
     assert "GET /outs.cgi?out0=1 200" in twin.last_report
     again = f"twin = Fleet.connect({twin.door!r})['gh-1']; twin.seed = {twin.seed}"
-    assert twin.last_report.endswith(f"The same twin again: {again}")
+    assert twin.last_report.endswith(f"To recreate this twin: {again}")
 
 
 def test_controller_of_a_node_that_is_off_is_waited_for(parts: AsyncExitStack) -> None:

@@ -224,13 +224,13 @@ def test_failure_shows_the_last_requests_the_journal_and_the_seed(
             "  2026-01-05 00:00:00 GET /outs.cgi[?]out1=1 200",
             "What happened last:",
             "  2026-01-05 00:00:00 command 127.0.0.1: OUT1 on",
-            "The same twin again: Twin(seed=*)",
-            "The same test again: pytest '*::test_fixture'",
+            "To recreate this twin: Twin(seed=*)",
+            "To repeat this test: pytest '*::test_fixture'",
             "*GET /outs.cgi[?]out2=1 200",
-            "The same twin again: Twin(seed=7)",
-            "The same test again: *::test_own'",
+            "To recreate this twin: Twin(seed=7)",
+            "To repeat this test: *::test_own'",
             "*could not report what happened*",
-            "The same twin again: Twin.process(seed=*)",
+            "To recreate this twin: Twin.process(seed=*)",
         ]
     )
 
@@ -301,19 +301,19 @@ def test_failure_reports_every_twin_however_it_was_made(pytester: pytest.Pyteste
             "<Twin HW 3.7*",
             "*test_fixtures*",
             "*leverframe twin 1*",
-            "The same twin again: Twin(hw='3.0', seed=*)",
+            "To recreate this twin: Twin(hw='3.0', seed=*)",
             "*leverframe twin 2*",
-            "The same twin again: Twin(hw='3.5', accounts=..., seed=*)",
+            "To recreate this twin: Twin(hw='3.5', accounts=..., seed=*)",
             "*test_closed_before_it_fails*",
             "*leverframe twin 1*",
             "*GET /outs.cgi[?]out3=1 200",
-            "The same twin again: Twin(hw='3.6', seed=*)",
+            "To recreate this twin: Twin(hw='3.6', seed=*)",
             "*leverframe twin 2*",
-            "The same twin again: Twin(hw='3.0', seed=*)",
+            "To recreate this twin: Twin(hw='3.0', seed=*)",
             "*test_that_looks_at_it_afterwards*",
             "*leverframe twin 1*",
             "*command test: OUT4 on",
-            "The same twin again: Twin(hw='3.8', seed=*)",
+            "To recreate this twin: Twin(hw='3.8', seed=*)",
             "*leverframe twin 10*",
             "*leverframe twins*",
             "3 more twins; twin.report() shows each.",
@@ -405,7 +405,7 @@ def test_factory_refuses_what_no_twin_has(pytester: pytest.Pytester) -> None:
         [
             "*BadCall: twin_factory: parameter 'modbsu' is unknown. Did you mean 'modbus'*",
             "*BadCall: Twin.process: parameter 'mqtt' is unknown.*",
-            "*modbus is True or False, not 5020; the port is then in twin.modbus.*",
+            "*modbus must be True or False, not 5020; the port is then in twin.modbus.*",
         ]
     )
 
@@ -441,7 +441,7 @@ def test_mark_takes_keywords_alone(pytester: pytest.Pytester) -> None:
     """)
     result = run(pytester)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*takes keywords such as hw='3.0', not ('3.0',)*"])
+    result.stdout.fnmatch_lines(["*accepts keyword arguments such as hw='3.0', not ('3.0',)*"])
 
 
 @pytest.mark.thorough

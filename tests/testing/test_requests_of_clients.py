@@ -138,7 +138,7 @@ def test_failed_assertion_lists_what_was_requested_nearest_first(
     assert lines[-2:] == [
         *(
             "  and 13 more; twin.requests() lists all.",
-            "Values that may be secrets are kept as ***.",
+            "Values that may be secrets are shown as ***.",
         ),
     ]
 
@@ -242,9 +242,9 @@ def test_twin_of_another_process_can_do_the_same(kind: str) -> None:
         assert '"ds1":"1*2"' in twin.get("/json/all.json")
         twin.command("outs.cgi?out0=1")
         assert twin.pins["OUT0"] == 1
-        with pytest.raises(BadCall, match="takes a TwinSnapshot, which the snapshot"):
+        with pytest.raises(BadCall, match="accepts a TwinSnapshot as returned by snapshot"):
             twin.restore({})
-        with Twin() as other, pytest.raises(BadCall, match="is kept by this process"):
+        with Twin() as other, pytest.raises(BadCall, match="is stored by this process"):
             twin.restore(other.snapshot())
         assert twin.recipe == "Twin.process(seed=5)"
         with Twin(seed=5) as same:

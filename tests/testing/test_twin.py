@@ -476,7 +476,7 @@ def test_garbled_answers_in_a_recording_are_no_settings(tmp_path: Path) -> None:
         assert "not a mask of 4 bits" in str(
             twin.recorded_unit.why_unread("digital_inputs.0.pull_up")
         )
-        assert any("It shows no version" in remark for remark in twin.recorded_unit.remarks)
+        assert any("The unit shows no version" in remark for remark in twin.recorded_unit.remarks)
 
 
 @pytest.mark.needs_program("mosquitto")
@@ -838,9 +838,9 @@ def test_older_versions_have_rules_in_the_same_words() -> None:
         ("DS1 > 30", "OUT0", "is not a condition; write it like DS1 >= 30"),
         ("DSX >= 30", "OUT0", "has no source 'DSX'; known: CO2"),
         ("DS1 >= 30", "OUT9", "has no action 'OUT9'; known: AutoSwitch OUT0"),
-        ("DS1 = 30", "OUT0", "DS1 is compared with >= or <, not with ="),
-        ("OUT1 >= 1", "OUT0", "OUT1 is compared with =, not with >="),
-        ("DS1 >= 30.125", "OUT0", "30.125 has too many decimals; rules compare with two at most"),
+        ("DS1 = 30", "OUT0", "DS1 can be compared only with >= or <, not with ="),
+        ("OUT1 >= 1", "OUT0", "OUT1 can be compared only with =, not with >="),
+        ("DS1 >= 30.125", "OUT0", "30.125 has too many decimals; rules allow at most two"),
     ],
 )
 def test_impossible_rule_is_an_error_with_the_possible_ones(
@@ -874,20 +874,21 @@ def test_cause_of_a_value_is_explained_in_sentences(twin: Twin) -> None:
     twin.rule(when="DS1 >= 30 or DS2 >= 40", then="OUT2 on")
     assert twin.explain("OUT2").splitlines() == [
         "OUT2 is 0.",
-        "Nothing has switched it since the start.",
+        "It has not been switched since the start.",
         "Rule 1, DS1 >= 30 OR DS2 >= 40, then OUT2 on: Source DS1 is absent.",
     ]
     twin.sense(DS1=31, DS2=3)
     twin.command("outs.cgi?ortime=060", "outs.cgi?out0=1")
     assert "2026-01-05 00:00:00, rule 1: OUT2 on" in twin.explain("OUT2")
     assert twin.explain("OUT2").splitlines()[-1] == (
-        "Rule 1, DS1 >= 30 OR DS2 >= 40, then OUT2 on: Its conditions hold: DS1 is 31 °C (at least"
+        "Rule 1, DS1 >= 30 OR DS2 >= 40, then OUT2 on: The conditions are met: DS1 is 31 °C (at"
+        " least"
         " 30 °C: yes), DS2 is 3 °C (at least 40 °C: no)."
     )
     assert "It switches off in 1m." in twin.explain("OUT0")
     twin.unplug("DS1")
     assert twin.explain("DS1").startswith("DS1 is absent since 2026-01-05 00:00:00.")
-    with pytest.raises(UnknownLabel, match="There is no 'OUT9'; there are VCC"):
+    with pytest.raises(UnknownLabel, match="Unknown label 'OUT9'. Known labels: VCC"):
         twin.explain("OUT9")
 
 
@@ -898,7 +899,7 @@ def test_pulses_of_rules_are_explained(twin: Twin) -> None:
         "OUT3 is 1.",
         "It switches off in 10s.",
         "2026-01-05 00:00:00, rule 1: OUT3 on",
-        "Rule 1, DS1 >= 30, then OUT3 on for 10 s: Its conditions hold: DS1 is 31 °C"
+        "Rule 1, DS1 >= 30, then OUT3 on for 10 s: The conditions are met: DS1 is 31 °C"
         " (at least 30 °C: yes).",
     ]
     twin.command("inpa.cgi?eventon=0*0")

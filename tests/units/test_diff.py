@@ -106,7 +106,7 @@ def test_unsupported_settings_are_listed(
     assert (
         "ui auto sign in: false -> true (HW 3.9 SW 1.75 does not support the other value)" in lines
     )
-    assert 'custom5 name ("Meter"): HW 3.5 SW 1.44 does not have it.' in lines
+    assert 'custom5 name ("Meter"): HW 3.5 SW 1.44 does not have this setting.' in lines
     assert "hush" not in "\n".join(lines)
 
 

@@ -136,7 +136,7 @@ def find_them(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[s
     dead = world.urls[units]
     assert f"{dead}: " in said.out
     assert f"{units} units written to units.toml." in said.out
-    assert "answers there, but not like a unit." in said.out
+    assert "answers at this address, but not as a unit does." in said.out
     first, second = (world.urls[place] for place in range(2))
     assert f"numbered in the inventory: {first} is Boiler, {second} is boiler-2." in said.err
     assert "left out of the inventory" in said.err

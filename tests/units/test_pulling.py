@@ -267,7 +267,7 @@ async def test_another_release_of_leverframe_is_read_as_far_as_it_goes() -> None
     assert found.why_unread("power.1.unit") is None
     assert "does not allow" in str(found.why_unread("outputs.1.return_time"))
     assert found.settings.outputs[1].return_time == 0
-    assert any("1.99 is unknown" in remark for remark in found.remarks)
+    assert any("1.99 of the unit is unknown" in remark for remark in found.remarks)
     assert any("novelty" in remark for remark in found.remarks)
 
 

@@ -74,7 +74,9 @@ async def test_unit_of_hw_30_is_read_as_far_as_it_shows() -> None:
 async def test_variant_is_read_as_its_kin_and_its_unknown_keys_are_reported() -> None:
     unit = await pull_files(files_of_unit("hw3.5_sw1.49dps.json"))
     assert unit.profile == Profile("3.5", "1.49d")
-    assert any("1.49dps is unknown; it is read as HW 3.5 SW 1.49d" in x for x in unit.remarks)
+    assert any(
+        "1.49dps of the unit is unknown; it is read as HW 3.5 SW 1.49d" in x for x in unit.remarks
+    )
     assert any(x.endswith("/json/all.json has unknown keys: rhewa.") for x in unit.remarks)
     assert changes_of(unit) == {
         "output_flags.invert_display": True,

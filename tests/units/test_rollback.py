@@ -76,7 +76,8 @@ def test_replaced_password_is_named_by_the_plan_and_listed_by_the_rollback(
     assert run("rollback", *journals(), "--yes") == 1
     assert capsys.readouterr().out.endswith(
         f"{twin.url}: rolled back, except for:\n"
-        "   -  email.password: No journal contains its previous value; set it yourself.\n"
+        "   -  email.password: No journal contains the previous value of this setting; set the"
+        " value yourself.\n"
     )
     assert names(twin) == ["", ""]
 

@@ -93,7 +93,7 @@ def test_rule_that_no_version_allows_has_no_sentence() -> None:
         ("DS1 >= 30: OUT0", "is not a rule; write it like"),
         ("when DS1 > 30, then OUT0 on", "write it like DS1 >= 30"),
         ("when DS1 = 30, then OUT0 on", "compares DS1 with ="),
-        ("when DS99 >= 1, then OUT0 on", "'DS99'; no version has one"),
+        ("when DS99 >= 1, then OUT0 on", "'DS99'; no version has this name"),
         ("when DS1 >= 1, then OUT00 on", "'OUT00'; did you mean OUT0"),
         ("when ENERGI1 >= 1, then OUT0", "'ENERGI1'; did you mean ENERGY1"),
         ("when DS1 >= 1, if rule 21 is met, then OUT0 on", "rules are 1 to 20"),

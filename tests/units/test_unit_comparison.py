@@ -214,7 +214,9 @@ def test_settings_read_with_loss_are_marked() -> None:
     result = compare_units(
         side(settings_with(outputs__0__name="Pump")), side(defaults(NEWEST), "b", lossy=lossy)
     )
-    assert [one.note for one in result.differences] == ["b shows it incompletely: it is cut"]
+    assert [one.note for one in result.differences] == [
+        "b shows this setting incompletely: it is cut"
+    ]
 
 
 def test_settings_that_no_version_allows_cannot_be_compared() -> None:

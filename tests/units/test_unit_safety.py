@@ -76,7 +76,7 @@ def test_unit_with_an_unexpected_mac_address_receives_no_plan_and_no_command(
     assert run("plan", "names.toml", front.url, "--out", "plan.json") == 0
     assert read_plans(Path("plan.json"))[0].mac == MAC
     assert run("apply", "plan.json", "--inventory", "units.toml", "--yes") == 2
-    assert f"{MAC} by its plan, and {OTHER_MAC} by the inventory" in capsys.readouterr().err
+    assert f"{MAC}, but the inventory lists {OTHER_MAC}" in capsys.readouterr().err
     assert front.commands == []
 
 

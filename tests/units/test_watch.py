@@ -226,7 +226,7 @@ async def test_one_look_shows_the_health_of_each_unit(
         path = write(tmp_path, unit=named)
         assert await watch(path, 0, True, None, False) == 1
         output = capsys.readouterr().out
-        assert output.startswith("cellar, HW 3.5 SW 1.49: It differs from its file")
+        assert output.startswith("cellar, HW 3.5 SW 1.49: The unit differs from its file")
         assert '   -  outputs.OUT0.name is nothing, not "Pump"' in output
         await twin.acommand("/stm.cgi?oname=0Pump")
         assert await watch(path, 0, True, None, False) == 0

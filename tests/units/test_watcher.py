@@ -172,7 +172,7 @@ async def test_restart_is_dated_by_the_uptime(uptime_s: int, age: str) -> None:
             # It needs 5 s to start.
             await unit.aadvance(uptime_s + 5)
             health = await bench.look(after_s=uptime_s + 60)
-            assert [one.sentence for one in bench.notices] == [f"It restarted {age} ago."]
+            assert [one.sentence for one in bench.notices] == [f"The unit restarted {age} ago."]
             assert health.restarted == bench.clock.wall() - uptime_s
 
 

@@ -31,7 +31,7 @@ def test_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     for typed, reason in (
         ("short", "5"),
         ("administrator", "lists of common passwords"),
-        ("greenhouse 12", "a name that is visible to everyone"),
+        ("greenhouse 12", "a name that everyone can see"),
     ):
         page.get_by_label("New password").fill(typed)
         page.get_by_role("button", name="Save and continue").click()

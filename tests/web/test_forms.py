@@ -66,7 +66,7 @@ def test_secret_that_a_changed_command_carries_is_asked_for_again(
     expect(password).to_have_value("")
     card.get_by_label("mqtt B").fill("other.example")
     card.get_by_role("button", name="Save").click()
-    expect(card.get_by_role("alert")).to_contain_text("Enter this again")
+    expect(card.get_by_role("alert")).to_contain_text("Enter this value again")
     expect(password).to_be_focused()
     password.fill("other secret")
     save(card)

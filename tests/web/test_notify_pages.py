@@ -17,7 +17,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     mails = find_card(page, "Test and recent mails").get_by_role("listitem")
     page.get_by_role("button", name="Send a test mail").click()
     expect(mails).to_contain_text("failed")
-    expect(mails).to_contain_text("E-mail has no server")
+    expect(mails).to_contain_text("No mail server is set")
 
     # What stands in the form is tried, not what was saved before.
     twin.get("/stm.cgi?em1=mail.example&em5=one@example.org&em6=box@example.org&em7=Hello")
@@ -52,7 +52,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     expect(page.get_by_role("button", name="Forget the password")).to_be_visible()
     texts.get_by_label("Encrypt the connection").check()
     texts.get_by_role("button", name="Save").click()
-    expect(texts.get_by_role("alert")).to_contain_text("Enter this again")
+    expect(texts.get_by_role("alert")).to_contain_text("Enter this value again")
     assert twin.settings()["email"]["tls"] is False
     texts.get_by_label("Password of the mail server").fill("a secret")
     save(texts)
@@ -60,7 +60,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     assert (email["tls"], email["password"]) == (True, "***")
     server.get_by_label("Server", exact=True).fill("other.example")
     server.get_by_role("button", name="Save").click()
-    expect(server.get_by_role("alert")).to_contain_text("Enter this again")
+    expect(server.get_by_role("alert")).to_contain_text("Enter this value again")
     assert twin.settings()["email"]["host"] == "mail.example"
     server.get_by_label("Password").fill("a secret")
     save(server)
@@ -88,7 +88,7 @@ def test_requests_keep_their_login_for_their_server_only_and_show_their_last_out
     assert twin.settings()["http"][0]["password"] == "***"
     first.get_by_label("Address").fill("https://hook.example/b")
     first.get_by_role("button", name="Save").click()
-    expect(first.get_by_role("alert")).to_contain_text("Enter this again")
+    expect(first.get_by_role("alert")).to_contain_text("Enter this value again")
     first.get_by_label("Password").fill("secret")
     save(first)
     http = twin.settings()["http"][0]
@@ -141,7 +141,7 @@ def test_outbox_follows_what_is_sent_and_can_be_filtered(
     page.get_by_label("Result").select_option("failed")
     expect(messages).to_have_count(1)
     page.reload()
-    expect(messages).to_contain_text("E-mail has no server")
+    expect(messages).to_contain_text("No mail server is set")
 
 
 @pytest.mark.thorough

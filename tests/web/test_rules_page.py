@@ -133,7 +133,9 @@ def test_change_of_a_rule_with_dependents_needs_confirmation(
     page = open_page("rules?edit=1")
     editor(page).get_by_role("button", name="Delete").click()
     question = editor(page).get_by_role("group", name="Delete")
-    expect(question).to_contain_text("These rules depend on it or use what it switches: Door.")
+    expect(question).to_contain_text(
+        "These rules depend on this rule or on what it switches: Door."
+    )
     question.get_by_role("button", name="Cancel").click()
     editor(page).get_by_label("Reference value").fill("23")
     editor(page).get_by_role("button", name="Save", exact=True).click()

@@ -63,7 +63,7 @@ OF_COMMANDS = (
     *("Name the hardware", "This is not a private key", "This is not a public key"),
     *("7: the node listens on", "7: port 7 of 7 cannot be used"),
     *("7 cannot be used for the other nodes", "7 It cannot be replaced: 7."),
-    "7 There is no intact snapshot of it.",
+    "7 There is no intact snapshot of the store.",
     "7 holds sealed secrets, which a template cannot pass on.",
     # Of metrics, searches and roll-outs on the command line.
     *("More than 7 addresses were named", "7 is not an address", "7: interrupted."),
@@ -93,17 +93,9 @@ COMPOSED = {
         "7 bit/s, parity 7, 7 stop bit",
         "7 bit/s, parity 7, 7 stop bits",
     ),
-    "7 does not answer; check its wiring, its slave ID and 7.": (
-        "7 does not answer; check its wiring, its slave ID and that it uses 7.",
-    ),
-    "answers of 7 arrive damaged; check 7, the bus termination and that no other device has its"
-    " slave ID.": (
-        "answers of 7 arrive damaged; check that it uses 7, the bus termination and that no other"
-        " device has its slave ID.",
-    ),
-    "It differs from its file: 77.": (
-        "It differs from its file: 7.",
-        "It differs from its file: 7, and 7 more.",
+    "The unit differs from its file: 77.": (
+        "The unit differs from its file: 7.",
+        "The unit differs from its file: 7, and 7 more.",
     ),
     "This moment has passed7.": (
         "This moment has passed.",
@@ -112,7 +104,7 @@ COMPOSED = {
     ),
     "7 has no command 7.7": ("7 has no command 7.", "7 has no command 7. It exists under 7."),
     "7 refuses 7: 7.": ("7 refuses to be read: 7.", "7 refuses to be written: 7."),
-    "7 refuses 77.": ("7 refuses everything: 7.", "7 refuses 7."),
+    "7 refuses 77.": ("7 refuses all requests: 7.", "7 refuses 7."),
     "7 with slave ID 77": ("7 with slave ID 7", "7 with slave ID 7 at 7"),
     "The command 7 7.": (
         "The command 7 does not accept a value.",

@@ -58,7 +58,7 @@ def test_levers_switch_count_down_are_locked_and_shown_inverted(
     out0.dispatch_event("click")
     # A press shows who locked it, and when.
     expect(post(page, "OUT0").get_by_role("alert")).to_have_text(
-        re.compile(r"^locked by 127\.0\.0\.1, \d\d:\d\d: only rules, schedule and watchdog")
+        re.compile(r"^locked by 127\.0\.0\.1, \d\d:\d\d: only rules, the schedule and the watchdog")
     )
     assert twin.state()["OUT0"] == 0
     twin.get("/stm.cgi?outblock=0")

@@ -416,7 +416,9 @@ class BusWorker:
     def _bus_lost(self) -> None:
         """Report the loss immediately, because the next poll may be much later."""
         for slot in self._slots.values():
-            slot.bus_problem = f"{self._bus.path} was lost; it is reopened when it is back."
+            slot.bus_problem = (
+                f"The device {self._bus.path} disappeared; it is reopened when it returns."
+            )
             self._troubles.note(slot.trouble, slot.problem())
 
     def _expire(self, now: float) -> None:

@@ -310,7 +310,7 @@ class ModuleSlot(Struct):
             f"{_places(function, [one.span for one in group])} ({_exception(code)})"
             for (code, function), group in groupby(refused, lambda one: (one.code, one.function))
         ]
-        everything = "everything: " if len(refused) == len(self.blocks) else ""
+        everything = "all requests: " if len(refused) == len(self.blocks) else ""
         return f"{self._who} refuses {everything}{', '.join(parts)}."
 
     def refusal_of(self, request: Read | Write, code: int) -> str:
@@ -323,13 +323,16 @@ class ModuleSlot(Struct):
         if self.host:
             why = "sends invalid answers" if answer.is_damaged else "does not answer"
             return f"{self._who} {why}; check its unit ID, and the gateway if there is one."
-        speaks = f"that it uses {_in_words(self.module.line)}"
+        line = _in_words(self.module.line)
         if answer.is_damaged:
             return (
-                f"answers of {self._who} arrive damaged; check {speaks}, the bus termination and"
-                " that no other device has its slave ID."
+                f"answers of {self._who} arrive damaged; check the line settings ({line}), the bus"
+                " termination, and that no other device has the same slave ID."
             )
-        return f"{self._who} does not answer; check its wiring, its slave ID and {speaks}."
+        return (
+            f"{self._who} does not answer; check the wiring, the slave ID and the line settings"
+            f" ({line})."
+        )
 
     @property
     def _who(self) -> str:

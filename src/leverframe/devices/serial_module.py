@@ -125,7 +125,7 @@ class SerialPortService:
             try:
                 await self._talk(session)
                 pause_s = self._pauses.first_s
-                text = f"{self._path} was lost; it is reopened when it is back."
+                text = f"The device {self._path} disappeared; it is reopened when it returns."
             except OSError as error:
                 text = os_error_text(error, self._path)
             except Exception as error:

@@ -175,8 +175,8 @@ def _account_of(record: FleetAccount) -> Account:
 # controllers then get an administrator. Controllers of one tenant get the same password, which the
 # answer shows once. A controller that already has a password keeps it.
 
-NEW_ADMINISTRATOR = "It requires sign-in now, and has an administrator."
-PASSWORD_STAYS = "It requires sign-in now; its passwords are as they were."
+NEW_ADMINISTRATOR = "The controller now requires sign-in and has an administrator."
+PASSWORD_STAYS = "The controller now requires sign-in; its passwords were not changed."
 
 
 def is_open(member: Member) -> bool:

@@ -63,13 +63,19 @@ class CommandEffect(Struct, frozen=True, forbid_unknown_fields=True):
 class MemberResult(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     name: str
     status: Annotated[int, Meta(description="200, or the status of the refusal.")]
-    detail: Annotated[str | None, Meta(description="Why it was refused, or its result.")] = None
+    detail: Annotated[
+        str | None, Meta(description="The reason for the refusal, or the result.")
+    ] = None
     effects: Annotated[
-        list[CommandEffect], Meta(description="The first of its changes, if it was tried.")
+        list[CommandEffect],
+        Meta(description="The first changes that the command would make; only in a dry run."),
     ] = []
     password: Annotated[
         str | None,
-        Meta(description="Password of its new administrator if it had none; shown only once."),
+        Meta(
+            description="Password of the administrator that was created if the controller had"
+            " none; shown only once."
+        ),
     ] = None
 
 
@@ -273,7 +279,11 @@ def _try_on(
 
 def check_that_it_runs(controller: Controller) -> None:
     if controller.bootloader_until is not None:
-        raise NotRunning("It waits for firmware." if controller.has_power else "It has no power.")
+        raise NotRunning(
+            "The controller waits for firmware."
+            if controller.has_power
+            else "The controller has no power."
+        )
 
 
 def _effects(controller: Controller, stage: Stage) -> list[CommandEffect]:

@@ -301,7 +301,8 @@ async def place_and_start(
         before = node.registry.records.get(number)
         if before is None or node.by_number([number]):
             raise Conflict(
-                "It was started or removed by another request. Nothing was done. Try again."
+                "Another request has started or removed the controller. Nothing was done. Try"
+                " again."
             )
         record = node.with_place(before, address, port)
         await node.door.check_place(record.name, address, port)
@@ -309,7 +310,7 @@ async def place_and_start(
         node.roster.expect(record, number)
     why = await node.start_failed([number])
     if why:
-        raise NotRunning(f"Its address and port are set. {why[number]}")
+        raise NotRunning(f"The address and port are set. {why[number]}")
     if record.name not in node.members:
         # The controller was removed in the meantime.
         raise no_such_name(record.name)

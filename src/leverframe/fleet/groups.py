@@ -367,8 +367,8 @@ class GroupSnapshots:
         profile = Profile(stored.kept.pop(_HW), stored.kept.pop(_SW))
         if profile != controller.profile:
             raise Conflict(
-                f"{member.name} is {controller.profile} now, and was {profile} then, so its"
-                " settings cannot be restored."
+                f"{member.name} is {controller.profile} now but was {profile} when the snapshot"
+                f" was taken, so its settings cannot be restored."
             )
         settings, _ = settings_from_leaves(profile, stored.settings)
         if stored.kept.pop(STORED_EDITION, None) != EDITION:

@@ -151,7 +151,7 @@ def why_not_started(name: str, error: BaseException, planned: NewController | No
     """Return why a controller failed to start, with its line in the fleet file if there is one."""
     detail = getattr(error, "detail", None)
     if isinstance(error, asyncio.CancelledError):
-        detail = "Its start was interrupted."
+        detail = "The start of the controller was interrupted."
     elif detail is None and not isinstance(error, OSError | ValueError | ErrorForPeople):
         log.error("controller %s failed to start", name, exc_info=error)
     why = detail or str(error) or type(error).__name__

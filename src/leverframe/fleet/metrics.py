@@ -225,7 +225,7 @@ def cluster_families(
     yield Family(
         "leverframe_cluster_nodes",
         GAUGE,
-        "Nodes that share the database, as this one sees them.",
+        "Nodes that share the database, as this node sees them.",
         [({"state": state}, states[state]) for state in STATES],
     )
     own = [one for one in report.nodes if one.is_this]
@@ -266,7 +266,7 @@ def cluster_families(
     for name, (text, value) in gauges.items():
         yield Family(f"leverframe_cluster_{name}", GAUGE, text, [(NO_LABELS, value)])
     counters = {
-        "takeovers": ("Nodes that this one has declared dead.", figures.takeovers),
+        "takeovers": ("Nodes that this node has declared dead.", figures.takeovers),
         "claims": ("Controllers that this node has taken over.", figures.claims),
         "releases": (
             "Controllers that this node has released in an orderly way.",

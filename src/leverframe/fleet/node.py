@@ -286,8 +286,8 @@ class FleetNode:
             return PLAIN
         if said.config is not PLAIN and said.record.tenant != record.tenant:
             raise Conflict(
-                f"The table of {record.name} in the fleet file assigns parts of the machine without"
-                " naming its tenant. "
+                f"The table of {record.name} in the fleet file assigns resources of the machine"
+                f" but does not name the tenant. "
                 f'Write tenant = "{record.tenant}" there, or remove those keys,'
                 " and restart the node.",
                 field="tenant",

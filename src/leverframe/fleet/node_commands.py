@@ -106,8 +106,8 @@ def drain_node(client: CommandLineClient, drained: str, *, undo: bool) -> None:
             last, since = left, time.monotonic()
         elif time.monotonic() - since > STUCK_S:
             raise NotEmptied(
-                f"{drained} still has {left} controllers. Is another node running that can take "
-                "them?"
+                f"{drained} still has {left} controllers. Check that another running node can"
+                f" accept them."
             )
         time.sleep(LOOK_S)
         report = client.get("nodes", {})

@@ -23,22 +23,28 @@ class PeerReport(Struct, frozen=True):
 
     name: str
     is_alive: bool
-    inner: Annotated[str, Meta(description="Its address for other nodes.")]
+    inner: Annotated[str, Meta(description="The address for requests from other nodes.")]
     capacity: Annotated[
         int,
-        Meta(description="Its capacity relative to other nodes; 0 while it is drained."),
+        Meta(description="The capacity relative to other nodes; 0 while the node is drained."),
     ]
-    controllers: Annotated[int, Meta(description="Number of its controllers.")]
+    controllers: Annotated[int, Meta(description="Number of controllers on the node.")]
     epoch: Annotated[int, Meta(description="Number of times that a node joined under this name.")]
     is_this: Annotated[bool, Meta(description="True for the node that answers.")]
     is_drained: Annotated[
-        bool, Meta(description="True while it is drained, which lasts across restarts.")
+        bool, Meta(description="True while the node is drained; this state survives restarts.")
     ]
     silent_s: Annotated[
-        int, Meta(description="Whole seconds since its last heartbeat, by the clock of this node.")
+        int,
+        Meta(
+            description="Whole seconds since the last heartbeat, by the clock of the node"
+            " that answers."
+        ),
     ] = 0
-    batch: Annotated[int, Meta(description="The last batch of changes in its lane.")] = 0
-    version: Annotated[str, Meta(description="Its program version; empty if not known.")] = ""
+    batch: Annotated[
+        int, Meta(description="Number of the last batch of changes in the lane of the node.")
+    ] = 0
+    version: Annotated[str, Meta(description="The program version; empty if unknown.")] = ""
     has_resigned: Annotated[
         bool,
         Meta(
@@ -56,7 +62,11 @@ class DatabaseReport(Struct, frozen=True):
     server: Annotated[str, Meta(description="The version of PostgreSQL.")] = ""
     schema: Annotated[int, Meta(description="The version of the tables.")] = 0
     standby: Annotated[
-        str, Meta(description="Its `synchronous_standby_names`; empty if none are configured.")
+        str,
+        Meta(
+            description="The setting `synchronous_standby_names`; empty if no standbys are"
+            " configured."
+        ),
     ] = ""
     standbys: Annotated[
         int | None,
@@ -125,7 +135,9 @@ class CallUnanswered(SilentNode):
     """A node that has received a call but does not answer it."""
 
     status = 504
-    sentence = "Node {node} has not answered in time. Check whether it was done there."
+    sentence = (
+        "Node {node} has not answered in time. Check there whether the request was carried out."
+    )
     has_taken_it = True
 
 
@@ -138,15 +150,15 @@ class OtherProgram(SilentNode):
 
     title = "A node runs another version of the program"
     sentence = (
-        "Node {node} runs another version, which does not understand this. Nothing was done"
-        " there. Try again when all nodes run the same version."
+        "Node {node} runs another version, which does not understand this request. Nothing was"
+        " done there. Try again when all nodes run the same version."
     )
 
 
 class OlderProgram(OtherProgram):
     sentence = (
-        "Node {node} runs an older version, which does not understand this. Nothing was done"
-        " there. Try again when all nodes run the same version."
+        "Node {node} runs an older version, which does not understand this request. Nothing was"
+        " done there. Try again when all nodes run the same version."
     )
 
 
@@ -155,8 +167,8 @@ class AnswerNotUnderstood(CallUnanswered):
 
     title = OtherProgram.title
     sentence = (
-        "Node {node} runs another version, and its answer is not understood. Check whether it"
-        " was done there."
+        "Node {node} runs another version, and its answer cannot be read. Check there whether the"
+        " request was carried out."
     )
 
 

@@ -59,27 +59,32 @@ class FleetRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A controller as a row of a list."""
 
     name: str
-    url: Annotated[str, Meta(description="The URL of its pages and commands.")]
+    url: Annotated[str, Meta(description="The URL of the pages and commands of the controller.")]
     address: str | None
     port: int | None
     hw: str
     sw: str
     tags: tuple[str, ...]
-    tenant: Annotated[str, Meta(description="Its tenant; empty for the operator.")]
+    tenant: Annotated[
+        str, Meta(description="The tenant of the controller; empty for the operator.")
+    ]
     health: Health
     findings: Annotated[int, Meta(description="Number of findings.")]
     worst: FindingReport | None
     about: Annotated[str | None, Meta(description="The subject of the worst finding.")]
-    levers: Annotated[list[int | None], Meta(description="Its outputs: 1 on, 0 off.")]
+    levers: Annotated[list[int | None], Meta(description="The outputs: 1 on, 0 off.")]
     happened: Annotated[
         list[int],
-        Meta(description="Journal entries of the last hour, in bars of two minutes."),
+        Meta(
+            description="Number of journal entries in the last hour, by intervals of two minutes."
+        ),
     ]
     node: Annotated[
         str,
         Meta(
             description=(
-                "The node that has it, if there are several; empty if none has it at present."
+                "The node that runs the controller, if there are several nodes; empty if no node"
+                " runs it at present."
             )
         ),
     ] = ""

@@ -52,7 +52,10 @@ class TenantRecord(Struct, frozen=True):
     name: str
     max_controllers: Annotated[
         int,
-        Meta(description="The maximum number of controllers that its administrators may create."),
+        Meta(
+            description="The maximum number of controllers that administrators of the tenant may"
+            " create."
+        ),
     ] = USUAL_MAX
 
 
@@ -285,7 +288,8 @@ class TakenPlaces:
         for key, one in wanted.items():
             if one in self._owners:
                 raise Conflict(
-                    f"{record.name} cannot have {one}: {self._owners[one]} has it.", field=key
+                    f"{record.name} cannot use {one}: {self._owners[one]} already uses it.",
+                    field=key,
                 )
         self._names.add(record.name)
         self._owners |= dict.fromkeys(wanted.values(), record.name)
@@ -339,7 +343,9 @@ class Registry:
     def note_unreadable(self, number: int, record: MemberRecord, error: Exception) -> None:
         """Note why a controller cannot start, with what is left of its record."""
         self.records[number] = record
-        self.unreadable[number] = UnreadableRow(f"Its record cannot be read: {error}.")
+        self.unreadable[number] = UnreadableRow(
+            f"The record of the controller cannot be read: {error}."
+        )
 
     async def reserve(self, count: int) -> list[int]:
         """Return unused numbers, for new controllers and snapshots."""

@@ -29,7 +29,8 @@ class NodeStarting(Refusal):
     def __init__(self, progress: ProgressReport) -> None:
         done, of = f"{progress.done:,}", f"{progress.of:,}"
         super().__init__(
-            f"The node is starting: {done} of {of} controllers run. Nothing was done; try again"
+            f"The node is starting: {done} of {of} controllers are running. Nothing was done; try"
+            f" again"
             " in a moment."
         )
         self.counted = f"{done} of {of}"

@@ -197,7 +197,7 @@ def _check_command(text: str, profiles: set[Profile]) -> None:
     """Refuse a command that none of these versions has; other problems appear at run time."""
     commands = parse_commands(text)
     if len(commands) != 1:
-        raise Malformed(f"{text[:40]!r} holds several commands.", allowed="one per string")
+        raise Malformed(f"{text[:40]!r} contains several commands.", allowed="one per string")
     refusals = []
     for profile in sorted(profiles, key=str):
         try:

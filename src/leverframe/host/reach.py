@@ -218,4 +218,4 @@ def take_up_certificate(certificate: Certificate | None) -> None:
     try:
         certificate.reload()
     except CertificateUnusable as error:
-        log.error("%s The old one stays in use.", error)
+        log.error("%s The old certificate stays in use.", error)

@@ -34,18 +34,21 @@ def sentence(error: BaseException, host: str, port: int) -> str:
                 return f"The name {host} cannot be resolved; check its spelling and the DNS."
             case ssl.SSLCertVerificationError():
                 return (
-                    f"The certificate of {place} is not trusted ({cause.verify_message}); "
-                    f"name its authority with --ca-file, or correct the server."
+                    f"The certificate of {place} is not trusted ({cause.verify_message}); add its"
+                    f" certificate authority with --ca-file, or replace the certificate on the"
+                    f" server."
                 )
             case ssl.SSLError():
                 why = (cause.reason or "no common protocol or cipher").replace("_", " ").lower()
-                return f"TLS with {place} failed ({why}); does that port speak TLS?"
+                return f"TLS with {place} failed ({why}); check that this port uses TLS."
             case ConnectionRefusedError():
-                return f"{place} refuses connections; does the server run on that port?"
+                return f"{place} refuses connections; check that the server runs on this port."
             case ConnectionError():
                 return f"{place} closed the connection before it answered."
             case TimeoutError():
-                return f"{place} does not answer in time; is it switched on and reachable?"
+                return (
+                    f"{place} does not answer in time; check that it is switched on and reachable."
+                )
             case OSError(strerror=str() as why):
                 return f"{place} cannot be reached: {why}."
     return f"{place} cannot be used: {type(error).__name__}."
@@ -76,7 +79,7 @@ class MessageReport(Struct):
     #: The name of its channel: `http1`, `email`.
     channel: str
     slot: int
-    active: Annotated[bool, Meta(description="Whether the condition started or stopped being met.")]
+    active: Annotated[bool, Meta(description="Whether the condition became met or ended.")]
     reason: Annotated[str, Meta(description="What requested it, for example `rule 3`.")]
     target: str
     created: Annotated[float, Meta(description="Seconds since 1970.")] = 0.0

@@ -109,10 +109,10 @@ class Mail:
             return []
         email = channels.email
         if not email.host:
-            raise CannotSend("E-mail has no server; set one with em1=...")
+            raise CannotSend("No mail server is set; set one with em1=...")
         recipients = [part.strip() for part in re.split("[,;]", email.recipient) if part.strip()]
         if not recipients:
-            raise CannotSend("E-mail has no recipient; set one with em5=...")
+            raise CannotSend("No mail recipient is set; set one with em5=...")
         return [
             # Store the name, so that the Message-ID stays the same even if the name changes.
             Draft(recipient, {"text": effect.text, "from_name": self._name})

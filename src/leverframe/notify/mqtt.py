@@ -209,7 +209,7 @@ class MqttLink:
 
     async def _connect(self, settings: Mqtt) -> "BrokerConnection | None":
         if not settings.host:
-            self._set_problem("MQTT has no broker; name its host with mqtt=1*HOST*...")
+            self._set_problem("No MQTT broker is set; set its host with mqtt=1*HOST*...")
             return None
         # Imported here, because a controller without MQTT does not need it, and in a thread,
         # because the import takes longer than a relay may wait.
@@ -296,7 +296,7 @@ class MqttLink:
         levels = " and ".join(f"{level}/#" for level in (mqtt.prefix, mqtt.discovery) if level)
         return (
             f"The broker at {mqtt.host}:{mqtt.port} refuses {topic}{more} ({code} "
-            f"{REASONS.get(code, 'without a known reason')}); let its access list allow {levels}."
+            f"{REASONS.get(code, 'without a known reason')}); allow {levels} in its access list."
         )
 
     def _set_problem(self, problem: str | None) -> None:
@@ -336,7 +336,7 @@ class MqttMessages:
             raise CannotSend(link.problem or "There is no connection to the broker yet.")
         if not await link.publish(message.target, _payload(message)):
             raise CannotSend(
-                link.refusal() or "The connection was lost before the broker had the message."
+                link.refusal() or "The connection was lost before the broker received the message."
             )
         return "acknowledged by the broker"
 

@@ -49,7 +49,7 @@ class WrongMethodForPath(Refusal):
 
 class CameTooLate(Refusal):
     status = 412
-    title = "The request came too late"
+    title = "The request arrived too late"
 
     def __init__(self) -> None:
         super().__init__(

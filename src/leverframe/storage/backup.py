@@ -121,7 +121,9 @@ def content_of(file: BackupFile, passphrase: str | None) -> Content:
     _check_count(file.settings, file.left_out)
     _check_count(file.sealed_settings)
     if any(is_secret(path) for path in file.settings):
-        raise BackupRefused("The backup holds a secret that is not sealed; it was tampered with.")
+        raise BackupRefused(
+            "The backup contains a secret that is not sealed; the file was tampered with."
+        )
     if file.sealed is None or passphrase is None:
         return Content(profile, file.settings, file.secrets, edition=file.edition)
     opened = _open(file.sealed, passphrase)

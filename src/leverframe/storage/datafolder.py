@@ -226,8 +226,9 @@ def _check_others(path: Path) -> None:
             within_reach = file.st_mode & stat.S_IWOTH and folder.st_mode & stat.S_IXOTH
             if within_reach or (for_all_users and file.st_uid not in trusted):
                 raise FolderOpenToOthers(
-                    f"Other users can write {path / name}, or one of them created it. Check it "
-                    "before you trust it, take ownership with `chown` and `chmod 600`, or "
+                    f"Other users can write {path / name}, or another user created this file."
+                    f" Check the file before you trust it, take ownership with `chown` and `chmod"
+                    f" 600`, or "
                     "choose another folder with --data."
                 )
     if for_all_users:

@@ -224,7 +224,9 @@ class Sealer:
         try:
             return cipher.decrypt(nonce, data, path.encode())
         except (ValueError, InvalidTag):
-            raise KeyUnusable(f"The key {self._key_file.path} does not decrypt them.") from None
+            raise KeyUnusable(
+                f"The key {self._key_file.path} does not decrypt the stored secrets."
+            ) from None
 
     def _with_key(self, *, must_exist: bool = False) -> Cipher:
         if self._cipher is None:
@@ -284,8 +286,8 @@ def unreadable_sentence(paths: Sequence[str], why: str) -> str:
     """Return a sentence that names the missing secrets, the reason, and what to do."""
     named = ", ".join(paths[:_NAMED]) + (" and more" if len(paths) > _NAMED else "")
     return (
-        f"{why} Stored secrets count as not set: {named}. Restore the right key and restart, or "
-        "set them again."
+        f"{why} Stored secrets count as not set: {named}. Restore the right key and restart, or"
+        f" set the secrets again."
     )
 
 

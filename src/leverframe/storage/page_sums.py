@@ -175,7 +175,7 @@ class LiveSums:
                 return
             self._sums.add_pages(read_committed_pages(self._log_path, frames))
         except OSError as error:
-            log.warning("the checksums of %s are no longer kept: %s", self._store_path, error)
+            log.warning("the checksums of %s are no longer maintained: %s", self._store_path, error)
             self.give_up()
             return
         self._sums.salts, self._sums.frames = salts, frames

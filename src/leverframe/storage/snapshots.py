@@ -130,8 +130,8 @@ def recover(store_path: Path) -> str | None:
         return None
     if sound is None:
         raise StoreDamaged(
-            f"{damage} There is no intact snapshot of it. Save what can be read with `leverframe "
-            "data repair`, or choose another folder with --data."
+            f"{damage} There is no intact snapshot of the store. Recover the readable data with"
+            f" `leverframe data repair`, or choose another folder with --data."
         )
     what = "It" if store_path.exists() else "What is left of it"
     try:

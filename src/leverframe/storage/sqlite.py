@@ -299,7 +299,9 @@ def _refuse_unwritable(path: Path) -> None:
     except OSError as error:
         raise StoreUnavailable(f"The store {path} cannot be written: {error.strerror}.") from error
     if not os.access(path.parent, os.W_OK):
-        raise StoreUnavailable(f"The data folder {path.parent} may not be written.")
+        raise StoreUnavailable(
+            f"This account has no write permission for the data folder {path.parent}."
+        )
 
 
 def _find_lost_log(path: Path) -> str | None:

@@ -104,7 +104,7 @@ class StoreWatch:
             return self._compare()
         except OSError as error:
             raise StoreUnavailable(
-                f"The store {self._path} is out of reach: {error.strerror}."
+                f"The store {self._path} cannot be reached: {error.strerror}."
             ) from error
         except StoreDamaged as damage:
             raise self.give_up(damage) from damage

@@ -91,7 +91,7 @@ class TwinRollout:
         report, pause_s = self._node.carry_out(operation, self._id), FIRST_LOOK_S
         while report.status in UNDER_WAY:
             if report.why is not None:
-                raise NodeRefused(f"The roll-out is held up: {report.why}")
+                raise NodeRefused(f"The roll-out is waiting: {report.why}")
             sleep(pause_s)
             report, pause_s = self.report, min(2 * pause_s, LAST_LOOK_S)
         return self

@@ -275,7 +275,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
                 *(f"  {line}" for line in requests or ["none"]),
                 "What happened last:",
                 *(f"  {line}" for line in happened or ["nothing"]),
-                f"The same twin again: {self.recipe}",
+                f"To recreate this twin: {self.recipe}",
             ]
         )
 

@@ -50,7 +50,9 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         if isinstance(count, bool) or not isinstance(count, int):
             raise BadFleet(f"The number of twins must be a whole number, not {count!r}.")
         if not isinstance(versions, Sequence):
-            raise BadFleet(f'versions are texts such as ["3.0/1.58a", "3.5"], not {versions!r}.')
+            raise BadFleet(
+                f'versions must be strings such as ["3.0/1.58a", "3.5"], not {versions!r}.'
+            )
         check_names(Twin, "Fleet", parameters)
         if count < 1:
             raise BadFleet(f"A fleet has at least one twin, not {count}.")

@@ -254,12 +254,13 @@ def state_of(snapshot: object, keeper: str) -> Any:
     """Return the state to restore from a snapshot; reject a snapshot of another keeper."""
     if not isinstance(snapshot, TwinSnapshot):
         raise BadCall(
-            "restore takes a TwinSnapshot, which the snapshot() of a twin returns, not a"
+            "restore accepts a TwinSnapshot as returned by snapshot() of a twin, not a"
             f" {type(snapshot).__name__}."
         )
     if snapshot.keeper != keeper:
         raise BadCall(
-            f"This snapshot is kept by {snapshot.keeper}, and this twin restores those of {keeper};"
-            " save it with save(path), and start another twin with load(path)."
+            f"This snapshot is stored by {snapshot.keeper}, but this twin can restore only"
+            f" snapshots of {keeper}; save it with save(path), and start another twin with"
+            f" load(path)."
         )
     return snapshot.state

@@ -59,13 +59,13 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     for name, value in parameters.items():
         if name in _FLAGS and not isinstance(value, bool):
             where = f"; {_ADDRESS_OF[name]}" if name in _ADDRESS_OF else ""
-            raise BadCall(f"{name} is True or False, not {value!r}{where}.")
+            raise BadCall(f"{name} must be True or False, not {value!r}{where}.")
         if name in _TEXTS and not isinstance(value, str | None):
-            raise BadCall(f"{name} is a text such as {str(value)!r}, not {value!r}.")
+            raise BadCall(f"{name} must be a string such as {str(value)!r}, not {value!r}.")
         if name == "seed" and (isinstance(value, bool) or not isinstance(value, int | None)):
-            raise BadCall(f"seed is a whole number, not {value!r}.")
+            raise BadCall(f"seed must be a whole number, not {value!r}.")
         if name in ("recorded", "data") and not isinstance(value, str | Path | None):
-            raise BadCall(f"{name} is the name of a file or folder, not {value!r}.")
+            raise BadCall(f"{name} must be the name of a file or folder, not {value!r}.")
         if name == "settings" and isinstance(value, Mapping):
             check_texts("settings", value, "outputs.0.name")
         if name == "accounts" and value is not None:
@@ -77,34 +77,34 @@ def _check_accounts(accounts: object) -> None:
     if not isinstance(accounts, Mapping) or not all(
         isinstance(name, str) and isinstance(password, str) for name, password in accounts.items()
     ):
-        raise BadCall('accounts are passwords by name, such as {"keeper": "secret word"}.')
+        raise BadCall('accounts must map names to passwords, such as {"keeper": "secret word"}.')
 
 
 def check_texts(what: str, texts: Iterable[object], example: str) -> None:
     """Reject values that are not texts."""
     for one in texts:
         if not isinstance(one, str) or not one:
-            raise BadCall(f"{what} takes texts such as {example!r}, not {one!r}.")
+            raise BadCall(f"{what} accepts strings such as {example!r}, not {one!r}.")
 
 
 def check_auth(auth: object) -> None:
     """Reject a value that is not a login, without showing it: it may be a password."""
     is_pair = isinstance(auth, tuple) and len(auth) == 2
     if auth is not None and not (is_pair and all(isinstance(one, str) for one in auth)):  # type: ignore[attr-defined]
-        raise BadCall('auth is a name and a password, such as ("keeper", "secret word").')
+        raise BadCall('auth must be a name and a password, such as ("keeper", "secret word").')
 
 
 def check_number(what: str, number: object) -> None:
     """Reject a value that is not a number."""
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise BadCall(f"{what} is a number, not {number!r}.")
+        raise BadCall(f"{what} must be a number, not {number!r}.")
 
 
 def check_condition(condition: object) -> None:
     """Reject a condition that is neither a text nor a function."""
     if not isinstance(condition, str) and not callable(condition):
         raise BadCall(
-            f"until takes a condition such as 'DS1 >= 30', or a function without arguments, not"
+            f"until accepts a condition such as 'DS1 >= 30', or a function without arguments, not"
             f" {condition!r}."
         )
 
@@ -114,7 +114,7 @@ def as_readings(readings: object) -> Mapping[str, Any]:
     if readings is None:
         return {}
     if not isinstance(readings, Mapping):
-        raise BadCall(f'sense takes readings by label such as {{"DS1": 21.5}}, not {readings!r}.')
+        raise BadCall(f'sense accepts readings by label such as {{"DS1": 21.5}}, not {readings!r}.')
     return readings
 
 
@@ -138,7 +138,7 @@ def check_method(method: str) -> str:
 
 def check_query(query: object) -> None:
     if not isinstance(query, str | Mapping | None):
-        raise BadCall(f'query is a text or a mapping such as {{"out0": 1}}, not {query!r}.')
+        raise BadCall(f'query must be a string or a mapping such as {{"out0": 1}}, not {query!r}.')
 
 
 def check_path(path: object) -> str:
@@ -180,5 +180,5 @@ def check_fault(fault: object) -> None:
     if not isinstance(fault, Fault):
         kinds = ", ".join(one for one in faults.__all__ if one[:1].islower())
         raise BadCall(
-            f"fault takes a fault such as faults.slow('5s'), not {fault!r}. Allowed: {kinds}."
+            f"fault accepts a fault such as faults.slow('5s'), not {fault!r}. Allowed: {kinds}."
         )

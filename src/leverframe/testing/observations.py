@@ -32,7 +32,7 @@ def explain(
 ) -> str:
     """Return a value, its cause, and the unmet conditions of each rule about it."""
     if label not in LABELS:
-        raise UnknownLabel(f"There is no {label!r}; there are {', '.join(LABELS)}.")
+        raise UnknownLabel(f"Unknown label {label!r}. Known labels: {', '.join(LABELS)}.")
     return "\n".join(_sentences(label, state, rules, journal, zone))
 
 
@@ -54,7 +54,7 @@ def _sentences(
     for entry in about[-MAX_ENTRIES:]:
         yield f"{_time(entry['time'], zone)}, {_cause(entry)}: {entry['text']}"
     if not about and label in SWITCHED:
-        yield "Nothing has switched it since the start."
+        yield "It has not been switched since the start."
     for rule in rules:
         settings = rule["settings"]
         # Also matches `PULSE OUT0`, `AutoSwitch OUT0` and `RESET ENERGY1`.
@@ -325,14 +325,14 @@ def unmet(
     expected = "at least once" if times is None else _times(times)
     lines = [f"{method or 'Any method'} {wanted}: expected {expected}, was {_times(len(found))}."]
     if not requests:
-        return f"{lines[0]} No client has requested anything."
+        return f"{lines[0]} No client has sent a request."
     lines.append("What clients requested, the nearest first:")
     ranked = sorted(requests, key=lambda one: _distance(one, path, method))
     lines += [f"  {one}" for one in ranked[:LISTED]]
     if len(ranked) > LISTED:
         lines.append(f"  and {len(ranked) - LISTED} more; twin.requests() lists all.")
     if any("***" in (one.query or "") for one in ranked) and query is not None:
-        lines.append("Values that may be secrets are kept as ***.")
+        lines.append("Values that may be secrets are shown as ***.")
     return "\n".join(lines)
 
 

@@ -129,7 +129,7 @@ class ProcessTwin(AnyTwin):
 class OwnProcess(HttpTransport):
     """A controller in a process of its own, in virtual time, with a data folder."""
 
-    closed = "It is off; switch it on with {key}=True."
+    closed = "This server is off; switch it on with {key}=True."
     first = FIRST
 
     def __init__(

@@ -62,8 +62,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         OPTION,
         default="newest",
         metavar="VERSIONS",
-        help="run tests with the fixture `twin` that name no version once for each of these:"
-        " `newest`, `hardware` (each hardware with its newest software), `all`, or a list like"
+        help="versions for tests with the fixture `twin` that set no version; each test runs once"
+        " per version: `newest`, `hardware` (each hardware with its newest software), `all`,"
+        " or a list like"
         " 3.0/1.58a,3.5/1.49",
     )
 
@@ -142,7 +143,7 @@ def _by_version(variant: Variant, config: pytest.Config) -> list[Variant]:
 def _keywords(mark: pytest.Mark) -> Variant:
     if mark.args:
         raise pytest.Collector.CollectError(
-            f"@pytest.mark.{MARK} takes keywords such as hw='3.0', not {mark.args!r}."
+            f"@pytest.mark.{MARK} accepts keyword arguments such as hw='3.0', not {mark.args!r}."
         )
     from leverframe.testing import BadCall, ProcessTwin, Twin
     from leverframe.testing.misuse import check_names
@@ -338,7 +339,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         # The twin that a test created last is most likely related to the failure.
         texts = [*own[-MAX_REPORTED:], *shared][:MAX_REPORTED]
         for number, text in enumerate(texts, start=1):
-            again = f"The same test again: pytest {item.nodeid!r}"
+            again = f"To repeat this test: pytest {item.nodeid!r}"
             report.sections.append((f"leverframe twin {number}", f"{text}\n{again}"))
         if more := len(own) + len(shared) - len(texts):
             said = f"{more} more twins; twin.report() shows each."
@@ -352,5 +353,5 @@ def _report_of(twin: "AnyTwin", is_shared: bool) -> str | None:
         return twin.report() if twin.is_on else None if is_shared else twin.last_report
     except Exception as error:
         # A twin that was killed, or that a fault has frozen, must not hide the original failure.
-        again = f"The same twin again: {twin.recipe}"
+        again = f"To recreate this twin: {twin.recipe}"
         return f"{twin!r} could not report what happened: {error}\n{again}"

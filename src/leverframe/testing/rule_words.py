@@ -53,10 +53,12 @@ def rule_from_words(
             compare = fields[name.replace("source", "compare")]
             if is_state is not (compare == "="):
                 allowed = "=" if is_state else ">= or <"
-                raise BadRule(f"{fields[name]} is compared with {allowed}, not with {compare}.")
+                raise BadRule(
+                    f"{fields[name]} can be compared only with {allowed}, not with {compare}."
+                )
     for number in (hysteresis, fields["reference"], fields.get("reference2", 0.0)):
         if round(number * PARTS) / PARTS != number:
-            raise BadRule(f"{number:g} has too many decimals; rules compare with two at most.")
+            raise BadRule(f"{number:g} has too many decimals; rules allow at most two.")
     for letter, what, seconds in (("N", "on delay", on_delay), ("L", "off delay", off_delay)):
         if seconds % 1:
             raise BadRule(f"{seconds:g} s is not possible; delays of rules are whole seconds.")

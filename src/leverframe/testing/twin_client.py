@@ -127,7 +127,8 @@ class HttpTransport(Transport):
     def reset(self) -> None:
         if self.first is None:
             raise RuntimeError(
-                "There is no start to return to; start the twin with `with`, or with start()."
+                "The twin was not started here, so it cannot be reset; start it with `with`, or"
+                " with start()."
             )
         self.go_back(self.first)
         self.operate("/sim.cgi?requests=clear")

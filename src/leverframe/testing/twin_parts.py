@@ -296,7 +296,7 @@ class RequestedTwin(TwinAccess):
         from leverframe.testing.observations import NotRequested, unmet
 
         if times is not None and (isinstance(times, bool) or not isinstance(times, int)):
-            raise BadCall(f"times is a number of requests such as 1, not {times!r}.")
+            raise BadCall(f"times must be a number of requests such as 1, not {times!r}.")
         found = self.requests(path, method=method, query=query)
         if len(found) == times or (times is None and found):
             return found

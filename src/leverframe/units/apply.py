@@ -137,8 +137,8 @@ def refuse_other_listing(unit: str, address: str, mac: str, logins: Logins) -> N
     if listed and listed != mac:
         planned_for = f"the MAC address {mac}" if mac else "no MAC address"
         raise BadPlan(
-            f"{unit} has {planned_for} by its plan, and {listed} by the inventory, at {address}. "
-            "Nothing was sent to it."
+            f"The plan of {unit} names {planned_for}, but the inventory lists {listed} at"
+            f" {address}. Nothing was sent to the unit."
         )
 
 

@@ -235,7 +235,7 @@ def _note(path: str, before: Any, after: Any, first: ComparedUnit, second: Compa
     for side in (first, second):
         lossy = reason_at(side.lossy, path)
         if lossy:
-            return f"{side.title} shows it incompletely: {lossy}"
+            return f"{side.title} shows this setting incompletely: {lossy}"
     if first.profile != second.profile:
         for side, value in ((first, after), (second, before)):
             standard = _standard(path, side.profile)

@@ -36,9 +36,9 @@ from leverframe.units.unit_reader import pull_unit, read_recorded_unit
 RECORDING = ".jsonl"
 BACKUPS = (".bin", ".json")
 UNIT_FILE = ".toml"
-_SEALED = "the backup does not contain it in plain text"
+_SEALED = "the backup does not contain this value in plain text"
 _NOT_GIVEN = "the secret that the file refers to is missing"
-_NOT_READ = "it was not read when the file was written"
+_NOT_READ = "this setting was not read when the file was written"
 
 
 def is_unit_file(named: str) -> bool:

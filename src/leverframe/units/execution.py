@@ -295,7 +295,7 @@ class Applier:
         for change, value in await self._read_changes(step):
             if value != as_stored(change.new):
                 return f"{change.key} is {change.show(value)}, not {change.show(change.new)}"
-        return "it showed other settings for a while"
+        return "the unit showed other settings for a while"
 
     async def _read_changes(self, step: UnitStep) -> list[tuple[SettingChange, Any]]:
         """Read the settings that a step changes, except unreadable and inexact ones."""

@@ -273,7 +273,7 @@ class LiveReader:
             raise LoginRefused(f"This login may not read {path}; use another account.")
         if self._client.login is not None and answer.status == 429:
             raise LoginRefused(
-                "It accepts no login at present, because this machine sent too many wrong"
+                "The unit accepts no login at present, because this machine sent too many wrong"
                 " passwords."
             )
         return _object(answer, path)
@@ -293,14 +293,15 @@ def find_profile(hardware: str, software: str) -> Profile:
         return Profile(hardware, software)
     except UnknownProfile:
         raise UnusableAnswer(
-            f"It reports hardware {hardware!r} and software {software!r}, which is not a known"
+            f"The unit reports hardware {hardware!r} and software {software!r}, which is not a"
+            f" known"
             " version."
         ) from None
 
 
 def _object(answer: UnitAnswer, path: str) -> dict[str, Any]:
     if not answer.is_ok:
-        raise UnusableAnswer(f"It answered {path} with status {answer.status}.")
+        raise UnusableAnswer(f"The unit answered {path} with status {answer.status}.")
     try:
         return keys_in(ALL, answer.body)
     except NotReadable as error:

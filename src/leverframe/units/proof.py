@@ -171,7 +171,7 @@ def _unread(pulled: PulledUnit) -> dict[str, str]:
     if is_leverframe(pulled):
         return dict(pulled.unread)
     names = [RULE_SETTINGS[letter] for letter in unshown_letters(pulled.profile)]
-    reason = f"no status file of {pulled.profile} shows it"
+    reason = f"no status file of {pulled.profile} shows this setting"
     every = {f"rules.{place}.{name}": reason for place in range(MAX_RULES) for name in names}
     return every | dict(pulled.unread)
 
@@ -259,7 +259,7 @@ def _compare(made: UnitPlan, pulled: PulledUnit, result: PulledUnit, expected: S
             continue
         change = SettingChange(path, was, should)
         raise BadPlan(
-            f"The plan for {made.unit} does not reach the wanted settings on a twin of"
+            f"The plan for {made.unit} does not reach the required settings on a twin of"
             f" {made.profile}: {change.key} is {change.show(was)} there, not"
             f" {change.show(should)}. Nothing was sent to the unit."
         )

@@ -42,9 +42,11 @@ def nearest_profile(hardware: str, software: str) -> NearestProfile:
     if (hw, sw) == (hardware, software):
         return NearestProfile(profile, "")
     if not (hardware or software):
-        return NearestProfile(profile, f"It shows no version; it is read as {profile}.")
+        return NearestProfile(profile, f"The unit shows no version; it is read as {profile}.")
     shown = f"HW {hardware[:20]} SW {software[:20]}"
-    return NearestProfile(profile, f"Its version {shown} is unknown; it is read as {profile}.")
+    return NearestProfile(
+        profile, f"The version {shown} of the unit is unknown; it is read as {profile}."
+    )
 
 
 def _nearest_hardware(hardware: str) -> str:
@@ -127,9 +129,9 @@ def reason_at(reasons: Mapping[str, str], path: str) -> str | None:
 # Another release may have settings unknown to this one, which are listed, or lack some, which are
 # unread.
 
-SECRET = "it is a secret, which never leaves the unit"
+SECRET = "this setting is a secret, which never leaves the unit"
 _PROFILE = "profile."
-UNTOLD = "this release of Leverframe does not show it"
+UNTOLD = "this release of Leverframe does not show this setting"
 
 
 def own_document(answer: UnitAnswer) -> dict[str, Any] | None:

@@ -32,7 +32,7 @@ from leverframe.units.targets import Logins, inventory_at
 from leverframe.units.unit_plan import BadPlan, LeftOutSetting, UnitPlan
 from leverframe.units.unit_reader import pull_unit
 
-_LOST = "No journal contains its previous value; set it yourself."
+_LOST = "No journal contains the previous value of this setting; set the value yourself."
 
 
 class JournalledChange(NamedTuple):

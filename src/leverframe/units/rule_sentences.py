@@ -142,7 +142,7 @@ def _addition(words: str) -> dict[str, Any]:
         if words.lower().startswith(head):
             return {f"{name}_delay": _whole_seconds(words[len(head) :])}
     raise BadEntry(
-        f"says {words[:60]!r}; after the action, only on delay 5s, off delay 5s,"
+        f"contains {words[:60]!r}; after the action, only on delay 5s, off delay 5s,"
         f" {', '.join(_MODES)} and permanent are allowed"
     )
 
@@ -166,6 +166,6 @@ def _look_up(word: str, words: dict[str, str], what: str) -> str:
     found = words.get(word.strip().lower())
     if found is None:
         meant = nearest(word.lower(), words)
-        advice = f"did you mean {words[meant]}?" if meant else "no version has one"
+        advice = f"did you mean {words[meant]}?" if meant else "no version has this name"
         raise BadEntry(f"contains the unknown {what} {word.strip()[:40]!r}; {advice}")
     return found

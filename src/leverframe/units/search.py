@@ -176,7 +176,7 @@ ANSWER_S = 3.0
 DIGEST_S = 30.0
 #: Versions, name and MAC address in one short file of every version.
 IDENTITY = "/xml/stat.xml"
-_NO_UNIT = "A device answers there, but not like a unit."
+_NO_UNIT = "A device answers at this address, but not as a unit does."
 
 
 class FoundUnit(Struct, frozen=True):
@@ -188,14 +188,14 @@ class FoundUnit(Struct, frozen=True):
     hardware: str = ""
     software: str = ""
     digest: Annotated[str, Meta(description="Digest of all readable settings.")] = ""
-    sign_in: Annotated[bool, Meta(description="Whether it requires a login.")] = False
+    sign_in: Annotated[bool, Meta(description="Whether the unit requires a login.")] = False
     is_login_withheld: Annotated[
         bool,
         Meta(description="Whether the login was withheld, because any device can answer a search."),
     ] = False
     answers: Annotated[bool, Meta(description="Whether a device answers at the address.")] = True
     is_identified: Annotated[
-        bool, Meta(description=("Whether it showed its identity like a unit."))
+        bool, Meta(description=("Whether the device identified itself as a unit."))
     ] = False
     #: Its problem, in a sentence.
     trouble: str = ""
@@ -285,7 +285,7 @@ def _identify(found: FoundUnit, answer: UnitAnswer) -> FoundUnit:
     if not answer.is_ok or mac is None or not all(who[1:]):
         return replace(found, trouble=_NO_UNIT)
     if found.mac and found.mac != mac:
-        return replace(found, trouble=f"It shows two MAC addresses: {found.mac} and {mac}.")
+        return replace(found, trouble=f"The unit shows two MAC addresses: {found.mac} and {mac}.")
     name, hardware, software = who
     return replace(
         found,
@@ -301,7 +301,7 @@ def doubles(found: Iterable[FoundUnit]) -> list[str]:
     """Return a sentence for each MAC address that units at several addresses show."""
     macs = find_shared_macs((unit.address, unit.mac) for unit in found)
     return [
-        f"Several addresses show the MAC address {mac}: {', '.join(addresses)}. Either it is one"
-        " unit with these addresses, or one of them replaced another."
+        f"Several addresses show the MAC address {mac}: {', '.join(addresses)}. Either one unit"
+        f" has all these addresses, or one unit replaced another."
         for mac, addresses in macs.items()
     ]

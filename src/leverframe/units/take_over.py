@@ -340,7 +340,8 @@ def _refuse_another_version(taken: TakenOver, pulled: PulledUnit) -> None:
     if pulled.profile != taken.profile:
         raise CannotTakeOver(
             f"The unit is {pulled.profile} now but was {taken.profile} when it was taken over;"
-            " compare them with `leverframe unit diff` and change the unit with a unit file."
+            f" compare the unit and the controller with `leverframe unit diff` and change the"
+            f" unit with a unit file."
         )
 
 

@@ -37,15 +37,15 @@ _NOT_SHOWN = ("by_look", "beside", "compared", "reported", "was_there", "looked_
 
 #: The message at the end of each problem.
 _ENDS = {
-    REACH: "It answers again",
-    SIGN_IN: "It accepts the login again",
-    ANSWER: "Its answers are usable again",
+    REACH: "The unit answers again",
+    SIGN_IN: "The unit accepts the login again",
+    ANSWER: "The answers of the unit are usable again",
     MAC: "The expected unit answers again",
-    STALE: "Its uptime advances again",
+    STALE: "The uptime of the unit advances again",
     VALUES: "All values can be read again",
-    DOUBLE: "No other unit has its MAC address any more",
-    DRIFT: "It matches its file again",
-    PULL: "Its settings can be compared again",
+    DOUBLE: "The MAC address of the unit is unique again",
+    DRIFT: "The unit matches its file again",
+    PULL: "The settings of the unit can be compared again",
 }
 
 Health = Literal["lost", "fault", "attention", "waiting", "fine"]
@@ -93,7 +93,9 @@ class UnitHealth(Struct):
     is_up: Annotated[bool, Meta(description="Whether the last poll was complete.")] = False
     seen: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     uptime_s: float | None = None
-    restarts: Annotated[int, Meta(description="Number since the start of the watch.")] = 0
+    restarts: Annotated[
+        int, Meta(description="Number of restarts since the start of the watch.")
+    ] = 0
     restarted: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     looks: int = 0
     failures: int = 0
@@ -176,8 +178,8 @@ class UnitHealth(Struct):
         if self._is_stale(reading, at):
             return self._fail(
                 STALE,
-                "It repeats an old answer: its uptime does not advance, so its values may be"
-                " outdated.",
+                "The unit repeats an old answer: its uptime does not advance, so its values may"
+                " be outdated.",
             )
         self.uptime_s, self.looked_at, self.seen = reading.uptime_s, at.now, at.wall
         self.is_up = True
@@ -215,7 +217,7 @@ class UnitHealth(Struct):
             return []
         self.restarts += 1
         self.restarted = at.wall - reading.uptime_s
-        sentence = f"It restarted {_roughly(reading.uptime_s)} ago."
+        sentence = f"The unit restarted {_roughly(reading.uptime_s)} ago."
         return [UnitNotice(self.name, "restart", True, sentence)]
 
     def _is_stale(self, reading: LiveReading, at: Moment) -> bool:
@@ -302,14 +304,14 @@ def _roughly(seconds: float) -> str:
 def _nonsense(wrong: Mapping[str, str]) -> str:
     label, why = next(iter(wrong.items()))
     more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-    return f"It reports impossible values: {label} {why}{more}."
+    return f"The unit reports impossible values: {label} {why}{more}."
 
 
 def _drift_sentence(differences: list[DriftedSetting]) -> str | None:
     if not differences:
         return None
     more = f", and {len(differences) - 1} more" if len(differences) > 1 else ""
-    return f"It differs from its file: {differences[0]}{more}."
+    return f"The unit differs from its file: {differences[0]}{more}."
 
 
 def _end_of(kind: str, sentence: str) -> str:

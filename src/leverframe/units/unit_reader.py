@@ -49,7 +49,10 @@ PULL_S = 180.0
 MAX_SILENT = 2
 _KEYS = {"name": ("sname",), "mac": ("mac", "ip4"), "hardware": ("hw",), "software": ("sw",)}
 _MAX_TEXT = 64
-UNPROVEN = "its place in real units is not documented; it was read as on Leverframe"
+UNPROVEN = (
+    "its position in the files of real units is not documented; it was read from the"
+    " position that Leverframe uses"
+)
 NOT_ADMINISTRATOR = "Only the administrator can read all settings; sign in as administrator."
 
 

@@ -220,7 +220,8 @@ def _check(order: WatchOrder) -> None:
     check_port(order.port)
     if order.password is None and not is_loopback(order.host):
         raise CannotWatch(
-            f"Strangers could reach {order.host}: configure a password, or listen on 127.0.0.1."
+            f"Anyone in the network could reach {order.host}: configure a password, or listen on"
+            f" 127.0.0.1."
         )
     if order.password is not None and len(order.password) < MIN_PASSWORD_LETTERS:
         raise CannotWatch(

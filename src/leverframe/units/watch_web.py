@@ -343,7 +343,9 @@ ENDPOINTS = (
     _CHANGE("/api/units/pull", function=WatchWeb.pull, doc="Read the settings of a unit now."),
     _CHANGE("/api/units/diff", function=WatchWeb.diff, doc="Compare a unit with its file."),
     _CHANGE(
-        "/api/units/plan", function=WatchWeb.plan, doc=("Plan the changes that its file requires.")
+        "/api/units/plan",
+        function=WatchWeb.plan,
+        doc=("Plan the changes that bring a unit to the settings of its file."),
     ),
     _CHANGE("/api/units/apply", function=WatchWeb.apply, doc="Carry out a shown plan."),
 )

@@ -167,7 +167,9 @@ class UnitWatcher:
         except Exception:
             # A bug must not end the watch over this unit.
             log.exception("%s: a poll of the unit failed", name)
-            notices = health.fail(ANSWER, "Its answer could not be processed; see the log.")
+            notices = health.fail(
+                ANSWER, "The answer of the unit could not be processed; see the log."
+            )
         self._record(name)
         self._notify(notices)
         self._compare_macs()
@@ -183,10 +185,10 @@ class UnitWatcher:
                 self.pulled[name], health.digest = pulled, pulled.digest
                 differences = None if unit.compare is None else list(unit.compare(pulled))
         except ErrorForPeople as refusal:
-            problem = f"Its settings cannot be compared: {refusal}"
+            problem = f"The settings of the unit cannot be compared: {refusal}"
         except Exception:
             log.exception("%s: reading the settings failed", name)
-            problem = "Its settings could not be processed; see the log."
+            problem = "The settings of the unit could not be processed; see the log."
         else:
             health.names = own_names(pulled.settings)
             self._notify(health.note(PULL, None))
@@ -225,7 +227,7 @@ class UnitWatcher:
         """Report units with the same MAC address: a duplicate, or a unit listed twice."""
         shared = find_shared_macs((health.name, health.mac) for health in self.health.values())
         sentences = {
-            name: f"It has the same MAC address {mac} as {_others(sharing, name)}."
+            name: f"The unit has the same MAC address {mac} as {_others(sharing, name)}."
             for mac, sharing in shared.items()
             for name in sharing
         }
@@ -237,9 +239,9 @@ class UnitWatcher:
 def _why_no_sign_in(unit: WatchedUnit) -> str:
     """Describe a rejected login in terms of the inventory, from which the watch reads logins."""
     if unit.login is None:
-        return "It requires a login; set its `user` and `password` in the inventory."
+        return "The unit requires a login; set its `user` and `password` in the inventory."
     return (
-        f"It rejects the login of {unit.login.name}; check its `user` and `password` in the"
+        f"The unit rejects the login of {unit.login.name}; check its `user` and `password` in the"
         " inventory."
     )
 

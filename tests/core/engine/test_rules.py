@@ -351,10 +351,10 @@ def test_delays_are_in_the_journal() -> None:
     bench.sense(DS1=COOL)
     bench.sense(DS1=WARM)
     assert bench.history()[-4:] == [
-        "rule 1: met: OUT0 follows in 10 s",
+        "rule 1: met: action OUT0 starts in 10 s",
         "rule 1: OUT0 on",
-        "rule 1: no longer met: OUT0 follows in 20 s",
-        "rule 1: delay cancelled: OUT0 stays as it is",
+        "rule 1: no longer met: action OUT0 ends in 20 s",
+        "rule 1: delay cancelled: OUT0 does not change",
     ]
 
 

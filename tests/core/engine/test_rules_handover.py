@@ -64,7 +64,9 @@ def test_output_is_handed_over_when_the_off_delay_is_over() -> None:
     bench.switch_on("EVENT2")
     bench.wait(5)
     assert bench.values["OUT0"] == 1
-    assert bench.history()[-1] == "rule 1: no longer met: OUT0 is left to rule 2, which is met"
+    assert bench.history()[-1] == (
+        "rule 1: no longer met: OUT0 remains controlled by rule 2, which is met"
+    )
 
 
 def test_newest_of_several_met_rules_decides() -> None:

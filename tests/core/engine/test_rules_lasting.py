@@ -35,7 +35,7 @@ def test_later_of_two_permanent_rules_wins_without_a_loop() -> None:
     bench = bench_with(rule(value=1, permanent=True), rule(value=0, permanent=True), DS1=WARM)
     bench.switch_on("OUT0")
     assert bench.values["OUT0"] == 0
-    assert bench.engine.rules.explain()[0].blocked_by == "Rule 2 keeps OUT0 as it is."
+    assert bench.engine.rules.explain()[0].blocked_by == "Rule 2 determines the state of OUT0."
     assert not any("rule loop" in line for line in bench.history())
 
 
@@ -275,7 +275,7 @@ def test_name_stands_for_a_rule_and_changes_nothing_that_it_does() -> None:
     assert bench.history()[-1] == "rule Heating: OUT0 on"
     explained = bench.engine.rules.explain()
     assert [one.name for one in explained] == ["Heating", ""]
-    assert explained[1].blocked_by == "Rule Heating keeps OUT0 as it is."
+    assert explained[1].blocked_by == "Rule Heating determines the state of OUT0."
 
 
 def test_moved_rule_keeps_its_state() -> None:
@@ -328,7 +328,7 @@ def test_threshold_is_the_one_that_applies_now(reading: float | None, threshold:
         (rule(depends=2), "Rule 2 is met but must not be."),
         (rule(depends=23), "Rule 3 must be met, but it is disabled."),
         (rule(depends=29), "Rule 9 must be met but does not exist."),
-        (rule(mode=2), "It acts only when its condition ends."),
+        (rule(mode=2), "The rule acts only when its condition ends."),
         (rule(operator="OR", source2="T1"), "Source T1 is absent."),
         (rule(reference=99.0, depends=2), None),
         (rule(), None),

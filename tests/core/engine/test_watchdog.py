@@ -341,7 +341,7 @@ def test_journal_records_a_restart() -> None:
     let_fail(bench)
     bench.wait(3)
     assert bench.history()[-3:] == [
-        f"watchdog 1: {HOST} failed 2 times: OUT0 restarts for 3 s",
+        f"watchdog 1: {HOST} did not answer 2 times: OUT0 restarts for 3 s",
         "watchdog 1: OUT0 off",
         "watchdog 1: OUT0 on",
     ]

@@ -372,7 +372,7 @@ async def test_page_of_a_node_shows_controllers_of_all_nodes(
     assert {row["node"] for row in change["rows"]} == {"b"}
     assert change["order"][:2] == far
     assert "matching" not in change
-    assert "b: It does not answer." in change["node"]["troubles"]
+    assert "b: The controller does not answer." in change["node"]["troubles"]
     await stream.aclose()
     for wanted, names in (("health=unknown", far), (f"search={far[1]}", [far[1]]), ("tag=x", [])):
         looked = await a.ask(f"/api/fleet/stream?{wanted}&order=name", method="GET")
@@ -421,7 +421,7 @@ async def test_node_of_an_older_version_is_reported_as_silent(
     assert (await headers_of(a, "list"))[SILENT_NODES] == "b"
     report = await a.post("tag", tag="all", add="y")
     (detail,) = {one["detail"] for one in report["results"] if one["status"] != 200}
-    assert "its answer is not understood. Check whether it was done there" in detail
+    assert "its answer cannot be read. Check there whether the request was carried out" in detail
 
 
 async def _answer_of_another_program(call: NodeCall) -> CallAnswer:
@@ -454,7 +454,7 @@ async def test_silent_node_is_named_and_its_controllers_are_unknown(
     assert found[min(far)]["time"] is None
     for what in ("list", "list?health=fine", "changes", ""):
         assert (await headers_of(a, what))[SILENT_NODES] == "b", what
-    assert "b: It does not answer." in (await a.get(""))["troubles"]
+    assert "b: The controller does not answer." in (await a.get(""))["troubles"]
     answer = await a.post("tag", tag="all", add="x")
     assert {one["name"]: one["status"] for one in answer["results"] if one["status"] != 200} == (
         dict.fromkeys(far, 503)

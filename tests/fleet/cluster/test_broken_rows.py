@@ -56,7 +56,12 @@ def break_row(cluster: Cluster, table: str, column: str, where: str) -> None:
     ("table", "column", "where", "why"),
     [
         ("kept", "value", f"controller = {BROKEN} AND name = 'snmp.boots'", "snmp.boots"),
-        ("controller", "record", f"number = {BROKEN}", "Its record cannot be read"),
+        (
+            "controller",
+            "record",
+            f"number = {BROKEN}",
+            "The record of the controller cannot be read",
+        ),
         ("message", "value", f"controller = {BROKEN}", "value of message 7"),
     ],
 )

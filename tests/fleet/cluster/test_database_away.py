@@ -165,7 +165,8 @@ async def test_data_only_in_the_database_is_reported_as_unreadable_now(
         answer = msgspec.json.decode(reply.body)
         assert answer["title"] == "Temporarily unreadable"
         assert answer["detail"] == (
-            "The database cannot be reached, and this cannot be read until it is back."
+            "The database cannot be reached; the requested data cannot be read until the database"
+            " is back."
         )
 
 

@@ -95,7 +95,7 @@ NAMED, RANDOM, FOR_B = (0x02, b"gh-1"), (0x05, bytes(16)), (0xE1, b"b")
 def test_header_for_another_node_is_refused() -> None:
     header = header_of(NAMED, RANDOM, FOR_B)
     assert Handshake(KEY, "b").read(CHALLENGE, header).name == "gh-1"
-    with pytest.raises(HandshakeFailed, match="it asks for another node"):
+    with pytest.raises(HandshakeFailed, match="it is addressed to another node"):
         Handshake(KEY, "a").read(CHALLENGE, header)
 
 

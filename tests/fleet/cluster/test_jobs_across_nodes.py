@@ -207,7 +207,7 @@ async def test_threshold_covers_all_nodes_and_failed_controllers_are_retried(
         assert planned["tried"]["refused"] == 3
         await b.post("rollout/start", id=id)
         report = await _came_to(b, id, "stopped")
-        assert report["why"] == "1 failed; the limit is 1."
+        assert report["why"] == "Failures: 1; the limit is 1."
         assert (report["done"], report["failed"], report["group"]) == (3, 1, 0)
         await cluster.kill("a")
         await b.post("rollout/retry", id=id)
@@ -281,7 +281,7 @@ async def test_node_declared_dead_by_mistake_hands_over_its_jobs(
         member = cluster.members["a"]
 
         await cluster.declare_dead("a")
-        assert "Another node resumes it; ask again with id=once." in await sending
+        assert "Another node resumes the job; query its result with id=once." in await sending
         may_continue.set()
         await until(lambda: member._claim.epoch == 3 and not member.lease.is_in_doubt)
         answer = await a.post("send", command=TOGGLE, id="once")

@@ -124,7 +124,7 @@ async def test_updated_node_resumes_its_controllers_or_logs_why_not(
         await cluster.join("a")
     assert not runs_on(controller_of(cluster, "a"))
     assert "format 77, of another program version" in caplog.text
-    assert "It starts as after a power cut." in caplog.text
+    assert "The controller starts as after a power cut." in caplog.text
 
 
 async def dies(cluster: Cluster, name: str) -> None:

@@ -65,7 +65,7 @@ def test_fields_show_their_codes() -> None:
 
 
 def test_fields_of_a_body_are_shown() -> None:
-    assert "    frequency: 50 to 400, may be left out\n" in print_table("oled_save")
+    assert "    frequency: 50 to 400, optional\n" in print_table("oled_save")
 
 
 def test_deprecated_command_says_so() -> None:

@@ -278,7 +278,7 @@ MISTAKES = [
         "unit that is off",
         "unit pull http://127.0.0.1:9",
         2,
-        "leverframe: 127.0.0.1:9 refuses connections; does the server run on that port?",
+        "leverframe: 127.0.0.1:9 refuses connections; check that the server runs on this port.",
     ),
     (
         "unknown file format",

@@ -40,7 +40,7 @@ ROOM = "room*heater:PWM1*reading:DS1*outside:5*power:30*time_constant:1h*start:1
 TANK = "tank*pump:OUT3*reading:INPA1*switch:INPD2*height:1000*fill:20*drain:5"
 #: The format of live state, and what it was when the number was raised last.
 NOTED = (2, "c16666c489853c67")
-OLDER = "It starts as after a power cut."
+OLDER = "The controller starts as after a power cut."
 
 
 class Moving:
@@ -79,7 +79,7 @@ class Moving:
         state = await self.twin.state()
         return {
             "state": {**state, "settings_revision": "any", "outbox": "any"},
-            "journal": [line for line in self.journal() if "resumed: its node changed" not in line],
+            "journal": [line for line in self.journal() if "resumed: the node changed" not in line],
             "driven": (controller.board.bench.outputs, controller.board.bench.levels),  # type: ignore[union-attr]
             "due": controller.next_deadline(),
         }
@@ -107,7 +107,7 @@ async def test_handed_over_controller_behaves_as_one_that_stayed() -> None:
             await one.twin.ok(f"/outs.cgi?out1={step % 2}")
     there, here = await moved.picture(), await stayed.picture()
     assert there == here
-    assert "start: resumed: its node changed or was restarted" in moved.journal()
+    assert "start: resumed: the node changed or was restarted" in moved.journal()
 
 
 async def test_pulse_has_left_what_was_left_minus_the_time_of_the_move() -> None:
@@ -229,7 +229,7 @@ async def test_other_settings_and_damage_are_logged_and_the_controller_starts(ca
     await moving.twin.ok("/outs.cgi?pulse0=900")
     saved = await moving.leave()
     (message,) = (await start_as_after_power_cut(moving, saved, caplog, settings="another"),)
-    assert message == f"Its settings were changed after its live state was saved. {OLDER}"
+    assert message == f"The settings were changed after the live state was saved. {OLDER}"
     live = open_live(saved, Profile())
     engine = replace(live.engine, guards=live.engine.guards[1:])
     assert "damaged" in await start_as_after_power_cut(moving, saved, caplog, engine=engine)
@@ -271,10 +271,10 @@ async def test_state_saved_by_another_program_or_version_is_refused_in_words() -
         open_live(with_header(saved, format=99), Profile())
     with pytest.raises(UnfitState, match="for HW 3.5.*, but the controller is now HW 3.9"):
         open_live(with_header(saved, profile={"hw": "3.5", "sw": "1.49"}), Profile())
-    with pytest.raises(UnfitState, match="301 s old, too old"):
+    with pytest.raises(UnfitState, match="301 s old, which is too old"):
         open_live(replace(saved, age_s=MAX_AGE_S + 1), Profile())
     for damaged in (b"", zlib.compress(b"{}"), saved.data[:-9], with_header(saved, engine=5).data):
-        with pytest.raises(UnfitState, match="Its live state is damaged"):
+        with pytest.raises(UnfitState, match="The live state is damaged"):
             open_live(replace(saved, data=damaged), Profile())
 
 
@@ -340,5 +340,5 @@ async def test_controller_that_cannot_be_exported_is_logged_and_stops(
     monkeypatch.setattr(hand_over_module, "export_live", fails)
     twin = await LoopTwin.start()
     assert hand_over(twin.controller) is None
-    assert "its live state cannot be exported" in caplog.text
+    assert "the live state cannot be exported" in caplog.text
     await twin.close()

@@ -192,7 +192,7 @@ def test_refusal_names_all_that_the_version_takes(
 @for_each(
     ("target", "detail"),
     [
-        ("/stm.cgi?dswrite=1", "The request fits no form of the command dswrite."),
+        ("/stm.cgi?dswrite=1", "The request matches no form of the command dswrite."),
         ("/inpa.cgi?diffsel=0*1*2", "has 4 fields; the request has 3"),
         ("/inpa.cgi?powsel=11*10*1", "powsel=<A>*<B> has 2 fields"),
         ("/stm.cgi?dswrite=9%3A0", "9 is outside 1 to 8."),

@@ -201,9 +201,7 @@ async def test_foreign_backup_gets_no_secret_delivered_to_its_servers() -> None:
     assert secrets(twin) == {**dict.fromkeys(PATHS, ""), "http.1.password": "secret"}
     assert twin.controller.engine.settings.http[1].url == "https://hook.example/a"
     report = await twin.json("/api/restore-report")
-    forgotten = {
-        entry["path"] for entry in report if "It belongs to another server" in entry["reason"]
-    }
+    forgotten = {entry["path"] for entry in report if "is for another server" in entry["reason"]}
     assert forgotten == {*PATHS} - {"http.1.password"}
 
 

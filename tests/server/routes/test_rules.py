@@ -42,7 +42,7 @@ async def test_rule_is_shown_with_value_units_and_action() -> None:
         "kind": "not_met",
         "rule": None,
         "label": None,
-        "text": "Its conditions do not hold: DS1 is 20.1 °C (at least 21.5 °C: no).",
+        "text": "The conditions are not met: DS1 is 20.1 °C (at least 21.5 °C: no).",
     }
 
 
@@ -54,7 +54,7 @@ async def test_delay_counts_down_and_the_firings_follow() -> None:
     assert (report["active"], report["why"]["kind"], report["why"]["text"]) == (
         False,
         "waits",
-        "It acts in 2 s: DS1 is 22 °C (at least 21 °C: yes).",
+        "The rule acts in 2 s: DS1 is 22 °C (at least 21 °C: yes).",
     )
     assert report["explanation"]["pending"] == 2.0
     await twin.ok("/sim.cgi?advance=2")
@@ -62,14 +62,14 @@ async def test_delay_counts_down_and_the_firings_follow() -> None:
     assert (report["active"], report["why"]["kind"], report["why"]["text"]) == (
         True,
         "met",
-        "Its conditions hold: DS1 is 22 °C (at least 21 °C: yes).",
+        "The conditions are met: DS1 is 22 °C (at least 21 °C: yes).",
     )
     await twin.ok("/sim.cgi?DS1=20&advance=4")
     (report,) = await rules(twin)
     assert (report["active"], report["explanation"]["pending"]) == (True, 1.0)
     assert (report["why"]["kind"], report["why"]["text"]) == (
         "ceases",
-        "It stops acting in 1 s: DS1 is 20 °C (at least 21.5 °C: no).",
+        "The rule stops acting in 1 s: DS1 is 20 °C (at least 21.5 °C: no).",
     )
     await twin.ok("/sim.cgi?advance=1")
     (report,) = await rules(twin)

@@ -191,7 +191,7 @@ async def test_unit_that_is_off_is_a_clear_502(tmp_path: Path) -> None:
     async with recorder(place, tmp_path / "s") as url:
         reply = await get(f"{url}/json/all.json")
     assert reply.status_code == 502
-    assert "refuses connections; does the server run on that port?" in reply.json()["detail"]
+    assert "refuses connections; check that the server runs on this port." in reply.json()["detail"]
     (one,) = read_exchanges(tmp_path / "s")
     assert (one.answer.status, one.answer.problem) == (0, reply.json()["detail"])
 

@@ -234,7 +234,7 @@ test("the operator gives one controller a place, and no one else does", () => {
   };
   assert.doesNotMatch(textOf(bulk({ tenant: "acme" })), /port/);
   assert.doesNotMatch(textOf(bulk({}, 2)), /port/);
-  assert.match(textOf(bulk({})), /Set address and port.*an empty field removes its address/);
+  assert.match(textOf(bulk({})), /Set address and port.*an empty field removes the address or port/);
   assert.match(markup(bulk({})), /127\.0\.0\.7.*9007.*data-do=place\s+\?disabled=true/s);
 });
 
@@ -435,7 +435,7 @@ test("nodes and the database are shown in words", () => {
 });
 
 const rollout = (more = {}) => ({
-  ...{ id: "names", title: "oname=0Pump", status: "stopped", why: "2 failed; the limit is 2." },
+  ...{ id: "names", title: "oname=0Pump", status: "stopped", why: "Failures: 2; the limit is 2." },
   ...{ by: "ann", at: 0, group: 1, controllers: 5, done: 2, failed: 2, undone: 1 },
   groups: [
     { size: 1, done: 1, failed: 0, undone: 1 },
@@ -449,7 +449,7 @@ const rollout = (more = {}) => ({
 test("a roll-out shows its groups, thresholds and what can be done now", () => {
   const shown = textOf(new Rollouts(page).view([rollout()], 10));
   assert.match(shown, /stopped 2 of 5 done, failed: 2, rolled back: 1 ann · [\d:]+ · names/);
-  assert.match(shown, /2 failed; the limit is 2\./);
+  assert.match(shown, /Failures: 2; the limit is 2\./);
   assert.match(shown, /Group 2 1 of 4 done, failed: 2/);
   assert.match(shown, /starts when 90 % of a group succeeded · stops after 2 failures · .*10 min/);
   assert.match(shown, /Resume Retry failed controllers Roll back Forget Failures: 2/);

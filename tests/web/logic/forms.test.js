@@ -93,7 +93,7 @@ test("a secret that a changed command carries is asked for again", async () => {
   assert.deepEqual([password.isSecret, password.isSet, password.typed], [true, true, ""]);
   type(form, { B: "other.example" });
   assert.equal(await form.save(), false);
-  assert.match(textOf(form.view()), /Enter this again/);
+  assert.match(textOf(form.view()), /Enter this value again/);
   type(form, { E: "other secret" });
   assert.equal(await form.save(), true);
   assert.match(targets()[0], /^\/stm\.cgi\?mqtt=0\*other\.example\*1883\*\*other%20secret\*/);
@@ -119,7 +119,7 @@ test("a secret that another server would get is asked for, and comes along", asy
   other = true;
   form.type(form.fields[0], "other.example");
   assert.equal(await form.save(), false);
-  assert.match(textOf(form.view()), /Enter this again/);
+  assert.match(textOf(form.view()), /Enter this value again/);
   form.type(form.fields[1], "new");
   assert.equal(await form.save(), true);
   assert.equal(targets().at(-1), "/stm.cgi?em1=other.example&em4=new");

@@ -244,7 +244,7 @@ test("a sensor is silent and back, with the time between", () => {
   const figures = { finding: "sensor_lost", figures: {}, text: "" };
   const silent = entry("finding", { ...lost, figures });
   const back = entry("finding_over", { ...lost, figures, time: NOON + 180 });
-  assert.match(say(silent, back), /Bed is back was silent for 3 min .*Bed is silent$/);
+  assert.match(say(silent, back), /Bed answers again was silent for 3 min .*Bed no longer answers$/);
   const weak = { finding: "clock_not_set", figures: {}, text: "x" };
   assert.match(say(entry("finding_over", { cause: "finding", figures: weak })), /Resolved: /);
 });
@@ -391,7 +391,7 @@ test("an empty journal says what is known of it", async () => {
     throw new TypeError("fetch failed");
   };
   await assert.rejects(reader.read());
-  assert.equal(shown(), "This could not be read: the controller does not answer.");
+  assert.equal(shown(), "The data could not be read: the controller does not answer.");
   controller.answers["/api/journal"] = () => [];
   await reader.read();
   assert.equal(shown(), "Nothing yet.");

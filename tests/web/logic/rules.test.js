@@ -526,11 +526,11 @@ test("a threshold is written as it was set, wherever it stands", () => {
 
 test("why a rule does not act is shown", () => {
   const explanation = { obstacle: null, combined: false, pending_action: null };
-  assert.equal(reason(context, explanation, 0), "It does not act: its conditions are not met.");
+  assert.equal(reason(context, explanation, 0), "Not acting: the conditions are not met.");
   const waiting = { ...explanation, pending_action: "activate" };
-  assert.equal(reason(context, waiting, 2.2), "It starts in 3 s.");
+  assert.equal(reason(context, waiting, 2.2), "Starts in 3 s.");
   const absent = { ...explanation, obstacle: { kind: "absent", rule: null, label: "DS1" } };
-  assert.equal(reason(context, absent, 0), "It does not act: Thermometer 1 has no value.");
+  assert.equal(reason(context, absent, 0), "Not acting: Thermometer 1 has no value.");
   assert.equal(reason(context, { ...explanation, combined: true }, 0), "");
 });
 

@@ -162,16 +162,20 @@ test("what the server says is shown in the language of the pages", async () => {
   // Parts and findings, as a stopped roll-out shows them.
   await words.fetchWords("parts");
   assert.equal(
-    words.serverText("It has a new finding: HTTP request 1: There was no answer within 5 s."),
+    words.serverText(
+      "The controller has a new finding: HTTP request 1: There was no answer within 5 s.",
+    ),
     "Il a un nouveau constat : Requête HTTP 1: Pas de réponse en 5 s.",
   );
   assert.equal(
-    words.serverText("It has a new finding: Pump no longer responds."),
+    words.serverText("The controller has a new finding: Pump no longer responds."),
     `Il a un nouveau constat : ${words.findingSentence("sensor_lost", { name: "Pump" })}`,
   );
   const held = { name: "Pump", rule: "Frost", state: "off" };
   assert.equal(
-    words.serverText("It has a new finding: Pump is off by hand although rule Frost is met."),
+    words.serverText(
+      "The controller has a new finding: Pump is off by hand although rule Frost is met.",
+    ),
     `Il a un nouveau constat : ${words.findingSentence("rule_held", held)}`,
   );
   assert.match(words.findingSentence("rule_held", held) ?? "", /Pump est sur arrêt/);
@@ -188,7 +192,7 @@ test("what the server says is shown in the language of the pages", async () => {
 
 test("what is said to programs about commands and fields is not said on a page", async () => {
   const { serverText } = words;
-  assert.equal(serverText("E-mail has no server; set one with em1=..."), "E-mail has no server.");
+  assert.equal(serverText("No mail server is set; set one with em1=..."), "No mail server is set.");
   assert.equal(
     serverText("MQTT is switched off; set it up with mqtt=1*HOST*..."),
     "MQTT is switched off.",

@@ -344,7 +344,7 @@ def _fill_plans(engine: Engine, plans: Mapping[int, PlanState]) -> None:
     entries = engine.settings.schedule
     active = {index for index, entry in enumerate(entries) if entry is not None and entry.active}
     if active != plans.keys():
-        raise ValueError("it has other schedule entries")
+        raise ValueError("the controller has other schedule entries")
     for index, plan in plans.items():
         entry = entries[index]
         assert entry is not None

@@ -118,7 +118,7 @@ def _impossible(number: int, rule: Rule, settings: Settings) -> Advice | None:
         return None
     conditions, who = conditions_of(rule), rule_label(settings.rules, number)
     if len(conditions) == 2:
-        text = f"Rule {who} never acts: its two conditions never hold together as required."
+        text = f"Rule {who} never acts: its two conditions are never met together as required."
         return _advice("contradiction", number, *(one.label for one in conditions), text=text)
     (condition,) = conditions
     low, high = range_of(condition.label, settings)
@@ -166,7 +166,7 @@ def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advi
             if must_be_met
             else (
                 "never_own_dependence",
-                f"Rule {who} never acts: it requires itself not to be met.",
+                f"Rule {who} never acts: it may act only while it is not met itself.",
             )
         )
     elif needed is None:
@@ -176,7 +176,7 @@ def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advi
     elif not _agree(rule, needed, must_be_met, settings):
         kind = "never_met_dependence" if must_be_met else "always_met_dependence"
         word = "is never met" if must_be_met else "is always met"
-        text = f"Rule {who} never acts: rule {whom} {word} when its own conditions hold."
+        text = f"Rule {who} never acts: rule {whom} {word} when its own conditions are met."
     else:
         return
     yield Advice(kind, (number, other), (), {}, text)

@@ -42,8 +42,8 @@ OBSTACLES = {
     "missing": "Rule {rule} must be met but does not exist.",
     "needed_disabled": "Rule {rule} must be met, but it is disabled.",
     "must_be_met": "Rule {rule} must be met but is not.",
-    "only_when_it_stops": "It acts only when its condition ends.",
-    "kept": "Rule {rule} keeps {label} as it is.",
+    "only_when_it_stops": "The rule acts only when its condition ends.",
+    "kept": "Rule {rule} determines the state of {label}.",
 }
 
 

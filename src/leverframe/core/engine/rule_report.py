@@ -123,14 +123,14 @@ def _why(rule: Rule, explanation: RuleExplanation, units: dict[str, str]) -> Why
         _condition_text(condition, units[condition.label]) for condition in explanation.conditions
     )
     if explanation.pending_action == ACTIVATE:
-        text = f"It acts in {explanation.pending:.0f} s: {readings}."
+        text = f"The rule acts in {explanation.pending:.0f} s: {readings}."
         return Why("waits", None, rule.action, text)
     if explanation.pending is not None:
-        text = f"It stops acting in {explanation.pending:.0f} s: {readings}."
+        text = f"The rule stops acting in {explanation.pending:.0f} s: {readings}."
         return Why("ceases", None, rule.action, text)
     if explanation.met:
-        return Why("met", None, None, f"Its conditions hold: {readings}.")
-    return Why("not_met", None, None, f"Its conditions do not hold: {readings}.")
+        return Why("met", None, None, f"The conditions are met: {readings}.")
+    return Why("not_met", None, None, f"The conditions are not met: {readings}.")
 
 
 def _condition_text(condition: ConditionExplanation, unit: str) -> str:

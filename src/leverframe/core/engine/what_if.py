@@ -73,7 +73,7 @@ class OutputUse(Struct):
     """The use of an output in one future."""
 
     changes: int = 0
-    on_s: Annotated[float, Meta(description="Seconds that it is on.")] = 0.0
+    on_s: Annotated[float, Meta(description="Number of seconds for which the output is on.")] = 0.0
 
 
 class WhatIf(Struct, frozen=True):

@@ -295,7 +295,7 @@ class WorkPlaces:
             self._leave_line(waiting)
             if isinstance(error, TimeoutError):
                 raise NoPlace(
-                    f"Other long tasks have kept this one waiting for {self.wait_s:g} s. Try "
+                    f"This task has waited {self.wait_s:g} s for other long tasks. Try "
                     f"again in {NoPlace.retry_after_s} s."
                 ) from None
             raise

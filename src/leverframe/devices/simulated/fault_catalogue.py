@@ -152,10 +152,12 @@ class FaultKind(Struct, frozen=True):
 #: Where, when and how often a fault acts. Times are those of the controller's clock.
 SCOPES: dict[str, Field] = {
     "path": Field(RequestPath(), "requests to this path only"),
-    "times": Field(Number(1, 1e6, "times"), "number of times it acts before it ends"),
-    "after": Field(Duration(0.0, 30 * DAY_S), "time before it begins", 0.0),
-    "for": Field(Duration(0.001, 365 * DAY_S), "time after which it ends"),
-    "chance": Field(Number(0.001, 1.0, "of 1"), "probability that it acts on each occasion", 1.0),
+    "times": Field(Number(1, 1e6, "times"), "number of times the fault acts before it ends"),
+    "after": Field(Duration(0.0, 30 * DAY_S), "time before the fault begins", 0.0),
+    "for": Field(Duration(0.001, 365 * DAY_S), "time after which the fault ends"),
+    "chance": Field(
+        Number(0.001, 1.0, "of 1"), "probability that the fault acts on each occasion", 1.0
+    ),
     "seed": Field(Number(0, 2**31, ""), "random seed for chance, noise and garbage"),
 }
 _REQUESTS = ("path", "times", "after", "for", "chance", "seed")
@@ -177,7 +179,8 @@ _BYTES = {
     "delay": Field(Duration(0.0, 3600.0), "delay added by `delay`, in real time", 1.0),
     "bytes": Field(
         Number(0, 1e6, "bytes"),
-        "`cut`: bytes sent before it (default: half); `corrupt`: bytes changed (default: one)",
+        "`cut`: bytes sent before the connection closes (default: half); `corrupt`: bytes changed"
+        " (default: one)",
     ),
 }
 
@@ -189,7 +192,7 @@ FAULTS: dict[str, FaultKind] = {
         "sends an e-mail, saves settings or serves many clients.",
         {
             "delay": Field(Duration(0.0, 3600.0), "delay", REQUIRED),
-            "jitter": Field(Duration(0.0, 3600.0), "longest random delay added to it", 0.0),
+            "jitter": Field(Duration(0.0, 3600.0), "longest random delay that is added", 0.0),
         },
         _REQUESTS,
     ),
@@ -247,7 +250,7 @@ FAULTS: dict[str, FaultKind] = {
         HTTP,
         "The body, or the whole answer, consists of random bytes.",
         "Damaged files in the flash memory, and other programs on the expected port.",
-        {"of": Field(OneOf(("body", "answer")), "part that is garbage", "body")},
+        {"of": Field(OneOf(("body", "answer")), "part that is replaced by random bytes", "body")},
         _REQUESTS,
     ),
     "content_type": FaultKind(
@@ -314,7 +317,7 @@ FAULTS: dict[str, FaultKind] = {
         "open connections are cut, datagrams are ignored, and nothing is sent.",
         "A unit needs 3 to 10 s from power to its first answer; its outputs are off until then.",
         {
-            "takes": Field(Duration(0.0, DAY_S), "how long it stays off", 5.0),
+            "takes": Field(Duration(0.0, DAY_S), "how long the controller stays off", 5.0),
             "loses": Field(
                 OneOf(("nothing", "settings")),
                 "what is lost; accounts are always kept",
@@ -326,11 +329,12 @@ FAULTS: dict[str, FaultKind] = {
     "brown_out": FaultKind(
         POWER,
         "The power fails repeatedly; each time the controller is silent as with `reboot`.",
-        "A weak supply breaks down when relays pull in: the unit starts, switches, and falls over.",
+        "A weak supply breaks down when relays pull in: the unit starts, switches, and fails"
+        " again.",
         {
             "cycles": Field(Number(1, 1000, "times"), "number of power failures", 3.0),
-            "off": Field(Duration(0.0, DAY_S), "how long it stays off each time", 1.0),
-            "on": Field(Duration(0.1, DAY_S), "how long it runs in between", 2.0),
+            "off": Field(Duration(0.0, DAY_S), "how long the controller stays off each time", 1.0),
+            "on": Field(Duration(0.1, DAY_S), "how long the controller runs in between", 2.0),
         },
         ("after",),
     ),

@@ -208,7 +208,8 @@ KINDS: dict[str, Kind] = {
             "pump": Field(_PIN, "output that pumps", REQUIRED),
             "reading": Field(OneOf(("DISTANCE", *ANALOG_INPUTS)), "level sensor"),
             "switch": Field(
-                OneOf(DIGITAL_INPUTS), "level switch; its input reads 0 when the level reaches it"
+                OneOf(DIGITAL_INPUTS),
+                "level switch; its input reads 0 when the level reaches the switch",
             ),
             "height": Field(Number(1.0, 20_000.0, "mm"), "level of the full tank", REQUIRED),
             "fill": Field(

@@ -136,7 +136,7 @@ class Handshake:
         if not has_direction and tuple(fields) != _FIELDS_WITHOUT_DIRECTION:
             raise HandshakeFailed("its header has fields that this version does not know")
         if has_direction and fields[_NODE].decode() != self._node:
-            raise HandshakeFailed("it asks for another node")
+            raise HandshakeFailed("it is addressed to another node")
         return Hello(client, fields[_AUTHORITY].decode(), self._stamps(header, has_direction))
 
     def verdict(self, verdict: Verdict, hello: Hello) -> bytes:

@@ -116,7 +116,7 @@ class IncomingTunnel(asyncio.Protocol):
             if length is None or len(self._header) < length:
                 return
             if len(self._header) > length or self._looking is not None:
-                raise HandshakeFailed("it sends more than a node would")
+                raise HandshakeFailed("it sends more data than a node does")
             hello = self._port.handshake.read(self._challenge, self._header)
         except HandshakeFailed as error:
             source = self._transport.get_extra_info("peername")[0]

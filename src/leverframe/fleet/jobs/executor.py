@@ -39,7 +39,10 @@ _UNDECIDED = (Moved.status, NOT_SAVED)
 class NothingIsKnown(SilentNode):
     """A controller that no node has, or whose node reports nothing about it."""
 
-    sentence = "No node has it at present, or its node does not answer. Its result is not known."
+    sentence = (
+        "No node has this controller at present, or its node does not answer. The result"
+        " is unknown."
+    )
 
 
 class StepsCall(Struct, frozen=True, forbid_unknown_fields=True):

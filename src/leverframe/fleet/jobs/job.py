@@ -228,17 +228,17 @@ class FleetJob:
         held_up.cancel()
         if self._is_lost:
             raise StoreFailed(
-                "Another node resumes it; ask again with"
+                "Another node resumes the job; query its result with"
                 f" id={name_for_tenant(self.plan.tenant, self.plan.id)}."
             )
         if not self._task.done():
             raise StoreFailed(
-                f"{self.trouble} It resumes automatically; ask again with"
+                f"{self.trouble} The job resumes automatically; query its result with"
                 f" id={name_for_tenant(self.plan.tenant, self.plan.id)}."
             )
         if self.state.status in UNDER_WAY:
             raise StoreFailed(
-                "It was stopped before its end; ask again with"
+                "The job was stopped before its end; query its result with"
                 f" id={name_for_tenant(self.plan.tenant, self.plan.id)}."
             )
 
@@ -263,7 +263,7 @@ class FleetJob:
             raise
         except Exception:
             log.exception("job %s failed", self.plan.id)
-            await self._end("An internal error stopped it; see the log.")
+            await self._end("An internal error stopped the job; see the log.")
 
     async def _roll_out(self) -> None:
         """Change one group after another; in `waiting`, `state.group` is the group that was just
@@ -401,7 +401,7 @@ class FleetJob:
         errors = len(self.outcomes.list_failed()) - self.state.accepted
         if self.plan.max_errors is None or errors < self.plan.max_errors:
             return False
-        await self._end(f"{errors} failed; the limit is {self.plan.max_errors}.")
+        await self._end(f"Failures: {errors}; the limit is {self.plan.max_errors}.")
         return True
 
     async def _end(self, why: str) -> None:

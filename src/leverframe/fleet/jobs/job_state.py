@@ -141,7 +141,7 @@ class JobPlan(Struct, frozen=True, omit_defaults=True):
     names: dict[int, str]
     #: Percentage of a group that must succeed before the next group starts.
     success_percent: float = 0.0
-    #: Number of failures that stops it immediately.
+    #: Number of failures that stops the job immediately.
     max_errors: int | None = None
     pause_s: float = 0.0
     #: A finding that a controller did not have before counts as a failure.
@@ -254,11 +254,11 @@ class JobReport(Struct, frozen=True):
     kind: str
     title: str
     status: JobStatus
-    why: Annotated[str | None, Meta(description="Why it has stopped, or is held up.")]
+    why: Annotated[str | None, Meta(description="Why the job has stopped or is waiting.")]
     by: str
     made: Annotated[float, Meta(description="Seconds since 1970.")]
     at: Annotated[
-        float, Meta(description="The same, by the clock of the node, which may be virtual.")
+        float, Meta(description="The same moment by the clock of the node, which may be virtual.")
     ]
     group: Annotated[int, Meta(description="Number of finished groups.")]
     groups: list[GroupReport]
@@ -273,7 +273,7 @@ class JobReport(Struct, frozen=True):
         Meta(description=("Percentage of a group that must succeed before the next group starts.")),
     ]
     max_errors: Annotated[
-        int | None, Meta(description=("Number of failures that stops it immediately."))
+        int | None, Meta(description=("Number of failures that stops the job immediately."))
     ]
     pause_s: Annotated[float, Meta(description="Pause after each group.")]
     results: Annotated[list[MemberResult], Meta(description="By controller, if requested.")] = []
@@ -378,9 +378,9 @@ class JobOutcomes(dict[int, JobOutcome]):
         for number, findings in found.items():
             before = known.get(number, ())
             if findings is None:
-                why = "It does not answer."
+                why = "The controller does not answer."
             elif new := [text for id, text in findings.items() if id not in before]:
-                why = f"It has a new finding: {new[0]}"
+                why = f"The controller has a new finding: {new[0]}"
             else:
                 continue
             worse[number] = replace(self[number], status=UNHEALTHY, detail=why)

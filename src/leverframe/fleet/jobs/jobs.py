@@ -53,10 +53,10 @@ class JobIncomplete(Refusal):
         report = job.report()
         id = name_for_tenant(job.plan.tenant, report.id)
         super().__init__(
-            f"{report.why} Of {report.controllers} controllers, {report.done} have done it and"
-            f" {report.failed} have rejected it; the others are unknown. /api/fleet/rollout?id={id}"
-            f" shows details, and /api/fleet/rollout/resume?id={id} resumes it; finished steps"
-            " are not repeated."
+            f"{report.why} Of {report.controllers} controllers, {report.done} carried out the"
+            f" change and {report.failed} rejected it; the state of the others is unknown."
+            f" /api/fleet/rollout?id={id} shows details, and /api/fleet/rollout/resume?id={id}"
+            f" resumes the job; finished steps are not repeated."
         )
 
 
@@ -266,7 +266,7 @@ class FleetJobs:
     async def _forget_own_of(self, tenant: str) -> None:
         for job in self.all(tenant):
             if job.state.status in UNDER_WAY:
-                await job.stop("Its tenant was removed.")
+                await job.stop("The tenant of the controller was removed.")
             await self.remove(job)
 
     async def remove(self, job: FleetJob) -> None:

@@ -217,7 +217,9 @@ def read_parameters(query: str, offered: Sequence[QueryParameter]) -> dict[str, 
             raise BadValue("Unknown parameter.", field=name[:40], allowed=allowed)
         if name in given:
             raise BadValue(
-                "It is set twice.", field=name, allowed=("several values separated by commas")
+                "The parameter is set twice.",
+                field=name,
+                allowed=("several values separated by commas"),
             )
         given[name] = _value(name, decode_text(raw), known[name])
     return given
@@ -240,10 +242,10 @@ def _check_length(name: str, text: str, hint: Any) -> None:
     for meta in metas:
         most = (meta.extra or {}).get(MAX_ITEMS)
         if most is not None and (count := text.count(",") + 1) > most:
-            raise BadValue(f"There are {count} of them.", field=name, allowed=f"up to {most}")
+            raise BadValue(f"The list has {count} items.", field=name, allowed=f"up to {most}")
         if meta.max_length is not None and len(text) > meta.max_length:
             raise BadValue(
-                f"It has {len(text)} characters.",
+                f"The text has {len(text)} characters.",
                 field=name,
                 allowed=f"up to {meta.max_length} characters",
             )
@@ -267,15 +269,16 @@ def _describe_type(hint: Any) -> str:
 
 
 NAMES = QueryParameter("name", Names, "Names of controllers.")
-TAGS = QueryParameter("tag", Tags, "Tags; only controllers with all of them.")
+TAGS = QueryParameter("tag", Tags, "Tags; only controllers that have all of these tags.")
 LOOKED_FOR = (
     QueryParameter(
         "search",
         Words,
-        "Words that must all occur in their name, address, tags, version or findings.",
+        "Words that must all occur in the name, address, tags, version or findings of a"
+        " controller.",
     ),
     QueryParameter("health", Health, "Their health."),
-    QueryParameter("owner", Name, "The tenant that owns them."),
+    QueryParameter("owner", Name, "The tenant that owns the controllers."),
     QueryParameter("version", ShortText, "Version, hardware/software, such as `3.9/1.75`."),
 )
 CHOSEN = (NAMES, TAGS, *LOOKED_FOR)

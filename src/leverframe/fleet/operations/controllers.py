@@ -36,11 +36,11 @@ from leverframe.storage.backup import BackupFile
 #: Clears the address.
 NONE = "none"
 NEW_PLACE = (
-    QueryParameter("address", ShortText, f"Its new address; `{NONE}` removes the present one."),
+    QueryParameter("address", ShortText, f"The new address; `{NONE}` removes the present address."),
     QueryParameter(
         "port",
         Annotated[int, Meta(ge=0, le=MAX_PORT)],
-        "Its new port; 0 removes the present one.",
+        "The new port; 0 removes the present port.",
     ),
 )
 NAME = QueryParameter("name", Name, "The name of a controller.")
@@ -188,7 +188,7 @@ async def remove_controllers(context: FleetContext) -> BulkReport:
 
 
 @operation(
-    "rename", NAME, QueryParameter("to", Name, "Its new name."), changes=True, scope=at_owner
+    "rename", NAME, QueryParameter("to", Name, "The new name."), changes=True, scope=at_owner
 )
 async def rename_controller(context: FleetContext) -> RenamedReport:
     """Rename a controller. From then on it is available at the new name."""

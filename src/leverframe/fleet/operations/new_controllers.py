@@ -74,7 +74,8 @@ PLACES = (
 LEFT_OPEN = QueryParameter(
     "open",
     bool,
-    "Let every user of the machine use them without sign-in; the node must listen on loopback.",
+    "Let every user of the machine use the new controllers without sign-in; the node must listen"
+    " on loopback.",
 )
 
 
@@ -106,16 +107,18 @@ async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]
 
 @operation(
     "add",
-    QueryParameter("name", Name, "Their name, with `{n}` for the number: `gh-{n}`."),
     QueryParameter(
-        "hw", ShortText, "Their hardware version; by default that of the template, or the newest."
+        "name", Name, "The name of the controllers, with `{n}` for the number: `gh-{n}`."
     ),
     QueryParameter(
-        "sw", ShortText, "Their software version; by default that of the template, or the newest."
+        "hw", ShortText, "The hardware version; default: that of the template, or the newest."
     ),
-    QueryParameter("like", Name, "The controller whose settings the new ones start with."),
+    QueryParameter(
+        "sw", ShortText, "The software version; default: that of the template, or the newest."
+    ),
+    QueryParameter("like", Name, "The controller whose settings the new controllers start with."),
     *PLACES,
-    QueryParameter("tenant", Name, "The tenant that owns them; the operator by default."),
+    QueryParameter("tenant", Name, "The tenant that owns the controllers; default: the operator."),
     LEFT_OPEN,
     DRY_RUN,
     changes=True,

@@ -38,22 +38,29 @@ class MemberReport(Struct, frozen=True):
 
     name: str
     tags: tuple[str, ...]
-    tenant: Annotated[str, Meta(description="Its tenant; empty for the operator.")]
+    tenant: Annotated[
+        str, Meta(description="The tenant of the controller; empty for the operator.")
+    ]
     hw: str
     sw: str
     status: Annotated[
         Literal["ok", "degraded", "unknown"],
-        Meta(description="`unknown` if its node does not answer."),
+        Meta(description="`unknown` if the node of the controller does not answer."),
     ]
     troubles: list[str]
     time: Annotated[
-        float | None, Meta(description="By its clock, in seconds since 1970; null if unknown.")
+        float | None,
+        Meta(
+            description="The time by the clock of the controller, in seconds since"
+            " 1970; null if unknown."
+        ),
     ]
-    url: Annotated[str, Meta(description="The URL of its pages and commands.")]
+    url: Annotated[str, Meta(description="The URL of the pages and commands of the controller.")]
     address: str | None
     port: int | None
     node: Annotated[
-        str | None, Meta(description="The node that has it, if several share a database.")
+        str | None,
+        Meta(description="The node that runs the controller, if several nodes share a database."),
     ] = None
 
 
@@ -196,7 +203,8 @@ class MadeReport(Struct, frozen=True):
         str | None,
         Meta(
             description=(
-                "Password of their administrators, shown only once; null if they require none."
+                "Password of the administrators of the new controllers, shown only once; null if"
+                " no password is required."
             )
         ),
     ] = None
@@ -282,7 +290,7 @@ def _merge_overviews(context: FleetContext, reports: dict[str, NodeReport]) -> N
     own = reports[others_of(context).name]
     troubles = [f"{node}: {text}" for node, one in reports.items() for text in one.troubles]
     not_started = [f"{node}: {text}" for node, one in reports.items() for text in one.not_started]
-    troubles += [f"{node}: It does not answer." for node in sorted(context.silent)]
+    troubles += [f"{node}: The controller does not answer." for node in sorted(context.silent)]
     return replace(
         own,
         controllers=sum(one.controllers for one in reports.values()),
@@ -369,7 +377,7 @@ def list_nodes(context: FleetContext) -> ClusterReport:
 @operation(
     "drain",
     NODE,
-    QueryParameter("undo", bool, "Let it accept controllers again."),
+    QueryParameter("undo", bool, "Let the node accept controllers again."),
     changes=True,
     for_tenants=False,
 )
@@ -393,7 +401,7 @@ async def forget_node(context: FleetContext) -> ClusterReport:
 @operation(
     "move",
     NAMES,
-    QueryParameter("node", Name, "The node that they are pinned to; without it, any node."),
+    QueryParameter("node", Name, "The node to pin the controllers to; default: any node."),
     changes=True,
     for_tenants=False,
 )

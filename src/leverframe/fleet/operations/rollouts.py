@@ -198,12 +198,12 @@ async def _work_of(context: FleetContext) -> JobWork:
     if "command" in given:
         if body:
             raise Malformed(
-                "There are both a command and a body.", allowed="either a command or a body"
+                "The request has both a command and a body.", allowed="either a command or a body"
             )
         return _commands(given["command"])
     if not body:
         raise Malformed(
-            "There is neither a command nor a body.", allowed="either a command or a body"
+            "The request has neither a command nor a body.", allowed="either a command or a body"
         )
     if given.get("what") == "template":
         return JobWork(template=await template_of(context))
@@ -309,7 +309,9 @@ class MemberDrift(Struct, frozen=True, omit_defaults=True):
     """The difference between a controller and a template."""
 
     name: str
-    status: Annotated[int, Meta(description="200, or why it cannot be compared.")]
+    status: Annotated[
+        int, Meta(description="200, or a status that says why the controller cannot be compared.")
+    ]
     differs: Annotated[int, Meta(description="Number of different settings.")] = 0
     settings: Annotated[
         list[CommandEffect],
@@ -324,7 +326,9 @@ class FleetChange(Struct, frozen=True):
     name: str
     entry: AuditEntry
     # Nodes of older versions do not report it.
-    url: Annotated[str, Meta(description="The URL of its pages and commands.")] = ""
+    url: Annotated[
+        str, Meta(description="The URL of the pages and commands of the controller.")
+    ] = ""
 
 
 def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:

@@ -41,7 +41,7 @@ TENANT = QueryParameter("tenant", Name, "The name of the tenant.")
 MAX = QueryParameter(
     "max",
     Annotated[int, Meta(ge=0, le=MAX_CONTROLLERS)],
-    "The maximum number of controllers that its administrators may create; "
+    "The maximum number of controllers that administrators of the tenant may create; "
     f"{USUAL_MAX} by default.",
 )
 GIVEN_TO = QueryParameter("tenant", Name, "The new tenant; empty for the operator.")
@@ -55,11 +55,16 @@ ROLE = QueryParameter(
 
 class TenantReport(Struct, frozen=True):
     name: str
-    controllers: Annotated[int, Meta(description="Number of its controllers, on all nodes.")]
+    controllers: Annotated[
+        int, Meta(description="Number of controllers of the tenant, on all nodes.")
+    ]
     accounts: int
     max_controllers: Annotated[
         int,
-        Meta(description="The maximum number of controllers that its administrators may create."),
+        Meta(
+            description="The maximum number of controllers that administrators of the tenant may"
+            " create."
+        ),
     ]
 
 
@@ -93,7 +98,10 @@ class AccountMade(Struct, frozen=True):
     tenant: str
     password: str
     administrator: Annotated[
-        str | None, Meta(description="The name of the first administrator, if this created it.")
+        str | None,
+        Meta(
+            description="The name of the first administrator, if this request created that account."
+        ),
     ] = None
     administrator_password: str | None = None
     protected: Protected = []

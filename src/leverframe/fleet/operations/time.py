@@ -135,7 +135,7 @@ async def take_snapshot(context: FleetContext) -> BulkReport:
     """Take a snapshot of the chosen controllers: settings and remembered state, in virtual time
     also their live state while the process runs; up to 20 labels."""
     # Every node replaces its part of this label, even one without any chosen controller.
-    label = context.require("label", "a name for it")
+    label = context.require("label", "a name for the snapshot")
     report = await context.snapshots.take(await context.find_chosen(), label, context.tenant)
     context.notify_pages()
     return report

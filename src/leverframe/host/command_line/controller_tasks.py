@@ -58,7 +58,7 @@ SIMULATE = Task(
             dest="step_s",
             metavar="TIME",
             type=step,
-            help="write a row at every step instead of at every change, like 60s",
+            help="write one row per interval, like 60s, instead of one per change",
         ),
         AS_JSON,
     ),
@@ -239,7 +239,7 @@ LIST_COMMANDS = Task(
     "host.command_line.listings:list_commands",
     "list the HTTP commands of a version",
     (
-        argument("word", nargs="?", help="only commands that contain this word"),
+        argument("word", nargs="?", help="list only commands that contain this word"),
         *VERSION,
         AS_JSON,
     ),
@@ -256,7 +256,8 @@ PASSWD = Task(
         argument(
             "--controller",
             metavar="NAME",
-            help="in a node's folder: an account of this controller (default: of the node)",
+            help="in the folder of a node: change an account of this controller (default: an"
+            " account of the node)",
         ),
         argument(
             "--database",
@@ -264,7 +265,9 @@ PASSWD = Task(
             help="shared database of the node, as for `fleet run`, if no file names it",
         ),
         argument(
-            "--node", metavar="NAME", help="name of the node there (default: the machine's name)"
+            "--node",
+            metavar="NAME",
+            help="name of the node in that database (default: the machine's name)",
         ),
     ),
     """\

@@ -95,7 +95,7 @@ CONTROLLER_TASKS = (
             argument("--sw", metavar="VERSION", help="software version"),
             NEW_TAG,
             *NEW_PLACES,
-            argument("--tenant", metavar="TENANT", help="tenant that owns them"),
+            argument("--tenant", metavar="TENANT", help="tenant that owns the new controllers"),
             OPEN,
             argument("--dry-run", action="store_true", help="only check; create nothing"),
             *NODE_JSON,
@@ -139,13 +139,15 @@ CONTROLLER_TASKS = (
             argument(
                 "--address",
                 metavar="ADDRESS",
-                help="address of the first, counted up for the rest; none removes them",
+                help="address of the first controller, the next address for each further one;"
+                " none removes them",
             ),
             argument(
                 "--port",
                 type=int,
                 metavar="PORT",
-                help="port of the first, counted up for the rest; 0 removes them",
+                help="port of the first controller, the next port for each further one; 0 removes"
+                " them",
             ),
             *NODE_JSON,
         ),
@@ -351,7 +353,7 @@ of the controllers that were changed.
                 "--rate",
                 type=float,
                 metavar="NUMBER",
-                help="let it run at this number of virtual seconds per second",
+                help="let time run at this number of virtual seconds per second",
             ),
             argument("--freeze", action="store_true", help="stop it again"),
             TAG,

@@ -80,7 +80,7 @@ themselves and take over those of a failed node.
         (DATABASE,),
         description="""\
 Create or upgrade the tables that nodes share, in one transaction. Nodes of the previous version
-keep working with them.
+keep working with these tables.
 """,
     ),
     Task(
@@ -112,7 +112,7 @@ restart, until you run the task with --undo.
             argument("forgotten", metavar="NODE", help="name of the node"),
         ),
         description="""\
-Remove a node from the list that is stopped for good. If it is started again, it joins as a new node
+Remove a permanently stopped node from the list. If it is started again, it joins as a new node
 and gets its share of controllers.
 """,
     ),
@@ -249,7 +249,8 @@ same password, which is shown once. Controllers that already require sign-in are
                 "--file",
                 metavar="FILE",
                 default="/etc/haproxy/fleet.map",
-                help="map file named in its configuration (default /etc/haproxy/fleet.map)",
+                help="map file named in the configuration of HAProxy (default"
+                " /etc/haproxy/fleet.map)",
             ),
             argument(
                 "--every",
@@ -272,7 +273,11 @@ requests to the node that has the controller.
         "add the controller of a data folder to a stopped node",
         (
             argument("folder", metavar="FOLDER", type=Path, help="data folder of the controller"),
-            argument("--name", metavar="NAME", help="its new name (default: its present name)"),
+            argument(
+                "--name",
+                metavar="NAME",
+                help="new name of the controller (default: its present name)",
+            ),
             NEW_TAG,
         ),
         """\
@@ -291,7 +296,7 @@ messages, audit trail and history. Both must be stopped. The folder is not chang
         ),
         """\
 Move a controller to a folder for `leverframe run`, with everything that `fleet adopt` copies. The
-node must be stopped. It removes the controller once everything is in the new folder.
+node must be stopped. The controller is removed from the node once everything is in the new folder.
 """,
         config=DATA,
     ),

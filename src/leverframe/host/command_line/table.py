@@ -82,13 +82,13 @@ Check the hardware of this machine in the way a service uses it. No output is sw
         Task(
             "check",
             "host.maintenance.board:check_board",
-            "list the wired devices that work, and the cause for each that does not",
+            "list the wired devices that work, and the cause of failure of the others",
             (
                 argument(
                     "--account",
                     metavar="NAME",
-                    help="check with the rights of this account (default, for root: those of the"
-                    " systemd service of this file)",
+                    help="check with the rights of this account (default for root: the account of"
+                    " the systemd service that uses this file)",
                 ),
                 AS_JSON,
             ),
@@ -168,7 +168,7 @@ Install another software version on a controller: send an image by TFTP while it
                     action="append",
                     required=True,
                     choices=HARDWARE,
-                    help="hardware version it fits; repeat for several versions",
+                    help="hardware version that the image supports; repeat for several versions",
                 ),
                 argument("--sw", required=True, help="software version, like 1.49d"),
                 argument(

@@ -111,7 +111,7 @@ class Group(Struct, frozen=True):
 def non_empty(text: str) -> str:
     """Reject an empty text: an unset variable in a script must not select all controllers."""
     if not text.strip(", "):
-        raise argparse.ArgumentTypeError("the value is empty; write a name or leave it out")
+        raise argparse.ArgumentTypeError("the value is empty; write a name or leave the option out")
     return text
 
 

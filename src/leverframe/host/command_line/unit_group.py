@@ -160,7 +160,7 @@ _UNIT_WATCH = Task(
             type=int,
             default=8090,
             metavar="PORT",
-            help="port of its page (default 8090)",
+            help="port of the web page (default 8090)",
         ),
         argument("--once", action="store_true", help="check each unit once, print its state, exit"),
         CA_FILE,
@@ -194,7 +194,7 @@ _UNIT_DIFF = Task(
             "others",
             metavar="B",
             nargs="*",
-            help="other side; after an inventory, names of its units (default: all)",
+            help="second side; after an inventory: names of units in it (default: all)",
         ),
         _UNIT_GROUP,
         argument(
@@ -226,13 +226,13 @@ the same differences are listed together, unreachable units at the end.
   leverframe unit diff units.toml --only outputs,rules
   leverframe unit diff units.toml --files monday
 """,
-    exit_status="0 if no difference is known, 1 if there is one, 2 if a unit could not be compared",
+    exit_status="0 if no difference was found, 1 if any was, 2 if a unit could not be compared",
 )
 _UNITS = argument(
     "units",
     metavar="UNIT",
     nargs="*",
-    help="addresses, or names from the inventory (default: all of its units)",
+    help="addresses, or names from the inventory (default: all units of the inventory)",
 )
 _UNIT_INVENTORY = argument(
     "--inventory",
@@ -271,7 +271,7 @@ _UNIT_PLAN = Task(
             "--readings",
             metavar="FOLDER",
             type=Path,
-            help="what-if: the same, with recorded readings of this data folder",
+            help="what-if: simulate the future with the recorded readings of this data folder",
         ),
         argument(
             "--for",

@@ -309,7 +309,8 @@ class Config(NodeConfig, frozen=True, forbid_unknown_fields=True):
     mac: Annotated[
         Annotated[str, Meta(extra={"metavar": "ADDRESS"})] | None,
         Meta(
-            description="MAC address that clients see, for example that of the unit it replaces;"
+            description="MAC address that clients see, for example that of the unit that the"
+            " controller replaces;"
             " without this key one is generated at the first start.",
             examples=["D8:80:39:12:34:56"],
         ),

@@ -84,8 +84,8 @@ def raise_if_forgotten(promised: Iterable[asyncio.Future[None]]) -> None:
         raise NotRemembered(
             "The request was carried out, but its outcome (the state of an output that is"
             " remembered, or a message) is not stored yet, because the database cannot be reached."
-            " If another node takes over before it is, that is lost: check again when the database"
-            " is back."
+            " If another node takes over before then, the outcome is lost; check again when the"
+            " database is back."
         ) from error
 
 

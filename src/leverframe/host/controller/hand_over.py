@@ -96,7 +96,9 @@ def hand_over(controller: Controller) -> SavedLive | None:
         digest = settings_digest(controller.profile, controller.engine.settings)
         return export_live(controller, digest)
     except Exception:
-        log.exception("its live state cannot be exported; it starts as after a power cut")
+        log.exception(
+            "the live state cannot be exported; the controller starts as after a power cut"
+        )
         return None
 
 
@@ -145,21 +147,23 @@ def _canonical(value: Any) -> Any:
 def open_live(saved: SavedLive, profile: Profile) -> LiveExport:
     """Read an export; raise UnfitState if a controller of this version cannot use it."""
     if saved.seconds_old() > MAX_AGE_S:
-        raise UnfitState(f"Its live state is {saved.seconds_old():.0f} s old, too old to resume.")
+        raise UnfitState(
+            f"The live state is {saved.seconds_old():.0f} s old, which is too old to resume."
+        )
     try:
         data = zlib.decompressobj().decompress(saved.data, MAX_BYTES)
         found = msgspec.json.decode(data, type=_Format).format
         if found != FORMAT:
             raise UnfitState(
-                f"Its live state has format {found}, of another program version; this one has"
+                f"The live state has format {found}, of another program version; this one has"
                 f" format {FORMAT}."
             )
         live = msgspec.json.decode(data, type=LiveExport)
     except (msgspec.MsgspecError, zlib.error) as error:
-        raise UnfitState(f"Its live state is damaged: {error}.") from error
+        raise UnfitState(f"The live state is damaged: {error}.") from error
     if live.profile != profile:
         raise UnfitState(
-            f"Its live state is for {live.profile}, but the controller is now {profile}."
+            f"The live state is for {live.profile}, but the controller is now {profile}."
         )
     return live
 
@@ -202,18 +206,18 @@ def try_resume(controller: Controller, live: LiveExport) -> bool:
 
 
 def _log_refusal(error: UnfitState) -> None:
-    log.warning("%s It starts as after a power cut.", error)
+    log.warning("%s The controller starts as after a power cut.", error)
 
 
 def _resume(controller: Controller, live: LiveExport) -> None:
     bench = controller.board.bench
     if bench is None:
         raise UnfitState(
-            "Its board is not simulated, and real pins cannot move to another process."
+            "The board is not simulated, and real pins cannot move to another process."
         )
     settings = controller.engine.settings
     if live.settings != settings_digest(controller.profile, settings):
-        raise UnfitState("Its settings were changed after its live state was saved.")
+        raise UnfitState("The settings were changed after the live state was saved.")
     stored = _find_remembered(controller)
     engine = engine_from(
         live.engine, controller.profile, settings, controller.timezone, controller.persistent.values
@@ -221,7 +225,7 @@ def _resume(controller: Controller, live: LiveExport) -> None:
     try:
         bench.fill(live.board)
     except ValueError as error:
-        raise UnfitState(f"Its live state is damaged: {error}.") from error
+        raise UnfitState(f"The live state is damaged: {error}.") from error
     # Nothing fails from here on.
     clock = controller.clock
     if live.ahead_s:

@@ -101,8 +101,8 @@ async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
         )
     if len(snapshot.parts) != 1 + len(controller.live_parts):
         raise NoLiveSnapshot(
-            "Only one of them, the snapshot or this controller, uses recorded answers. Start the "
-            "controller as it was when the snapshot was taken."
+            "Either the snapshot or this controller uses recorded answers, but not both. Start"
+            " the controller with the same recording as when the snapshot was taken."
         )
     await controller.writer.flush()
     kept = _difference_of_remembered(controller, snapshot.remembered)
@@ -190,11 +190,13 @@ def _difference_of_remembered(controller: Controller, then: Mapping[str, Any]) -
 def _bench(controller: Controller) -> SimulatedBoard:
     bench = controller.board.bench
     if bench is None:
-        raise NoLiveSnapshot("This board is not simulated: what it drives cannot go back in time.")
+        raise NoLiveSnapshot(
+            "This board is not simulated, and real devices cannot go back in time."
+        )
     if not controller.clock.is_virtual:
         raise NoLiveSnapshot(
-            "Time runs in real time here and cannot go back; start with --virtual-time to "
-            "allow that."
+            "This controller runs in real time and cannot go back in time; start it with"
+            " --virtual-time to allow that."
         )
     return bench
 

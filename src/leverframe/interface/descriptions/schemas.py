@@ -48,9 +48,9 @@ REFUSALS: dict[int, str] = {
     414: "The path or the query is too long; a query may have 8 KiB.",
     415: "The command does not accept this type of body.",
     421: "Several machines: the controller has just moved to another node; repeat the request.",
-    422: "The request needs more time or memory, or reads more values, than one request may; "
-    "`detail` says what to request instead.",
-    423: "The outputs are locked (`outblock`) and the command would switch one.",
+    422: "The request needs more time or memory, or reads more values, than one request is"
+    " allowed; `detail` says what to request instead.",
+    423: "The outputs are locked (`outblock`) and the command would switch an output.",
     429: "Too many wrong passwords came from this address; `Retry-After` says when to retry.",
     431: "The headers are too large.",
     502: "A Modbus module did not accept the value, or a different value was read back.",

@@ -261,12 +261,15 @@ class PlanBuilder:
         if unreadable:
             self._note(
                 effect,
-                f"Its command also sets {unreadable[0]}, which could not be read; add that "
-                "setting to the file.",
+                f"The command for this setting also sets {unreadable[0]}, which could not be"
+                f" read; add that setting to the file.",
             )
             return None
         if loss:
-            self._note(effect, f"Its command would also change {self._first_harm(effect)}.")
+            self._note(
+                effect,
+                f"The command for this setting would also change {self._first_harm(effect)}.",
+            )
             return None
         return HelpfulRequest(request, effect, gain)
 

@@ -57,7 +57,7 @@ _MARKER = "<--#"
 _REPLACED = "\ufffd"
 #: An encoded `*` within texts that are joined by `*`.
 ENCODED_STAR = "%2A"
-STAR_LOSS = f"`{ENCODED_STAR}` was read as `*`, but may stand for itself"
+STAR_LOSS = f"`{ENCODED_STAR}` was read as `*`, but may be meant literally"
 
 
 class NotReadable(Exception):

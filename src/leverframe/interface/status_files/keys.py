@@ -53,7 +53,7 @@ ZERO = "0"
 #: Descriptions of scales.
 TEXT = "text"
 FLAG = "0 or 1"
-MASK = "bit mask, first one lowest"
+MASK = "bit mask; the first item is the lowest bit"
 WHOLE = "whole number"
 DECIMAL = "decimal number"
 SECONDS = "seconds"

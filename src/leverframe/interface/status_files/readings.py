@@ -251,7 +251,7 @@ SELECTION = joint_settings(
     "diffsel",
     "differentials.*.first differentials.*.second differentials.*.operator",
     KeyForm(JOINED, _write_selection, _read_selection),
-    "codes of the first inputs of all DIFF, then of their second inputs, then of their operators",
+    "codes of the first inputs of all DIFF, then of all second inputs, then of all operators",
 )
 
 # --- the older generation's form (/st0.xml) -------------------------------------------------------

@@ -61,7 +61,7 @@ def _in_xml(body: bytes) -> dict[str, Any]:
 # A setting is read if all files that contain it show the same value and the version allows that
 # value. All other settings are unread, with the reason, and have their factory values in the tree.
 
-NOT_SHOWN = "no status file shows it"
+NOT_SHOWN = "no status file shows this setting"
 CALLED = "the files show the name of the unit, but not whether a user set it"
 REGULATED = "the regulator may have moved the duty that is shown"
 MOVING = "the duty that is shown may still be moving to the duty that is set"

@@ -183,7 +183,7 @@ class ListBody(Struct, frozen=True):
                 f"{text[:60]!r} is not an item of this list.",
                 command=text[:120],
                 allowed=item_of_version(self.item, self.params, profile).text,
-                discreet=f"Number {place} of the list is not one of its items.",
+                discreet=f"Item {place} of the list is not valid.",
             )
         seen: dict[str, Any] = {}
         try:
@@ -230,11 +230,11 @@ class FormBody(Struct, frozen=True):
                     f"{name[:40]!r} is not a field of this form.",
                     field=name[:40],
                     allowed=", ".join(self.fields),
-                    discreet="The form has a field that does not belong to it.",
+                    discreet="The form has an unknown field.",
                 )
             if name in values:
                 raise BadValue(
-                    f"The field {name} is given twice.", field=name, allowed="each field once"
+                    f"The field {name} appears twice.", field=name, allowed="each field once"
                 )
             try:
                 values[name] = param.parse(raw, profile, values)

@@ -132,7 +132,7 @@ DIGITAL_ROWS = (
         run=set_negations,
         limits={"digital_inputs.*.negate_display": Flag()},
         shown="negation of INPD1-INPD4",
-        doc="Set the negated display of INPD1-INPD4, one bit each.",
+        doc="Invert the display of INPD1-INPD4, one bit each.",
     ),
     row(
         "GET /stm.cgi?inpdb=<A>",

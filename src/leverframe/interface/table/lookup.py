@@ -248,7 +248,7 @@ def _best_refusal(refused: list[tuple[Row, Refusal]], text: str, profile: Profil
     best = refusals[0]
     if len(refused) > 1:
         if not meant:
-            best.detail = f"The request fits no form of the command {text.partition('=')[0]}."
+            best.detail = f"The request matches no form of the command {text.partition('=')[0]}."
         items = (item_of_version(row.form.items[0], row.params, profile) for row, _ in refused)
         best.allowed = " or ".join(dict.fromkeys(item.text for item in items))
     return best

@@ -335,7 +335,7 @@ WRITE_ROWS = (
         B=Flag(),
         run=run_write,
         example={"A": "1", "B": "1"},
-        doc="Write the value of MODBUS WRITE A for when its rule begins to act (B = 1) or "
-        "stops (B = 0), as `mod_write` does.",
+        doc="Write the start value (B = 1) or the end value (B = 0) of MODBUS WRITE A, as"
+        " `mod_write` does.",
     ),
 )

@@ -39,7 +39,7 @@ WHAT = {
     "E": "recipient",
     "F": "sender",
     "G": "subject",
-    "H": "text (of eMail 1 when it activates)",
+    "H": "activation text of eMail 1",
 }
 #: A note for fields that determine the server.
 FORGETS = " A different value deletes the password unless `em4` sets it in the same request."

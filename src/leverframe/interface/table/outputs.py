@@ -91,7 +91,8 @@ ROWS = (
         A=Flag(),
         sets="output_flags.lock",
         shown="outputs cannot be switched from outside",
-        doc="Lock outputs and PWM outputs: only schedule, rules and watchdog switch them.",
+        doc="Lock outputs and PWM outputs: only rules, the schedule and the watchdog can then"
+        " switch them.",
     ),
     row(
         "GET /outs.cgi?ortime=<A><B>",

@@ -112,7 +112,7 @@ WEATHER_ROWS = (
         sets="weather.altitude",
         shown="altitude above the sea",
         shown_in="m",
-        doc="Set the altitude in meters; P1 is reduced to sea level with it.",
+        doc="Set the altitude in meters, used to reduce P1 to sea level.",
     ),
 )
 

@@ -113,7 +113,7 @@ class Stage(Struct, eq=False):
 
 def _refuse_locked(label: str) -> Locked:
     return Locked(
-        f"{label} cannot be switched from outside while the outputs are locked; only "
-        "schedule, rules and watchdog can. Unlock with /stm.cgi?outblock=0.",
+        f"{label} cannot be switched from outside while the outputs are locked; only rules, the"
+        f" schedule and the watchdog can switch it. Unlock with /stm.cgi?outblock=0.",
         value=label,
     )

@@ -59,8 +59,9 @@ WORD_POSITION = Position(4, ((0, ALWAYS),))
 def start_bootloader(stage: Stage) -> None:
     if not stage.settings.access.updates_allowed:
         raise Conflict(
-            "Updates are forbidden; the administrator allows them with the second flag of `auth`.",
-            allowed="updates only where auth allows them",
+            "Updates are forbidden; the administrator can allow them with the second flag of"
+            " `auth`.",
+            allowed="updates, if the second flag of auth is 1",
         )
     stage.do(StartBootloader())
 

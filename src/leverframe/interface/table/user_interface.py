@@ -135,7 +135,7 @@ FIRST_RUN_ROWS = (
         "GET /stm.cgi?firstrun=<A>",
         A=Word(codes.FIRST_RUN_STEPS),
         sets="ui.first_run",
-        doc="Record the step that the first run has reached, so that the pages resume there. "
-        "It does not restrict anything else.",
+        doc="Record the step of the first run at which the pages resume. The step has no other"
+        " effect.",
     ),
 )

@@ -137,7 +137,7 @@ def _at_length(
     standard = dict(leaves(defaults(made_on)))
     for path in unfit:
         if old[path] != standard.get(path) and not path.startswith(MAPPING):
-            lost.append(report_lost(path, old[path], f"{target} does not have it."))
+            lost.append(report_lost(path, old[path], f"{target} does not have this setting."))
     for path, value in leaves(settings):
         before = old.get(path)
         if isinstance(before, tuple) and isinstance(value, tuple) and len(before) > len(value):
@@ -177,8 +177,8 @@ def _off_without_memory(
         if new.on_after_start and old.remember and not new.remember:
             path = f"outputs.{index}.on_after_start"
             reason = (
-                f"{target} does not remember output states, which took precedence over this"
-                " setting."
+                f"{target} does not remember output states; remembered states took precedence"
+                f" over this setting."
             )
             lost.append(report_lost(path, True, reason))
             settings = with_value(settings, path, False)
@@ -221,7 +221,7 @@ def _with_present_secrets(
             if _stays(path, content):
                 settings = with_value(settings, path, value_at(present, path))
         settings = _without_redirected(settings, content, present, lost)
-        reason = "The backup was read without its secrets; this controller keeps its own value."
+        reason = "The backup was restored without its secrets; this controller keeps its own value."
         lost += (report_lost(path, None, reason) for path in content.left_out)
     elif accounts.admin.password or not present.access.admin.password:
         return settings
@@ -241,7 +241,7 @@ def _without_redirected(
         sent = (path, f"{branch}.body") if branch.startswith("http.") else (path,)
         for secret in sent if server != before[path] else ():
             if _stays(secret, content) and value_at(settings, secret):
-                reason = "It belongs to another server; set it again."
+                reason = "The stored secret is for another server; set it again."
                 lost.append(report_lost(secret, None, reason))
                 settings = with_value(settings, secret, "")
     return settings

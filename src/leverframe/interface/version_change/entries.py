@@ -181,7 +181,10 @@ def pid_source_changed(before: Pid, after: Pid, others: AbstractSet[str]) -> boo
 
 def regulator_off(pid: Pid, target: Profile, lost: list[NotCarriedOver]) -> Pid:
     if pid.enabled:
-        reason = f"Its input is not the same on {target}; the regulator is switched off."
+        reason = (
+            f"The input of the regulator has another meaning on {target}; the regulator is"
+            f" switched off."
+        )
         lost.append(report_lost("pid.enabled", True, reason))
     return replace(pid, enabled=False)
 
@@ -196,7 +199,7 @@ def disable_if_source_changed(
     if not rule.enabled or used.isdisjoint(others):
         return rule
     names = " and ".join(sorted(used & others))
-    reason = f"{names} is not the same on {target}; the entry is switched off."
+    reason = f"{names} has another meaning on {target}; the entry is switched off."
     lost.append(report_lost(f"{path}.enabled", True, reason))
     return replace(rule, enabled=False)
 
@@ -233,7 +236,7 @@ def _without_reading(
     settings: Settings, place: int, number: int, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
     path = f"modbus_devices.{place}.readings.{number}"
-    reason = f"{target} cannot read it in the same way; the reading is left out."
+    reason = f"{target} cannot read this value in the same way; the reading is left out."
     lost.append(report_lost(path, value_at(settings, path).name, reason))
     settings = with_value(settings, path, ModbusReading())
     modules = dict(enumerate((slot.module for slot in settings.modbus_slots), start=1))
@@ -314,7 +317,7 @@ def find_reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
 def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:
     """Remove parts of the rule that the version does not support and that have no effect."""
     idle = idle_parts(rule).intersection(missing_of_rule(rule, target))
-    reason = f"{target} does not have it; the entry works the same without it."
+    reason = f"{target} does not have this setting; the entry works the same without it."
     lost += (report_lost(f"{path}.{name}", getattr(rule, name), reason) for name in sorted(idle))
     return replace(rule, **{name: getattr(Rule(), name) for name in idle})
 
@@ -362,7 +365,7 @@ def _switch_off(
     lost: list[NotCarriedOver],
 ) -> Any:
     """Remove unsupported parts from the entry, and switch it off."""
-    reason = f"{target} does not have it; the entry is switched off."
+    reason = f"{target} does not have this setting; the entry is switched off."
     lost += (report_lost(f"{path}.{name}", getattr(entry, name), reason) for name in missing)
     switch = "enabled" if isinstance(entry, Rule) else "active"
     return replace(entry, **{name: getattr(standard, name) for name in missing}, **{switch: False})

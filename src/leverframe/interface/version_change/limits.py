@@ -214,7 +214,8 @@ def check_content(content: Content, lost: list[NotCarriedOver]) -> Settings:
     except UnfitSettings as error:
         raise BadValue(f"The backup contains a value of the wrong type: {error}") from None
     lost += (
-        NotCarriedOver(path, None, "This program does not have the setting.") for path in unknown
+        NotCarriedOver(path, None, "This program version does not have this setting.")
+        for path in unknown
     )
     _check_plain(tree, content.profile)
     _check_entries(tree, content.profile)

@@ -70,7 +70,7 @@ class JournalRequest(Struct):
     ] = None
     fault: Annotated[
         str | None,
-        Meta(description="The faults that affected it, as `/sim.cgi?fault=` writes them."),
+        Meta(description="The faults that affected the request, as `/sim.cgi?fault=` writes them."),
     ] = None
 
     @property

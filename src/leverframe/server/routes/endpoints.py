@@ -143,7 +143,8 @@ VALUES = (
         role=ADMIN,
         reply=Settings,
         function=api.settings,
-        doc="Show every stored setting as one tree, in real units and words. A secret reads `***` "
+        doc="Show every stored setting as one tree, with physical units and words instead of"
+        " codes. A secret reads `***` "
         "if it is set, otherwise null.",
     ),
     Endpoint(
@@ -228,7 +229,8 @@ VALUES = (
         function=timeline,
         ends_with_client=True,
         query=TIMELINE_PARAMETERS,
-        doc="Show what was on, met or open, with its causes: `from=...&to=...`, both optional. A "
+        doc="Show when outputs were on, rules met and inputs open, with the causes:"
+        " `from=...&to=...`, both optional. A "
         "lane is an output, a PWM output, an event variable, a digital input or a rule. Its "
         "bars cover the time up to now without a gap, each with its cause. If `to` is in the "
         "future, `planned` bars follow: what return times, delays and the schedule will do. "
@@ -243,8 +245,8 @@ VALUES = (
         function=history_csv,
         ends_with_client=True,
         query=CSV_PARAMETERS,
-        doc="Show the same as a table: a line with all values whenever a label changed, or a line "
-        "for each interval. Times are ISO 8601 in UTC; absent values are empty.",
+        doc="Show recorded values as CSV: a line with all values for each change of a label, or a"
+        " line for each interval. Times are ISO 8601 in UTC; absent values are empty.",
     ),
     Endpoint(
         "/api/commands",
@@ -408,8 +410,9 @@ RULE_TRIAL = Endpoint(
     body=Annotated[str, Meta(pattern="^event=")],
     function=rule_trial,
     ends_with_client=True,
-    doc="Show what a rule would have done in the last hours (`for=24h`), with its recorded "
-    "sources and the time windows of the schedule. The body is the `event` command that would "
+    doc="Show what a rule would have done in the last hours (`for=24h`), based on the recorded"
+    " values of its sources and the time windows of the schedule. The body is the `event`"
+    " command that would "
     "set it, joined by `&` with `schedset` and `scheddel` of its window. Nothing is changed.",
 )
 
@@ -423,8 +426,8 @@ WHAT_IF = Endpoint(
     function=try_commands,
     ends_with_client=True,
     doc="Show what commands would change in the coming hours (`for=24h`), without carrying them "
-    "out. The response lists the journal entries and messages that would occur only with them "
-    "or only without them, and the changes of outputs. The recorded readings of the same "
+    "out. The response lists the journal entries and messages that occur only with or only"
+    " without the commands, and the changes of outputs. The recorded readings of the same "
     "number of hours are replayed; plants of a simulated board keep running. Pings are "
     "assumed to succeed.",
 )
@@ -511,7 +514,9 @@ OTHERS = (
         content_type=XML,
         methods=("GET", "POST"),
         query=sim.PARAMETERS,
-        body=Annotated[str, Meta(description="The items, if a query would be too long.")],
+        body=Annotated[
+            str, Meta(description="The items as a body, if they are too long for a query.")
+        ],
         body_is_optional=True,
         function=simulate,
         changes=True,

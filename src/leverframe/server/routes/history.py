@@ -112,7 +112,7 @@ History = TypedDict(
             int, Meta(description="Width of an interval in seconds; 0 for raw values.")
         ],
         "times": Annotated[
-            list[float], Meta(description="The beginnings of the intervals; empty for raw values.")
+            list[float], Meta(description="The start times of the intervals; empty for raw values.")
         ],
         "series": dict[str, Annotated[Series, _RAW_OR_REDUCED]],
     },

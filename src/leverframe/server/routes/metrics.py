@@ -68,7 +68,7 @@ def _of_machine(controller: Controller) -> Iterable[Family]:
     )
     yield gauge(
         "leverframe_restart_flag",
-        "Whether restart_power_on has set the flag.",
+        "Whether the command restart_power_on has set the restart flag.",
         int(engine.machine.restart_flag),
     )
     yield gauge(
@@ -239,8 +239,8 @@ def server_families(server: CountedServer) -> Iterable[Family]:
     yield Family(
         "leverframe_connections_refused_total",
         COUNTER,
-        "Refused connections, by server, and by reason: the address had used up its share, or "
-        "none was left.",
+        "Refused connections, by server, and by reason: the address had used up its share, or no"
+        " connection was left.",
         [
             ({"server": name, "reason": reason}, descriptors.refused[name, reason])
             for name in ("http", TLS, "modbus")

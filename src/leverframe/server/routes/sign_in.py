@@ -405,7 +405,8 @@ class SignInEndpoint:
             raise BadValue(
                 "This password is easy to guess.",
                 field="new",
-                allowed="one that is not among the common ones, of at least 3 different characters",
+                allowed="a password that is not on lists of common passwords, with at least 3"
+                " different characters",
             )
         answer = self._commands.handle(request, commands, account)
         return answer if isinstance(answer, Reply) else await answer

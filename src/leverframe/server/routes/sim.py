@@ -100,7 +100,9 @@ PARAMETERS = (
     QueryParameter("outbox", Literal["clear"], "Delete the captured messages."),
     QueryParameter("requests", Literal["clear"], "Delete the recorded requests."),
     QueryParameter("plant", str, "Wire a plant: KIND*FIELD:VALUE...; none removes all."),
-    QueryParameter("fault", str, "Set a fault: KIND*FIELD:VALUE...; end:NUMBER or none ends it."),
+    QueryParameter(
+        "fault", str, "Set a fault: KIND*FIELD:VALUE...; end:NUMBER ends one fault, none ends all."
+    ),
     QueryParameter(
         "ping", str, "Set the ping time of a host: HOST:MILLISECONDS, or HOST:none for no response."
     ),

@@ -84,7 +84,9 @@ class PlantField(Struct, frozen=True):
     default: str
     least: str | UnsetType = UNSET
     most: str | UnsetType = UNSET
-    labels: Annotated[tuple[str, ...] | UnsetType, Meta(description="One of these.")] = UNSET
+    labels: Annotated[
+        tuple[str, ...] | UnsetType, Meta(description="The labels to choose from.")
+    ] = UNSET
 
 
 class PlantKind(Struct, frozen=True):

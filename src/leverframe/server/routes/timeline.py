@@ -76,7 +76,7 @@ JOURNAL_PARAMETERS = (
         "after", Annotated[int, Meta(ge=0)], "Only entries after the one with this number."
     ),
     QueryParameter("which", str, "Only entries about this label, such as `OUT0`."),
-    QueryParameter("cause", str, "Only entries of this kind of cause, such as `rule`."),
+    QueryParameter("cause", str, "Only entries with this kind of cause, such as `rule`."),
     QueryParameter(
         "limit",
         Annotated[int, Meta(ge=1, le=MAX_ENTRIES)],
@@ -217,7 +217,7 @@ class LeverTimeline(Struct, frozen=True, rename={"first": "from", "last": "to"})
     now: WallTime
     since: Annotated[
         float | None,
-        Meta(description="The moment since when every change is recorded with its cause."),
+        Meta(description="The moment from which every change is recorded with its cause."),
     ]
     lanes: list[TimelineLane]
     messages: list[TimelineMessage]

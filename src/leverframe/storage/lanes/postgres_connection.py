@@ -21,7 +21,9 @@ PATIENCE_S = 3.0
 #: Seconds between two attempts to reach the database.
 PAUSE_S = 0.1
 AWAY = "The database cannot be reached. Nothing was changed; try again when it is back."
-_AWAY_TO_READ = "The database cannot be reached, and this cannot be read until it is back."
+_AWAY_TO_READ = (
+    "The database cannot be reached; the requested data cannot be read until the database is back."
+)
 #: SQLSTATE classes of errors that affect the complete database: out of space, read only, shutting
 #: down.
 _OF_DATABASE = ("53", "25006", "57P")
