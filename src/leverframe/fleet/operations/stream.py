@@ -29,7 +29,7 @@ from leverframe.interface.table.row import ADMIN, CONTROL
 from leverframe.server.http.messages import NOT_KEPT, StreamReply
 from leverframe.server.routes.state import EVENT_STREAM, within_share
 
-#: Number of jobs that a page shows, the newest.
+#: Number of roll-outs that a page shows, the newest ones.
 SHOWN_ROLLOUTS = 10
 PLACE = (
     QueryParameter("order", Order, "`worst` first, or by `name`."),
