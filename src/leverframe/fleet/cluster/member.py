@@ -204,7 +204,7 @@ class ClusterMember(AskingNode):
             raise NoSuchController(f"There is no controller {missing[:40]!r}.", field="name")
 
     async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
-        """Retry failed controllers of this node immediately; return why any of them fail again."""
+        """Retry failed controllers of this node immediately; return the reason for each failure."""
         roster = self._node.roster
         roster.retry_now(numbers)
         self._changed.set()
