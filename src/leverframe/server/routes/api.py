@@ -1,7 +1,7 @@
 """The controller's own read API: typed JSON in real units.
 
-Settings, names, the command table, the log and the health of a controller. Nothing here changes
-anything. Secrets are masked: a secret is `***` if it is set, and null if not.
+It includes settings, names, the command table, the log and the health of a controller. Nothing here
+changes anything. Secrets are masked: a secret is `***` if it is set, and null if not.
 """
 
 from typing import Annotated, Any, Literal, cast

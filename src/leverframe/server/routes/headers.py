@@ -90,7 +90,7 @@ class OtherOrigins:
 
 # Headers of every page: they limit what the browser lets the page do.
 #
-# Pages contain no inline scripts, may not be framed, and load nothing from elsewhere. Those of an
+# Pages contain no inline scripts, may not be framed, and load nothing from elsewhere. Pages of an
 # uploaded site also have no origin: the browser gives them no access to the built-in pages, their
 # cookies or their rights.
 
@@ -178,9 +178,7 @@ class CompressedReply:
         return self._plain or zlib.decompress(self._compressed, _AS_GZIP)
 
     def reply_to(self, request: Request) -> Reply:
-        """Choose the form that the client can read, or "not modified" if it already has the
-        content.
-        """
+        """Choose the form that the client can read, or "not modified" if it has the content."""
         kept: Headers = (*self._headers, self._how, ("ETag", self._tag), _VARY)
         if self._tag in request.headers.get("if-none-match", ""):
             return Reply(304, "", b"", kept)
