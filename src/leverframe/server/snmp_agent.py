@@ -30,7 +30,7 @@ class AgentEngines:
         """Return the engine; it is kept until `give_back` was called for every `take`."""
         async with self._making:
             if self._engine is None:
-                # Off the event loop, because it takes longer than a relay may wait.
+                # This is done off the event loop, because it takes longer than a relay may wait.
                 self._engine = await asyncio.to_thread(_create_engine)
             self._users += 1
             return self._engine
@@ -50,8 +50,8 @@ def _create_engine() -> "AgentEngine":
 # The SNMP agent: it listens while the settings enable it, and answers with the controller's values.
 #
 # Communities and the SNMPv3 user (authentication and privacy) decide who may read and who may also
-# set branch 1. A SET runs the same commands as other clients do, with the rights of a control user,
-# all of a request or nothing. The lock of the outputs applies.
+# set branch 1. A SET runs the same commands as other interfaces, with the rights of a control user:
+# all commands of a request, or none. The lock of the outputs applies.
 
 log = logging.getLogger(__name__)
 
