@@ -298,7 +298,7 @@ async def place_and_start(
 ) -> Member:
     """Assign another address and port to a failed controller, and start it.
 
-    If the controller could not be reached there, it keeps its present address and port.
+    If the controller could not be reached there, it keeps its previous address and port.
     """
     async with node.changing:
         before = node.registry.records.get(number)

@@ -80,7 +80,8 @@ def version_of(hw: str, sw: str) -> str:
 class HealthIndex:
     def __init__(self, node: FleetNode) -> None:
         self._node = node
-        #: By controller number; `_changed` has those whose health must be read again, oldest first.
+        #: The health of controllers by number. `_changed` has the controllers whose health must be
+        #: read again, oldest first.
         self._known: dict[int, MemberHealth] = {}
         self._changed: dict[int, None] = {}
         self._watchers: dict[int, tuple[Member, Callable[[], None], Callable[[bool], None]]] = {}

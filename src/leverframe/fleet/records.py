@@ -1,7 +1,7 @@
-"""The records of controllers at a node: names, tags and addresses, kept in its own store.
+"""The records of controllers at a node: names, tags and addresses, in the store of the node.
 
-All other data of a controller is in its own store. A name is a label of a host name, so that every
-controller has its own URL; new names are built from a pattern.
+All other data of a controller is in the controller's own store. A name is a label of a host name,
+so that every controller has its own URL; new names are built from a pattern.
 """
 
 import re
@@ -312,7 +312,7 @@ class Registry:
         for number, row in under(_ROW, Any).items():
             self._take_record(int(number), row)
         snapshots = under(_SNAPSHOT_ROW, SnapshotRecord)
-        #: By label, oldest first.
+        #: Snapshots by label, oldest first.
         self.snapshots: dict[str, SnapshotRecord] = dict(
             sorted(snapshots.items(), key=lambda one: one[1].at)
         )
@@ -322,7 +322,7 @@ class Registry:
             sorted((int(number), id) for number, id in under(_JOB_ROW, str).items())
         )
         self.tenants: dict[str, TenantRecord] = under(_TENANT_ROW, TenantRecord)
-        #: By name; replaced by another object whenever an account changes.
+        #: Accounts by name; the mapping is replaced by another object whenever an account changes.
         self.accounts: dict[str, FleetAccount] = under(_ACCOUNT_ROW, FleetAccount)
         #: Numbers are not reused while the process runs.
         self._next = max((*self.records, *parts, *self.jobs), default=0) + 1

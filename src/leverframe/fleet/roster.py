@@ -38,7 +38,7 @@ class NodeStarting(Refusal):
 
 class Roster:
     def __init__(self) -> None:
-        #: By name, in the order in which they were created.
+        #: Running controllers by name, in the order in which they were created.
         self.running: dict[str, Member] = {}
         #: Controllers that do not run, by number, or by name if they are not stored yet.
         self._idle: dict[int | str, Member] = {}

@@ -56,7 +56,7 @@ def reset_connection(transport: asyncio.Transport) -> None:
 
 
 class FaultyTransport:
-    """The transport of a connection to a broker; it applies faults to what is written."""
+    """The transport of a connection to a broker; it applies faults to the written bytes."""
 
     def __init__(self, transport: asyncio.Transport, faults: Faults) -> None:
         self._transport = transport

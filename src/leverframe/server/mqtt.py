@@ -43,7 +43,7 @@ FAULT = "The command failed because of an internal error; see the log."
 
 
 class WaitingAnswer(Struct):
-    #: What must be stored before the answer is published.
+    #: The work that must be stored before the answer is published.
     outstanding: Outstanding | None
     answer: str
     #: The number of consecutive commands with this reply.

@@ -112,7 +112,7 @@ class Sessions:
     def __init__(self, cookie_name: str, now: Callable[[], float]) -> None:
         self._cookie_name = cookie_name
         self._now = now
-        #: By digest of the cookie; the most recently used session is at the end.
+        #: Sessions by the digest of their cookie; the most recently used session is at the end.
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
     def open(self, proof: Proof) -> str:

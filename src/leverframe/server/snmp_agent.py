@@ -131,7 +131,7 @@ class SnmpAgent:
 
     async def move_to(self, place: DatagramPlace) -> None:
         """Listen at another place, or not at all."""
-        # Treated as a switch, so that settings that change in the meantime take effect.
+        # This counts as a switch, so that settings that change in the meantime take effect.
         self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
         await self._switching
 
@@ -169,8 +169,8 @@ class SnmpAgent:
 
     async def _start(self, wanted: Snmp) -> str | None:
         """Listen; return the reason if that is impossible."""
-        # Imported here, because controllers without SNMP do not need it, and off the event loop,
-        # because it takes longer than a relay may wait.
+        # The library is imported here, because controllers without SNMP do not need it. This is
+        # done off the event loop, because it takes longer than a relay may wait.
         try:
             await asyncio.to_thread(import_module, "leverframe.server.snmp_responder")
         except ModuleNotFoundError as error:

@@ -137,7 +137,7 @@ class SnmpGate:
     def handle(self, datagram: bytes, peer: str, handle: Callable[[], object]) -> None:
         """Handle a datagram; drop it if it does not belong here or its source has used up its time.
 
-        In any case it causes at most one log line a minute.
+        A source causes at most one log line a minute for each reason.
         """
         source = source_of(peer)
         try:
@@ -210,7 +210,7 @@ Rights = dict[tuple[int, str, int], bool]
 
 
 class GatedTransport:
-    """A transport of the library that passes on only what the gate accepts."""
+    """A transport of the library that passes on only the datagrams that the gate accepts."""
 
     _callback_function: Callable[[object, object, bytes], object]
 

@@ -68,7 +68,7 @@ def _find_node(connection: Connection, name: str) -> SeenNode | None:
 
 
 class OpenedCluster(Struct, frozen=True):
-    """What a registered node needs before it has controllers."""
+    """The parts of a registered node, before it has controllers."""
 
     address: str
     identity: NodeIdentity

@@ -47,7 +47,7 @@ class ElsewhereEntrance(Entrance):
 
 
 class Forwarding:
-    """What the connections of a door need to forward clients to other nodes."""
+    """Forwards the clients of a door to other nodes."""
 
     def __init__(
         self, door: Door, directory: Directory, handshake: Handshake, hold_s: float

@@ -25,7 +25,7 @@ from leverframe.storage.lanes.postgres_connection import Connection
 from leverframe.storage.lanes.postgres_lane import FENCED, Claim
 from leverframe.storage.lanes.postgres_schema import open_database
 
-# A thread with a database connection of its own.
+# A thread with its own database connection.
 
 Result = TypeVar("Result")
 

@@ -93,7 +93,7 @@ class ClusterMember(AskingNode):
         self._watch = PeerWatch(self.identity.name)
         self._heart = Heartbeat(opened.address, opened.lease)
         self._thread = DatabaseThread("membership", opened.address, self._hear_of_news)
-        # Only the thread touches it.
+        # Only the thread uses it.
         self._beats_until_all = -1
         self._changed = asyncio.Event()
         #: Notified after each reconciliation of the controllers that run here.

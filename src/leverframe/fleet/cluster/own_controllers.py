@@ -136,7 +136,7 @@ class LiveSaver:
             self._known |= saved
 
     def _fingerprint(self, member: Member) -> _Known:
-        """Return what a save of a controller now would record."""
+        """Return the state that saving a controller now would record."""
         engine, known = member.controller.engine, self._known.get(member.number)
         settings = engine.settings
         if known is not None and known.settings is settings:

@@ -126,7 +126,7 @@ JobKind = Literal["bulk", "rollout"]
 
 
 class JobPlan(Struct, frozen=True, omit_defaults=True):
-    #: With the tenant as a prefix, if a tenant has requested the job.
+    #: It has the tenant as a prefix if a tenant has requested the job.
     id: str
     kind: JobKind
     title: str

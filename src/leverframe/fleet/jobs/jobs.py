@@ -107,7 +107,7 @@ class FleetJobs:
         self._node = node
         local = LocalExecutor(node, MemberSteps(node.registry, passwords), snapshots)
         self.executor = FleetExecutor(node, local)
-        #: By id, oldest first.
+        #: Jobs by id, oldest first.
         self._jobs: dict[str, FleetJob] = {}
         self._making = asyncio.Lock()
         node.calls["job.told"] = answering(ReportCall, self._report_again_for)

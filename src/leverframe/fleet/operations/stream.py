@@ -1,4 +1,4 @@
-"""The operation that streams what the page of a node shows."""
+"""The operation that streams the contents of a node's page."""
 
 from collections.abc import AsyncGenerator
 from functools import partial

@@ -201,7 +201,7 @@ AnyReply = Reply | StreamReply
 #: A handler answers synchronously, or returns a coroutine that the connection runs as one task.
 Answer = AnyReply | Coroutine[Any, Any, AnyReply]
 Handler = Callable[[Request], Answer]
-#: What a connection sends: replies of handlers, and faulty ones.
+#: The replies that a connection sends: replies of handlers, and faulty ones.
 SentReply = AnyReply | RawReply
 SentAnswer = SentReply | Coroutine[Any, Any, SentReply]
 

@@ -68,7 +68,7 @@ class BadRequest(Exception):
         self.headers = headers
 
 
-#: What a parser is reading.
+#: The part of a request that a parser is reading.
 Reading = Enum("Reading", "NOTHING HEAD BODY")
 # These are read for every request. Reading names of this module takes a tenth of the time (Python
 # 3.11).

@@ -182,7 +182,7 @@ class HttpListener:
         return lease
 
     def _sort(self, client: socket.socket) -> None:
-        """Pass a client on by its first byte, to TLS or plain HTTP; drop it if it has left."""
+        """Pass a client to TLS or plain HTTP by its first byte; drop it if it has left."""
         try:
             first = client.recv(1, socket.MSG_PEEK)
         except BlockingIOError:

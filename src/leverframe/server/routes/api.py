@@ -210,7 +210,7 @@ def findings(context: Context) -> list[FindingReport]:
 
 
 def health(context: Context) -> Health:
-    """Report what a supervisor needs, and nothing confidential."""
+    """Report the data that a supervisor needs, and nothing confidential."""
     controller = context.controller
     troubles = sorted(controller.troubles)
     status: Literal["ok", "degraded"] = "degraded" if troubles else "ok"

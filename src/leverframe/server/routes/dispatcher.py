@@ -35,7 +35,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
 
     #: The endpoints by path.
     table: Mapping[str, Row]
-    #: What browsers show when they prompt for a password.
+    #: The name that browsers show when they prompt for a password.
     realm = "Leverframe"
     #: Headers of answers that are encoded values.
     headers: Headers = ()

@@ -37,7 +37,7 @@ class StatusFiles:
         self._controller = controller
         self._name = name
         self._mac = mac
-        #: By path.
+        #: Files by path.
         self._built: dict[str, BuiltFile] = {}
         controller.profile_watchers.append(self._built.clear)
 

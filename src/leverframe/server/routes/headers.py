@@ -51,11 +51,12 @@ def add_headers(reply: AnyReply, headers: Headers) -> AnyReply:
     return Reply(reply.status, reply.content_type, reply.body, headers)
 
 
-# CORS: lets pages of other sites that the configuration names read answers.
+# CORS: pages of configured other sites may read answers.
 #
-# The page reads answers and sends commands as any program does: it signs in with its own HTTP Basic
-# credentials. It cannot use a visitor's open session: browsers may send the cookie, because to them
-# a site at another port is the same site, but the cookie is removed before anything reads it.
+# Such a page reads answers and sends commands as any program does: it signs in with its own HTTP
+# Basic credentials. It cannot use a visitor's open session. Browsers may send the cookie, because
+# they treat a site at another port as the same site, but the cookie is removed before anything
+# reads it.
 
 _PREFLIGHT: Headers = (
     ("Access-Control-Allow-Methods", "GET, HEAD, POST"),

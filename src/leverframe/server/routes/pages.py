@@ -75,7 +75,7 @@ def _resolve(path: str, relative: str) -> str:
 
 
 def _part(path: str, text: str) -> str:
-    """Turn a module into a function that returns what the module exports."""
+    """Turn a module into a function that returns the exports of the module."""
     names, body = _exports(text)
     body = re.sub(
         _IMPORT, lambda match: _import_from_joined(match[1], _resolve(path, match[2])), body

@@ -54,7 +54,7 @@ PARAMETERS = (
 )
 
 
-#: What the client can do if the work is too long.
+#: Advice to the client if the work takes too long.
 INSTEAD = "a shorter time in `for`, or rules that switch less often"
 
 
