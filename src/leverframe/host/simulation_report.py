@@ -1,4 +1,4 @@
-"""What a simulated run prints and records: its timeline, its readings, and its summary."""
+"""The output of a simulated run: its timeline, its readings, and its summary."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
