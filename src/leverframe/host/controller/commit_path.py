@@ -129,7 +129,7 @@ def perform_or_skip(commands: Iterable[Command], stage: Stage, skipped: list[Ref
 
 
 def _check_alone(stage: Stage) -> None:
-    """Refuse a write to a module together with other commands, which could not be undone."""
+    """Refuse a write to a module together with other commands: these could not be undone."""
     if any(isinstance(action, WriteToModule) for action in stage.actions):
         raise Malformed(
             "A write to a Modbus module must be the only command of its request, because the "

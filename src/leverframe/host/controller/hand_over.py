@@ -172,7 +172,7 @@ def open_live(saved: SavedLive, profile: Profile) -> LiveExport:
 def resumption(
     saved: SavedLive | None, profile: Profile, node: Clock
 ) -> tuple[LiveExport, Clock] | tuple[None, None]:
-    """Read an export and create its clock; return the reason if the export cannot be used."""
+    """Read an export and create its clock; if the export is unusable, log why and return None."""
     if saved is None:
         return None, None
     try:
