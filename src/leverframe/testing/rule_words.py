@@ -1,7 +1,7 @@
 """Rules in the words of the pages: `DS1 >= 30 and OUT0 = 1`, then `eMail 1`.
 
 A condition has a source, a comparison (`>=`, `<`, or `=` for states of 0 or 1) and a number; two
-conditions are joined by `and`, `or`, `nand`, `nor` or `xor`. An action is what the Rules page
+conditions are joined by `and`, `or`, `nand`, `nor` or `xor`. An action is one that the Rules page
 offers: `OUT0`, `PWM1`, `EVENT2`, `AutoSwitch OUT0`, `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT`
 and so on; a switching action may end with `on`, `off` or `reverse`.
 """
