@@ -65,7 +65,7 @@ def find_obstacles(project: Path) -> Iterator[str]:
 
 
 def find_removed(project: Path, version: str) -> list[str]:
-    """List the parts of the public interface that the previous release had; none without one."""
+    """List the parts of the public interface that were removed since the previous release."""
     tags = _git(project, "tag", "--list", "v*", "--sort=-v:refname").split()
     earlier = [tag for tag in tags if tag != f"v{version}"]
     try:
