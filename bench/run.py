@@ -1,7 +1,7 @@
 """Run every benchmark, one after the other, and write one table: `bench/RESULTS.md`.
 
-Each benchmark runs in its own process. Only a complete run is written to the file, and as a line to
-the history of all runs; a quick run, or a run of some benchmarks, is only printed.
+Each benchmark runs in its own process. Only a complete run is written to that file, and appended as
+a line to the history of all runs; a quick run, or a run of some benchmarks, is only printed.
 
     make bench [ARGS="[--quick] [NAME ...]"]
 """
