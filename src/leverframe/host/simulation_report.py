@@ -33,7 +33,7 @@ class TimelineLine(Struct, frozen=True):
 
 
 class Timeline:
-    """Prints every journal entry and every message: when, what, why."""
+    """Prints every journal entry and every message with its time and its cause."""
 
     def __init__(
         self,

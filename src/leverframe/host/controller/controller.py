@@ -291,7 +291,7 @@ class Controller(Hooks):
         """Power off and on with settings that are on disk; `remembered`, if given, replaces what is
         remembered.
 
-        Return what is still under way, as `notify_settings` does.
+        Return the tasks that are still running, as `notify_settings` does.
         """
         old = self.engine.settings
         self._restart_with(settings, remembered)
@@ -347,9 +347,9 @@ class Controller(Hooks):
         """Carry out or queue all commands, or none if one is refused; None if nothing is left to
         do.
 
-        Given a list for what is `skipped`, commands that are refused are put there and the others
-        are carried out, as real units do. What `also` holds is remembered in the same write, so
-        that there is never one without the other.
+        With a list as `skipped`, refused commands are added to it and the others are carried out,
+        as real units do. The values in `also` are remembered in the same write, so that neither
+        the commands nor these values are stored alone.
         """
         pending = self.commits.pending
         if self.why_refused is not None and (hindrance := self.why_refused()) is not None:

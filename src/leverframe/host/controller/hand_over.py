@@ -86,7 +86,7 @@ class _Format(Struct, frozen=True):
 def hand_over(controller: Controller) -> SavedLive | None:
     """Freeze a controller and return its state for another process, or None if there is none.
 
-    Everything that was accepted is stored; `stop` comes next.
+    The caller has stored all accepted changes before, and stops the controller afterwards.
     """
     has_power = controller.bootloader_until is None
     controller.stand_still()
