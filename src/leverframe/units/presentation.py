@@ -170,7 +170,7 @@ def steps_in_words(plan: UnitPlan) -> Iterator[StepWords]:
 def _rule_step(
     step: UnitStep, before: Settings, after: Settings
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Return what a step does to one rule; None for a step about anything else."""
+    """Describe the effect of a step on one rule; None if the step does not concern one rule."""
     name, _, value = step.request.query.partition("=")
     if name in _SHIFTS and "&" not in value:
         # All later rules change their numbers, too.
