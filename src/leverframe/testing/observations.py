@@ -13,7 +13,7 @@ from leverframe.core.errors import ErrorForPeople
 from leverframe.core.labels import EVENT_VARIABLES, LABELS, OUTPUTS, PWMS
 from leverframe.testing.misuse import BadCall, is_below
 
-# Why a value of a twin is what it is, in sentences.
+# Sentences that explain the values of a twin.
 
 MAX_ENTRIES = 5
 SWITCHED = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
