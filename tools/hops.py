@@ -253,7 +253,7 @@ def leverframe(source: Path, *words: str) -> None:
 
 
 def trace_commands(source: Path, function: str, *given: str) -> Iterator[Traced]:
-    """Run a function of this module in a process of its own; yield what it has recorded."""
+    """Run a function of this module in a separate process and yield the calls it recorded."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "calls.json")
         code = f"import sys; from tools import hops; hops.{function}(*sys.argv[1:])"

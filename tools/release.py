@@ -37,7 +37,7 @@ def read_version(project: Path) -> str:
 
 
 def find_obstacles(project: Path) -> Iterator[str]:
-    """Yield what must be done before the release."""
+    """Yield a message for each step that is missing before the release."""
     version = read_version(project)
     plugin = tomllib.loads((project / PLUGIN / "pyproject.toml").read_text(encoding="utf-8"))
     if plugin["project"]["version"] != version:
