@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from leverframe.core.profile import Profile
+from leverframe.core.runtime.installation import explain_missing_extra
 from leverframe.devices.readings import Troubles
 from leverframe.host.controller import Controller
 from leverframe.server.discovery import DiscoveryServer, find_own_address, own_addresses
@@ -189,6 +190,8 @@ class MdnsAnnouncer:
     async def _see_through(self, announce: Callable[[], Awaitable[None]]) -> None:
         try:
             await announce()
+        except ModuleNotFoundError as error:
+            self._troubles.note(PART, explain_missing_extra(error))
         except Exception as error:
             # The library's errors may have no text.
             why = str(error) or type(error).__name__

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leverframe.core.runtime.event_loop import LoopTurns, turns_alone
+from leverframe.core.runtime.installation import explain_missing_extra
 from leverframe.core.settings import Settings, Snmp
 from leverframe.devices.readings import Troubles
 from leverframe.host.controller import Controller
@@ -170,7 +171,10 @@ class SnmpAgent:
         """Listen; return the reason if that is impossible."""
         # Imported here, because controllers without SNMP do not need it, and off the event loop,
         # because it takes longer than a relay may wait.
-        await asyncio.to_thread(import_module, "leverframe.server.snmp_responder")
+        try:
+            await asyncio.to_thread(import_module, "leverframe.server.snmp_responder")
+        except ModuleNotFoundError as error:
+            return explain_missing_extra(error)
         from leverframe.notify.snmp_sender import has_v3, master_keys
         from leverframe.server.snmp_responder import Responder
 

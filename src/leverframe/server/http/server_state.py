@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from leverframe.core.runtime.installation import explain_missing_extra, extra_of
 from leverframe.core.runtime.log_lines import LogThrottle
 from leverframe.server.fair_shares import FairShares, lacks_descriptors
 from leverframe.server.http.limits import HttpLimits, NamedProxies
@@ -194,6 +195,8 @@ class ServerState:
             self._warn("", "descriptors", "%r cannot be answered: %s", request, error)
             reply = problem_reply(503, NO_FILES_LEFT)
             return msgspec.structs.replace(reply, headers=(*reply.headers, *RETRY))
+        if isinstance(error, ModuleNotFoundError) and extra_of(error) is not None:
+            return problem_reply(501, explain_missing_extra(error))
         logger.error("The handler failed for %r.", request, exc_info=error)
         return self.fault()
 

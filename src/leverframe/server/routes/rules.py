@@ -2,7 +2,6 @@
 
 import asyncio
 from functools import lru_cache
-from http import HTTPStatus
 from typing import Annotated
 
 import msgspec
@@ -145,7 +144,7 @@ async def _add_rule(context: Context, place: int) -> Reply | None:
     commands = context.handlers.commands
     answer = commands.handle(request, commands.commands(request), context.account)
     reply = answer if isinstance(answer, Reply) else await answer
-    return None if reply.status == HTTPStatus.OK else reply
+    return None if reply.status == 200 else reply
 
 
 async def rule_reports(context: Context) -> list[RuleReport]:
