@@ -87,7 +87,7 @@ def _print_table(found: list[JsonObject], zone: tzinfo) -> None:
 
 
 def _print_not_started(about: JsonObject) -> None:
-    """Warn of controllers that are missing from a table; scripts use the overview and metrics."""
+    """Warn about controllers missing from a table; scripts use the overview and metrics."""
     # Nodes of older versions do not report them.
     sentences: list[str] = about.get("not_started", [])
     if not sentences:
@@ -157,7 +157,7 @@ def add_controllers(
                 made.append(client.post("add", {**options, **places}, body))
                 advance(part)
     finally:
-        # Even if the next batch is refused: only this answer contains their password.
+        # Print them even if the next batch is refused: only these responses contain the passwords.
         if made:
             _print_made(made, as_json)
 
