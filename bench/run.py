@@ -1,8 +1,8 @@
 """Run every benchmark, one after the other, and write one table: `bench/RESULTS.md`.
 
-Each benchmark runs in its own process. Only a complete run is written to the file, and as a line to
-the history of all runs; a quick run, or a run of some benchmarks, is only printed. A complete run
-fails if a figure is worse than in all earlier runs on the same machine (`gate.py`).
+Each benchmark runs in its own process. Only a complete run is written to that file, and appended as
+a line to the history of all runs; a quick run, or a run of some benchmarks, is only printed. A
+complete run fails if a figure is worse than in all earlier runs on the same machine (`gate.py`).
 
     make bench [ARGS="[--quick] [NAME ...]"]
 """

@@ -1,9 +1,10 @@
 """All complete runs of the benchmarks, a line each in `bench/history.jsonl`, to compare commits.
 
 The file only grows. A line contains the medians of a run, and the time of the reference (a dict and
-twenty comparisons) around each part: times in units of it can be compared between machines. The
-lines up to bda7a976 were converted from the tables of their time, which have fewer digits and a
-reference for only a few parts. `python -m docs._ext` writes the page in the docs from this file.
+twenty comparisons) around each part. In units of this reference, times can be compared between
+machines. The lines up to bda7a976 were converted from the tables of their time, which have fewer
+digits and a reference for only a few parts. `python -m docs._ext` writes the page in the docs from
+this file.
 """
 
 import os
@@ -43,7 +44,7 @@ class Run(Record, frozen=True):
     date: Annotated[datetime, Meta(tz=True)]
     machine: Machine
     is_quiet: bool
-    #: The time of one change of the reference, before and after the part.
+    #: By part: the mean time of one change of the reference, before and after the part.
     reference_us: dict[str, float]
     figures: dict[str, list[Figure]]
 

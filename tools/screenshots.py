@@ -1,4 +1,4 @@
-"""Take pictures of the pages, of controllers after a simulated example.
+"""Take pictures of the pages of controllers after a simulated example.
 
     python -m tools.screenshots docs/images               the pictures of the documents
     python -m tools.screenshots --all FOLDER              every page, desk and phone, light and dark

@@ -155,7 +155,7 @@ class Shell:
 
 
 @contextmanager
-def opened_shell(folder: Path) -> Iterator[Shell]:
+def open_shell(folder: Path) -> Iterator[Shell]:
     shell = Shell(folder)
     try:
         shell.wait_for(r"\$ $")
@@ -166,7 +166,7 @@ def opened_shell(folder: Path) -> Iterator[Shell]:
 
 def record(steps: tuple[Step, ...], folder: Path) -> list[Line]:
     """Type the steps; return the lines of the terminal with their times."""
-    with opened_shell(folder) as shell:
+    with open_shell(folder) as shell:
         for step in steps:
             start = len(shell.seen)
             shell.type(step.command.format(step.fill(shell.seen)))

@@ -1,4 +1,4 @@
-"""The page of the benchmarks: what each figure was at the last commits that were measured."""
+"""The page of the benchmarks: each figure at the last commits that were measured."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ def _describe(run: Run) -> tuple[str, ...]:
 
 
 def _rows(part: str, runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
-    """Return a row for each figure, in the unit of the newest."""
+    """Yield a row for each figure, in the unit of the newest."""
     by_run = [{figure.what: figure for figure in run.figures.get(part, ())} for run in runs]
     newest = {what: figure for figures in by_run for what, figure in figures.items()}
     for what, last in newest.items():

@@ -62,7 +62,7 @@ class FoundInventory(NamedTuple):
 
 
 def refuse_present(path: Path | None) -> None:
-    """Refuse to overwrite a file before units are queried for seconds."""
+    """Refuse to overwrite a file before the search, which takes seconds."""
     if path is not None and path.exists():
         raise CannotWriteInventory(
             f"{path} already exists; choose another name, or remove it first."
@@ -130,7 +130,7 @@ def _renamings(units: Sequence[FoundUnit], names: Sequence[str]) -> Iterator[str
 
 
 def same_names(found: Iterable[FoundUnit]) -> list[str]:
-    """Return a sentence for each name of several units; one unit may answer twice."""
+    """Return a sentence for each name that several units share; one unit may answer twice."""
     units: dict[str, dict[str, str]] = {}
     for unit in found:
         if unit.name:
@@ -198,7 +198,7 @@ def _find_unused(named: list[str], found: list[FoundUnit]) -> list[str]:
 
 
 def _withheld(found: list[FoundUnit]) -> Iterator[str]:
-    """Yield which units did not get the login, with advice."""
+    """Yield sentences about units that did not receive the login, with advice."""
     addresses = [unit.address for unit in found if unit.is_login_withheld]
     if addresses:
         yield (
