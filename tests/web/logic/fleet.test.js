@@ -234,7 +234,8 @@ test("the operator gives one controller a place, and no one else does", () => {
   };
   assert.doesNotMatch(textOf(bulk({ tenant: "acme" })), /port/);
   assert.doesNotMatch(textOf(bulk({}, 2)), /port/);
-  assert.match(textOf(bulk({})), /Set address and port.*an empty field removes the address or port/);
+  const text = textOf(bulk({}));
+  assert.match(text, /Set address and port.*an empty field removes the address or port/);
   assert.match(markup(bulk({})), /127\.0\.0\.7.*9007.*data-do=place\s+\?disabled=true/s);
 });
 
@@ -360,7 +361,8 @@ test("what is new is read automatically, and nodes that do not answer are named"
 
 test("the operator sees whose a controller is, and a tenant knows", () => {
   const rows = [row("a", { tenant: "acme" }), row("b")];
-  const rowsOf = (tenant) => textOf(list({ node: { tenant }, rows }, 2, () => false, () => {}, 10));
+  const rowsOf = (tenant) =>
+    textOf(list({ node: { tenant }, rows }, 2, () => false, () => {}, 10));
   assert.match(rowsOf(null), /of acme/);
   assert.doesNotMatch(rowsOf("acme"), /of acme/);
 });

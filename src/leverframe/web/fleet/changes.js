@@ -8,7 +8,7 @@ import { clock, fetchWords, speaking, t } from "../lib/format/words.js";
 import { optionsOf } from "../lib/forms/controls.js";
 import { refusalView, whyNot } from "../lib/forms/task.js";
 import { icon } from "../lib/things/signs.js";
-import { asEntries, auditWords, causeName, why } from "../pages/log/entries.js";
+import { asEntries, auditWords, causeName, changedView, why } from "../pages/log/entries.js";
 import * as node from "./node_api.js";
 import { addressWith } from "./view.js";
 
@@ -225,17 +225,21 @@ const firstAfter = (groups, { name, entry }) =>
 const isAlike = (one, other) =>
   one.cause === other.cause &&
   one.who === other.who &&
-  one.lines.join("\n") === other.lines.join("\n");
+  one.more === other.more &&
+  [...one.lines, ...one.details].join("\n") === [...other.lines, ...other.details].join("\n");
 
 /** @param {ChangeGroup} group */
-const textOf = ({ cause, who, lines, changes }) =>
-  [causeName(cause), who, ...lines, ...changes.map(({ name }) => name)].join(" ").toLowerCase();
+const textOf = ({ cause, who, lines, details, changes }) =>
+  [causeName(cause), who, ...lines, ...details, ...changes.map(({ name }) => name)]
+    .join(" ")
+    .toLowerCase();
 
 /** @param {ChangeGroup} group @param {number} now */
-function row({ time, cause, who, lines, changes }, now) {
+function row(group, now) {
+  const { time, lines, more, changes } = group;
   const [first] = changes;
   const left = changes.length - NAMED;
-  const hidden = lines.length - LINES;
+  const hidden = Math.max(0, lines.length - LINES) + more;
   return html`<li data-names=${changes.map(({ name }) => name).join(" ")}>
     <time>${moment(time, now)}</time>
     <span class="whose">
@@ -245,11 +249,11 @@ function row({ time, cause, who, lines, changes }, now) {
       ${left > 0 ? html`<small>${t("more", { count: left })}</small>` : nothing}
     </span>
     <span>
-      ${lines.slice(0, LINES).map((line) => html`<span class="happened">${line}</span>`)}
+      ${changedView(group, LINES)}
       ${hidden > 0
         ? html`<a href=${`${first.url}#/log?list=audit`}>${t("more", { count: hidden })}</a>`
         : nothing}
     </span>
-    ${speaking("log", () => why({ cause, who }))}
+    ${speaking("log", () => why(group))}
   </li>`;
 }
