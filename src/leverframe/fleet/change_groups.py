@@ -1,0 +1,83 @@
+"""Changes of controllers by users, and equal changes of several controllers as one."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from leverframe.storage.audit import AuditEntry
+
+#: Equal changes of several controllers within this time are one.
+TOGETHER_S = 120.0
+#: The number of controllers of a group that are named; of thousands a page shows the first ones.
+NAMED = 3
+
+#: Equal for equal changes, whatever the controller.
+_Key = tuple[str, str, str, str, bytes, int]
+
+
+class NamedController(Struct, frozen=True):
+    name: str
+    url: str
+
+
+class FleetChange(Struct, frozen=True):
+    """A change of one controller, or of several in groups."""
+
+    name: str
+    entry: AuditEntry
+    # Nodes of older versions do not report these.
+    url: Annotated[
+        str, Meta(description="The URL of the pages and commands of the controller.")
+    ] = ""
+    count: Annotated[int, Meta(description="Number of controllers with this change.")] = 1
+    others: Annotated[
+        tuple[NamedController, ...],
+        Meta(description=f"Further controllers of the group, of which {NAMED} are named in all."),
+    ] = ()
+
+
+def newness(change: FleetChange) -> tuple[float, int]:
+    """Return a sort key: newest first, and within one moment, as often in virtual time, the last
+    first.
+    """
+    return -change.entry.time, -change.entry.number
+
+
+def group_changes(changes: Iterable[FleetChange]) -> list[FleetChange]:
+    """Join equal changes of different controllers; the newest stands for its group.
+
+    The changes of one controller stay in order: a change does not join a group that is newer than
+    another change of its controller.
+    """
+    groups: list[FleetChange] = []
+    #: The last group by its key, and the last group of each named controller.
+    by_key: dict[_Key, int] = {}
+    by_name: dict[str, int] = {}
+    for change in sorted(changes, key=newness):
+        key = _key_of(change.entry)
+        place = by_key.get(key, -1)
+        if place > by_name.get(change.name, -1) and _is_near(groups[place], change):
+            groups[place] = _join(groups[place], change)
+        else:
+            place = len(groups)
+            groups.append(change)
+        by_key[key] = by_name[change.name] = place
+    return groups
+
+
+def _key_of(entry: AuditEntry) -> _Key:
+    changes = msgspec.json.encode(entry.changes)
+    return entry.cause, entry.detail, entry.account, entry.source, changes, entry.not_listed
+
+
+def _is_near(group: FleetChange, change: FleetChange) -> bool:
+    return group.entry.time - change.entry.time < TOGETHER_S
+
+
+def _join(group: FleetChange, change: FleetChange) -> FleetChange:
+    own = NamedController(change.name, change.url)
+    others = (*group.others, own, *change.others)[: NAMED - 1]
+    return replace(group, count=group.count + change.count, others=others)
