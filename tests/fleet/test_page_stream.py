@@ -14,13 +14,14 @@ import pytest
 from leverframe.core.engine.journal import Cause, Journal
 from leverframe.core.recent import BAR_S, BARS, count_recent
 from leverframe.fleet import page_view
-from leverframe.fleet.change_groups import NAMED
+from leverframe.fleet.change_groups import NAMED, FleetChange, group_changes
 from leverframe.fleet.health_index import HEALTHS, Wanted, natural
 from leverframe.fleet.other_nodes import LocatedController
 from leverframe.fleet.page_view import USUAL_ROWS, KeysCall
 from leverframe.fleet.records import MemberRecord
 from leverframe.host.controller.findings import FindingsWatch
 from leverframe.server.http.messages import StreamReply
+from leverframe.storage.audit import AuditChange, AuditEntry
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
 from tests.patience import PATIENCE_S
@@ -170,6 +171,34 @@ async def test_equal_changes_are_grouped_and_counted() -> None:
         # The count is of groups: none is counted in part.
         assert [one["count"] for one in await node.get("changes", grouped=1, count=1)] == [2]
         assert {one["count"] for one in await node.get("changes")} == {1}
+        # Whatever else one of them changed in the same moment.
+        await node.post("send", command="stm.cgi?oname=5Spare")
+        await node.post("send", command="stm.cgi?oname=4Lamp", name="gh-2,gh-3")
+        counts = [one["count"] for one in await node.get("changes", grouped=1)]
+        assert sorted(counts) == [2, 2, 2, 2, 5, 5]
+
+
+def test_change_does_not_join_a_group_that_is_newer_than_a_later_change_of_its_controller() -> None:
+    def change(name: str, time: float, what: str) -> FleetChange:
+        changes = (AuditChange(what, 0, 1),)
+        return FleetChange(name, AuditEntry(1, time, "command", "", "ann", "", changes))
+
+    # a: switched, then named; b: named, then switched.
+    groups = group_changes(
+        [
+            change("a", 10.0, "OUT0"),
+            change("a", 20.0, "outputs.0.name"),
+            change("b", 12.0, "outputs.0.name"),
+            change("b", 22.0, "OUT0"),
+            change("c", 200.0, "OUT0"),
+        ]
+    )
+    assert [(one.name, one.count) for one in groups] == [
+        ("c", 1),
+        ("b", 1),
+        ("a", 2),
+        ("a", 1),
+    ]
 
 
 async def test_new_snapshot_is_offered_for_restore_immediately() -> None:

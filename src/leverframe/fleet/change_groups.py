@@ -1,7 +1,7 @@
 """Changes of controllers by users, and equal changes of several controllers as one."""
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,6 +21,14 @@ _Key = tuple[str, str, str, str, bytes, int]
 class NamedController(Struct, frozen=True):
     name: str
     url: str
+
+
+class _Seen(NamedTuple):
+    """The changes of a controller so far: the last group of all, and of those of later moments."""
+
+    place: int
+    newer: int
+    time: float
 
 
 class FleetChange(Struct, frozen=True):
@@ -50,21 +58,27 @@ def group_changes(changes: Iterable[FleetChange]) -> list[FleetChange]:
     """Join equal changes of different controllers; the newest stands for its group.
 
     The changes of one controller stay in order: a change does not join a group that is newer than
-    another change of its controller.
+    a later change of its controller. Changes of one moment have no order.
     """
     groups: list[FleetChange] = []
-    #: The last group by its key, and the last group of each named controller.
+    #: The last group by its key, the controllers of each group, and by controller the last group
+    #: that is certainly newer.
     by_key: dict[_Key, int] = {}
-    by_name: dict[str, int] = {}
+    members: set[tuple[int, str]] = set()
+    seen: dict[str, _Seen] = {}
     for change in sorted(changes, key=newness):
-        key = _key_of(change.entry)
+        key, name, time = _key_of(change.entry), change.name, change.entry.time
+        known = seen.get(name, _Seen(-1, -1, time))
+        newer = known.place if time < known.time else known.newer
         place = by_key.get(key, -1)
-        if place > by_name.get(change.name, -1) and _is_near(groups[place], change):
+        if place > newer and (place, name) not in members and _is_near(groups[place], change):
             groups[place] = _join(groups[place], change)
         else:
             place = len(groups)
             groups.append(change)
-        by_key[key] = by_name[change.name] = place
+        by_key[key] = place
+        members.add((place, name))
+        seen[name] = _Seen(max(place, known.place), newer, time)
     return groups
 
 
