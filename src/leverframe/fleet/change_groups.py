@@ -48,8 +48,9 @@ class FleetChange(Struct, frozen=True):
 
 
 def newness(change: FleetChange) -> tuple[float, int]:
-    """Return a sort key: newest first, and within one moment, as often in virtual time, the last
-    first.
+    """Return a sort key for the newest changes first.
+
+    In virtual time, many changes have the same time; among them, the last recorded change is first.
     """
     return -change.entry.time, -change.entry.number
 

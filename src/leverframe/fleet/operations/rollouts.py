@@ -177,7 +177,7 @@ async def plan_rollout(context: FleetContext) -> RolloutPlanned:
 async def _plan_for(
     context: FleetContext, targets: Sequence[JobTarget], work: JobWork, tried: BulkReport
 ) -> RolloutPlanned:
-    """Plan a roll-out for controllers of any node on which it was already tried."""
+    """Plan a roll-out that was already tried on these controllers of any node."""
     how = _policy(context)
     plan = plan_of("rollout", targets, work, context.requester, how)
     job = None
