@@ -6,18 +6,22 @@ import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 import pytest
 
 from leverframe.core.engine.journal import Cause, Journal
+from leverframe.core.recent import BAR_S, BARS, count_recent
 from leverframe.fleet import page_view
+from leverframe.fleet.change_groups import NAMED, FleetChange, group_changes
 from leverframe.fleet.health_index import HEALTHS, Wanted, natural
 from leverframe.fleet.other_nodes import LocatedController
-from leverframe.fleet.page_view import BAR_S, BARS, USUAL_ROWS, KeysCall, count_entries
+from leverframe.fleet.page_view import USUAL_ROWS, KeysCall
 from leverframe.fleet.records import MemberRecord
 from leverframe.host.controller.findings import FindingsWatch
 from leverframe.server.http.messages import StreamReply
+from leverframe.storage.audit import AuditChange, AuditEntry
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
 from tests.patience import PATIENCE_S
@@ -103,6 +107,33 @@ async def test_rows_show_health_levers_and_the_last_hour_live() -> None:
             assert names(copy) == ["gh-3", "gh-2", "gh-1"]
 
 
+async def test_equal_findings_are_one_group_that_finds_its_controllers() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=4)
+        for name, thermometer in (("gh-1", "Boiler"), ("gh-2", "Boiler"), ("gh-3", "Bed")):
+            await node.post("send", command=f"stm.cgi?tname=0{thermometer}", name=name)
+            await node.post("send", command="stm.cgi?dswrite=1:28:11:22:33:44:55:66:77", name=name)
+        for name in ("gh-1", "gh-4"):
+            node.member(name).controller.troubles["email"] = "The server refuses."
+        node.member("gh-2").controller.troubles["email"] = "There is no server."
+        async with page(node) as copy:
+            groups = {
+                (group["finding"]["kind"], group["about"]): (group["key"], group["count"])
+                for group in copy.view["groups"]
+            }
+            # Other figures make another finding, and another name does not.
+            assert list(groups) == [("trouble", None), ("sensor_silent", None)]
+            key, count = groups["sensor_silent", None]
+            assert (key, count) == ("sensor_silent.DS1", 3)
+            await node.post("send", command="stm.cgi?tname=0Boiler", name="gh-3")
+            await copy.next()
+            assert copy.view["groups"][1]["about"] == "Boiler"
+            trouble = copy.view["groups"][0]["key"]
+        for wanted, found in ((key, ["gh-1", "gh-2", "gh-3"]), (trouble, ["gh-1", "gh-4"])):
+            async with page(node, urlencode({"finding": wanted, "order": "name"})) as copy:
+                assert names(copy) == found
+
+
 async def test_page_is_notified_of_changes_by_users() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
@@ -115,6 +146,59 @@ async def test_page_is_notified_of_changes_by_users() -> None:
                     assert (await copy.next())["changes"] > before
                 (newest, *_) = await node.get("changes")
                 assert newest["name"] == "gh-3"
+
+
+async def test_equal_changes_are_grouped_and_counted() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=5)
+        for _ in range(2):
+            await node.post("send", command="stm.cgi?oname=0Pump")
+            await node.post("send", command="stm.cgi?oname=0Fan", name="gh-2,gh-4")
+        groups = await node.get("changes", grouped=1)
+        changes = [one["entry"]["changes"][0] for one in groups]
+        # Only two of the five had another name before the second time.
+        assert [(one["old"], one["new"]) for one in changes] == [
+            ("Pump", "Fan"),
+            ("Fan", "Pump"),
+            ("Pump", "Fan"),
+            ("", "Pump"),
+        ]
+        assert [one["count"] for one in groups] == [2, 2, 2, 5]
+        assert len(groups[-1]["others"]) == NAMED - 1
+        named = {groups[-1]["name"], *(one["name"] for one in groups[-1]["others"])}
+        assert len(named) == NAMED
+        assert all(one["url"] for one in groups[-1]["others"])
+        # The count is of groups: none is counted in part.
+        assert [one["count"] for one in await node.get("changes", grouped=1, count=1)] == [2]
+        assert {one["count"] for one in await node.get("changes")} == {1}
+        # Whatever else one of them changed in the same moment.
+        await node.post("send", command="stm.cgi?oname=5Spare")
+        await node.post("send", command="stm.cgi?oname=4Lamp", name="gh-2,gh-3")
+        counts = [one["count"] for one in await node.get("changes", grouped=1)]
+        assert sorted(counts) == [2, 2, 2, 2, 5, 5]
+
+
+def test_change_does_not_join_a_group_that_is_newer_than_a_later_change_of_its_controller() -> None:
+    def change(name: str, time: float, what: str) -> FleetChange:
+        changes = (AuditChange(what, 0, 1),)
+        return FleetChange(name, AuditEntry(1, time, "command", "", "ann", "", changes))
+
+    # a: switched, then named; b: named, then switched.
+    groups = group_changes(
+        [
+            change("a", 10.0, "OUT0"),
+            change("a", 20.0, "outputs.0.name"),
+            change("b", 12.0, "outputs.0.name"),
+            change("b", 22.0, "OUT0"),
+            change("c", 200.0, "OUT0"),
+        ]
+    )
+    assert [(one.name, one.count) for one in groups] == [
+        ("c", 1),
+        ("b", 1),
+        ("a", 2),
+        ("a", 1),
+    ]
 
 
 async def test_new_snapshot_is_offered_for_restore_immediately() -> None:
@@ -214,10 +298,10 @@ async def test_scrolled_page_requests_changed_controllers_only(
 
 def test_events_are_counted_by_two_minutes() -> None:
     journal, now = Journal(), 10_000 * BAR_S
-    assert count_entries(journal, now) == [0] * BARS
+    assert count_recent(journal.moments(), now) == [0] * BARS
     for age in (BARS * BAR_S, BAR_S, 0.0, -5.0):
         journal.add(now - age, Cause("start"), "")
-    assert count_entries(journal, now) == [0] * (BARS - 2) + [1, 2]
+    assert count_recent(journal.moments(), now) == [0] * (BARS - 2) + [1, 2]
 
 
 def test_names_are_sorted_by_their_numbers() -> None:

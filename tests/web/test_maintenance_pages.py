@@ -172,7 +172,7 @@ def test_journal_follows_shows_names_and_is_filtered(twin: ServedTwin, open_page
     twin.get("/stm.cgi?testemail=1")
     expect(entries).to_have_count(4)
     expect(page.locator(".journal h3")).to_have_text("Today")
-    settings = entries.filter(has_text="1 setting of Pump changed")
+    settings = entries.filter(has_text="Output 1 renamed to Pump")
     settings.get_by_text("show").click()
     expect(settings).to_contain_text("Pump · Name: “” → “Pump”")
     page.get_by_label("Cause").select_option("messages")

@@ -118,7 +118,7 @@ def test_units_are_listed_looked_at_compared_and_changed(tabs: Tabs, site: Site)
         expect(cellar).to_have_attribute("data-health", "waiting")
         cellar.locator("[data-do=look]").click()
         expect(cellar).to_have_attribute("data-health", "fine")
-        expect(cellar).to_contain_text("HW 3.9 SW 1.75")
+        expect(cellar).to_contain_text("3.9 / 1.75")
         attic.locator("[data-do=look]").click()
         expect(attic).to_have_attribute("data-health", "lost")
         # Worst first; the button that was pressed moved with its unit and can be pressed again.
@@ -169,7 +169,7 @@ def test_findings_of_a_unit_lead_to_the_page_that_repairs_them(tabs: Tabs, site:
         cellar = page.locator("[data-unit=cellar]")
         cellar.locator("[data-do=look]").click()
         expect(cellar).to_have_attribute("data-health", "fault")
-        links = cellar.locator(".unit-findings a")
+        links = cellar.locator(".f a")
         expect(links).to_have_text(FOUND)
         for link, place in zip(links.all(), ("system?open=backup", "pid"), strict=True):
             expect(link).to_have_attribute("href", f"{site.twin.url}/#/{place}")

@@ -14,7 +14,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from leverframe.core.labels import LABELS
 from leverframe.core.runtime.event_loop import in_turns
+from leverframe.core.settings import Settings
+from leverframe.fleet.finding_groups import FindingGroup, group_findings, key_of
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import is_seen
@@ -39,18 +42,28 @@ class MemberHealth(Struct, frozen=True):
     """The data about a controller that searches need."""
 
     health: Health
-    findings: int
-    worst: FindingReport | None
-    #: The subject of the worst finding, in the reader's words.
-    about: str | None
+    #: Worst first, each with the name that the user assigned to its thing.
+    findings: tuple[tuple[FindingReport, str | None], ...]
     #: Lower-case text that searches cover: name, address, tags, tenant, version and findings.
     words: str
     #: Counts all changes, so that equal numbers mean equal contents.
     revision: int
 
+    @property
+    def worst(self) -> FindingReport | None:
+        return self.findings[0][0] if self.findings else None
 
-class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which controllers a search covers, and their order."""
+    @property
+    def about(self) -> str | None:
+        """The subject of the worst finding, in the reader's words."""
+        return self.findings[0][1] if self.findings else None
+
+
+class Wanted(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which controllers a search covers, and their order.
+
+    Defaults are omitted, so that nodes of older versions understand a search that they can do.
+    """
 
     search: str = ""
     health: Health | None = None
@@ -61,6 +74,8 @@ class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
     #: Only controllers of this tenant, and of this version in the form of `version_of`.
     owner: str | None = None
     version: str | None = None
+    #: Only controllers with this finding, by the key of its group.
+    finding: str | None = None
 
     def is_of(self, tenant: str, version: str, tags: Collection[str]) -> bool:
         """Return whether the record of a controller matches."""
@@ -148,6 +163,7 @@ class HealthIndex:
             if _is_of(wanted, member)
             and (known := self._known.get(member.number)) is not None
             and (wanted.health is None or known.health == wanted.health)
+            and (wanted.finding is None or _has_finding(known, wanted.finding))
             and all(word in known.words for word in words)
         ]
         if wanted.order == "name":
@@ -160,6 +176,12 @@ class HealthIndex:
             if (known := self._known.get(member.number)) is not None:
                 found[known.health] += 1
         return found
+
+    def finding_groups(self, tenant: str | None = None) -> list[FindingGroup]:
+        """Count the equal findings of the last look."""
+        members = self._node.visible_to(tenant).values()
+        known = (self._known.get(member.number) for member in members)
+        return group_findings(one for health in known if health for one in health.findings)
 
     def changes(self, tenant: str | None = None) -> int:
         """Count changes by users; a different number means that there are new changes."""
@@ -186,12 +208,11 @@ class HealthIndex:
             self._watchers[number] = member, watcher, power_watcher
         findings = controller.findings.report()
         worst = findings[0] if findings else None
+        settings = controller.engine.settings
         self._revision += 1
         known = MemberHealth(
             "off" if not controller.has_power else worst.severity if worst else "fine",
-            len(findings),
-            worst,
-            name_of(worst.label, controller.engine.settings) if worst and worst.label else None,
+            tuple((one, _name_in(one, settings)) for one in findings),
             _words_of(member, findings),
             self._revision,
         )
@@ -220,6 +241,16 @@ class HealthIndex:
     def _forget_all(self) -> None:
         for number in tuple(self._watchers):
             self._forget(number)
+
+
+def _has_finding(known: MemberHealth, key: str) -> bool:
+    return any(key_of(finding) == key for finding, _ in known.findings)
+
+
+def _name_in(finding: FindingReport, settings: Settings) -> str | None:
+    """Return the user's name of the thing that a finding is about; a part may be a thing, too."""
+    label = finding.label or finding.figures.get("part")
+    return name_of(label, settings) if isinstance(label, str) and label in LABELS else None
 
 
 def _words_of(member: Member, findings: list[FindingReport]) -> str:

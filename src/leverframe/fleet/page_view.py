@@ -8,8 +8,14 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from leverframe.core.engine.journal import Journal
 from leverframe.core.labels import OUTPUTS
+from leverframe.core.recent import count_recent
+from leverframe.fleet.finding_groups import (
+    REPORTED,
+    FindingGroup,
+    merge_groups,
+    shared_by_several,
+)
 from leverframe.fleet.health_index import (
     ASKED_AGAIN,
     HEALTHS,
@@ -50,9 +56,6 @@ MAX_SHARE = 0.03
 FLEET_LOOK_S = 1.0
 MAX_ROWS = 200
 USUAL_ROWS = 50
-#: The chart of recent activity: its number of bars, and the seconds of each bar.
-BARS = 30
-BAR_S = 120.0
 
 
 class FleetRow(Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,6 +112,9 @@ class FleetView(Struct, frozen=True):
             "something new."
         ),
     ] = 0
+    groups: Annotated[
+        list[FindingGroup], Meta(description="Findings that several controllers have, worst first.")
+    ] = []
 
 
 class NodeSummary(Struct, frozen=True):
@@ -139,24 +145,13 @@ def row_of(node: FleetNode, index: HealthIndex, member: Member) -> FleetRow:
         record.tags,
         record.tenant,
         known.health,
-        known.findings,
+        len(known.findings),
         known.worst,
         known.about,
         [values[label] for label in OUTPUTS],  # type: ignore[misc]
-        count_entries(controller.engine.machine.journal, controller.clock.wall()),
+        count_recent(controller.engine.machine.journal.moments(), controller.clock.wall()),
         "" if node.cluster is None else node.cluster.name,
     )
-
-
-def count_entries(journal: Journal, now: float) -> list[int]:
-    """Count the entries of the last hour in bars, oldest first."""
-    bars, newest = [0] * BARS, int(now // BAR_S)
-    for wall in journal.moments():
-        age = max(0, newest - int(wall // BAR_S))
-        if age >= BARS:
-            break
-        bars[BARS - 1 - age] += 1
-    return bars
 
 
 async def fleet_stream(
@@ -242,8 +237,11 @@ def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, about: NodeSumm
     counts = index.counts(place.wanted.tenant)
     names = [row.name for row in rows]
     changes = index.changes(place.wanted.tenant)
+    groups = shared_by_several(index.finding_groups(place.wanted.tenant))
     return FleetView(
-        about.node, counts, len(matching), names, rows, about.rollouts, changes=changes
+        *(about.node, counts, len(matching), names, rows, about.rollouts),
+        changes=changes,
+        groups=groups,
     )
 
 
@@ -252,7 +250,7 @@ def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
     known = {row.name: row for row in last.rows}
     difference: dict[str, Any] = {
         name: getattr(new, name)
-        for name in ("counts", "matching", "order", "rollouts", "cluster", "changes")
+        for name in ("counts", "matching", "order", "rollouts", "cluster", "changes", "groups")
         if getattr(new, name) != getattr(last, name)
     }
     if rows := [row for row in new.rows if known.get(row.name) != row]:
@@ -289,6 +287,10 @@ class KeysCall(Struct, frozen=True, forbid_unknown_fields=True):
     count: int
     #: The controllers that the node should have, as far as the asking node knows.
     expected: list[int] = []
+
+
+class GroupsCall(Struct, frozen=True):
+    tenant: str | None
 
 
 class KeysPart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -328,7 +330,16 @@ async def view_of_all(
     # Use the counts of this view: the overview may be older.
     about = replace(about, controllers=sum(counts.values()))
     changes = sum(part.changes for part in parts.values())
-    return FleetView(about, counts, matching, [row.name for row in rows], rows, changes=changes)
+    groups = await _groups(node, others, wanted.tenant)
+    names = [row.name for row in rows]
+    return FleetView(about, counts, matching, names, rows, changes=changes, groups=groups)
+
+
+async def _groups(node: FleetNode, others: OtherNodes, tenant: str | None) -> list[FindingGroup]:
+    """Ask nodes for the findings that their controllers share; older versions do not know them."""
+    calls = dict.fromkeys(others.living(), GroupsCall(tenant))
+    found = await _ask(node, others, "view.findings", calls, list[FindingGroup])
+    return shared_by_several(merge_groups(one for part in found.values() for one in part))
 
 
 async def _rows(
@@ -372,6 +383,7 @@ def _is_wanted(controller: LocatedController, wanted: Wanted) -> bool:
     known = "\n".join((record.name, record.address or "", *record.tags, record.tenant)).lower()
     return (
         wanted.health in (None, "unknown")
+        and wanted.finding is None
         and wanted.is_of(record.tenant, version_of(record.hw or "", record.sw or ""), record.tags)
         and all(word in known for word in wanted.search.lower().split())
     )
@@ -420,6 +432,7 @@ class ViewParts:
         self._timer: asyncio.TimerHandle | None = None
         node.calls |= {
             "view.keys": answering(KeysCall, self._keys),
+            "view.findings": answering(GroupsCall, self._groups),
             "view.rows": answering(set[int], self._rows),
         }
 
@@ -439,6 +452,10 @@ class ViewParts:
         tenant = call.wanted.tenant
         counts, changes = self._index.counts(tenant), self._index.changes(tenant)
         return KeysPart(counts, len(matching), keys, missing, changes)
+
+    async def _groups(self, call: GroupsCall) -> list[FindingGroup]:
+        # The keys of the same view were asked for just before.
+        return self._index.finding_groups(call.tenant)[:REPORTED]
 
     async def _rows(self, numbers: set[int]) -> dict[int, FleetRow]:
         members = self._node.by_number(numbers)

@@ -5,6 +5,7 @@ After any other poll nothing is known about the unit except the reason: no value
 own, no difference from its file.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -14,6 +15,7 @@ from msgspec import Meta, Struct, field
 from leverframe.core.durations import DAY_S, HOUR_S, MINUTE_S, text_from_seconds
 from leverframe.core.engine.machine import Value
 from leverframe.core.engine.timers import Moment
+from leverframe.core.labels import OUTPUTS, STATES
 from leverframe.interface.status_files.parsers import MISSING
 from leverframe.units.comparison import DriftedSetting
 from leverframe.units.live_values import LiveReading, Severity, UnitFinding
@@ -33,7 +35,12 @@ DOUBLE, DRIFT, PULL = _BESIDE = ("double", "drift", "pull")
 #: Prefixes of kinds; a label or the identifier of a finding follows.
 LOST, FINDING = "lost ", "finding "
 #: Fields that clients do not see, or get from `/api/state`.
-_NOT_SHOWN = ("by_look", "beside", "compared", "reported", "was_there", "looked_at", "values")
+_NOT_SHOWN = (
+    *("by_look", "beside", "compared", "reported", "was_there", "looked_at", "values"),
+    "changed",
+)
+#: The number of remembered changes of outputs and inputs: more than an hour of polls has.
+_MAX_CHANGES = 2000
 
 #: The message at the end of each problem.
 _ENDS = {
@@ -93,6 +100,9 @@ class UnitHealth(Struct):
     is_up: Annotated[bool, Meta(description="Whether the last poll was complete.")] = False
     seen: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     uptime_s: float | None = None
+    tags: Annotated[
+        tuple[str, ...], Meta(description="The groups of the inventory that it belongs to.")
+    ] = ()
     restarts: Annotated[
         int, Meta(description="Number of restarts since the start of the watch.")
     ] = 0
@@ -115,6 +125,8 @@ class UnitHealth(Struct):
     was_there: set[str] = field(default_factory=set)
     #: Time of the last poll with an uptime, by the monotonic clock.
     looked_at: float | None = None
+    #: When outputs and inputs were found changed, oldest first.
+    changed: deque[float] = field(default_factory=lambda: deque(maxlen=_MAX_CHANGES))
 
     @property
     def is_lost(self) -> bool:
@@ -167,6 +179,18 @@ class UnitHealth(Struct):
             "drift": self.drift,
             "differences": self.differences,
         }
+
+    @property
+    def levers(self) -> list[Value]:
+        """The states of the outputs; empty while unknown."""
+        return [self.values[label] for label in OUTPUTS if label in self.values]
+
+    def note_changes(self, now: float, before: Mapping[str, Value]) -> None:
+        """Note which outputs and inputs differ from the last known values."""
+        for label in STATES:
+            was, value = before.get(label), self.values.get(label)
+            if None not in (was, value) and was != value:
+                self.changed.append(now)
 
     def take(self, reading: LiveReading, at: Moment) -> list[UnitNotice]:
         """Record the result of a poll; return the notices, worst first."""

@@ -155,7 +155,7 @@ def _watch_unit(inventory: Inventory, unit: InventoryUnit, ca_file: str | None) 
 
     login = None if unit.user is None else UnitLogin(unit.user, unit.password or "")
     compared = None if unit.file is None else compare
-    return WatchedUnit(unit.name, unit.address, login, ca_file, unit.mac, compared)
+    return WatchedUnit(unit.name, unit.address, login, ca_file, unit.mac, compared, unit.groups)
 
 
 async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool = False) -> None:

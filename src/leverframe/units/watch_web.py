@@ -16,6 +16,7 @@ from leverframe import __version__
 from leverframe.core.engine.pwm import DUTIES
 from leverframe.core.errors import ErrorForPeople
 from leverframe.core.labels import ENERGIES, READINGS, STATES
+from leverframe.core.recent import count_recent
 from leverframe.core.runtime.clock import Clock
 from leverframe.devices.wire.prometheus import (
     COUNTER,
@@ -243,6 +244,8 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
         changes = self._unit_changes
         return {
             **health.public_fields(),
+            "levers": health.levers,
+            "happened": count_recent(reversed(health.changed), self._clock.wall()),
             "has_file": health.name in changes.wanted,
             "progress": changes.progress.get(health.name),
         }

@@ -59,6 +59,8 @@ class WatchedUnit(NamedTuple):
     mac: str = ""
     #: None if no file defines its wanted settings.
     compare: Compare | None = None
+    #: The groups of the inventory that it belongs to.
+    tags: tuple[str, ...] = ()
 
 
 class UnitWatcher:
@@ -76,7 +78,8 @@ class UnitWatcher:
     ) -> None:
         self.units = {unit.name: unit for unit in units}
         self.health = {
-            unit.name: UnitHealth(unit.name, unit.address, mac=unit.mac) for unit in units
+            unit.name: UnitHealth(unit.name, unit.address, mac=unit.mac, tags=unit.tags)
+            for unit in units
         }
         #: The last settings read from each unit.
         self.pulled: dict[str, PulledUnit] = {}
@@ -219,6 +222,7 @@ class UnitWatcher:
             for label, value in values.items()
             if label not in before or before[label] != value
         ]
+        health.note_changes(now, before)
         self._recorded[name] = values
         if changed:
             self._on_values(changed)

@@ -113,6 +113,9 @@ type WatchedUnit = {
   hardware: string;
   software: string;
   seen: number | null;
+  tags: string[];
+  levers: (number | null)[];
+  happened: number[];
   looks: number;
   restarts: number;
   restarted: number | null;
@@ -189,6 +192,8 @@ type FleetView = {
   matching: number;
   order: string[];
   rows: FleetRow[];
+  // Findings that several controllers have, worst first.
+  groups: FindingGroup[];
   cluster: FleetCluster | null;
   rollouts: FleetRollout[];
   // Another number after each change.
@@ -251,6 +256,8 @@ type AccountMade = FleetAccount & OpenControllers & {
   administrator_password: string | null;
 };
 type FleetWanted = {
+  // By the key of a group of findings.
+  finding: string;
   search: string;
   health: string;
   tag: string;
@@ -261,7 +268,20 @@ type FleetWanted = {
 // What changes are looked for by beside that.
 type FleetLooked = { by: string; text: string };
 type FleetChangesOf = FleetWanted & { by: string };
-type FleetChange = { name: string; url: string; entry: AuditEntries[number] };
+// Of one controller, or of several that changed alike: some of these are named.
+type FleetChange = {
+  name: string;
+  url: string;
+  entry: AuditEntries[number];
+  count: number;
+  others: { name: string; url: string }[];
+};
+type FindingGroup = {
+  key: string;
+  finding: Api.FindingReport;
+  about: string | null;
+  count: number;
+};
 type MemberDrift = {
   name: string;
   status: number;

@@ -64,6 +64,19 @@ test("a text is shown as the thing that it is, also where its list changed as on
   assert.deepEqual(await linesOf(texts), ["Tekst 1 · Wartość: “b” → “12”"]);
 });
 
+test("a rule that came or went is one line, with its settings in a fold", async () => {
+  const leaves = ["action", "enabled", "name"].map((field) => [`rules.1.${field}`, null, "Frost"]);
+  const changes = [...leaves, ["rules.1.depends", null, null], ["outputs.0.name", "", "Pump"]];
+  await auditWords([entry(...changes)]);
+  const [added] = asEntries(context, [entry(...changes)]);
+  assert.deepEqual(added.lines, ["Rule Frost added", "Pump · Name: “” → “Pump”"]);
+  assert.equal(added.details.length, 3);
+  const gone = leaves.map(([path, , value]) => [path, value, null]);
+  assert.deepEqual(await linesOf(...gone), ["Rule Frost removed"]);
+  // A field that an entry may lack is no entry.
+  assert.match((await linesOf(["schedule.0.date", null, "2026-03-29"]))[0], /^Schedule 1 · /);
+});
+
 test("what is new and has no value is left out", async () => {
   const lines = await linesOf(["schedule.0.date", null, null], ["schedule.0.time", null, 3600]);
   assert.equal(lines.length, 1);

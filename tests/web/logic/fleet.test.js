@@ -5,10 +5,10 @@ import { before, beforeEach, test } from "node:test";
 
 import { addressWith, readAddress } from "../../../src/leverframe/web/fleet/view.js";
 import { Bulk } from "../../../src/leverframe/web/fleet/bulk.js";
-import { Changes, together } from "../../../src/leverframe/web/fleet/changes.js";
+import { Changes } from "../../../src/leverframe/web/fleet/changes.js";
 import { Confirmed } from "../../../src/leverframe/web/fleet/confirmed.js";
 import { GroupTime } from "../../../src/leverframe/web/fleet/group_time.js";
-import { lastHour, levers, list } from "../../../src/leverframe/web/fleet/list.js";
+import { list, sharedByControllers } from "../../../src/leverframe/web/fleet/list.js";
 import * as node from "../../../src/leverframe/web/fleet/node_api.js";
 import { Nodes, stateOf, troublesOf } from "../../../src/leverframe/web/fleet/nodes.js";
 import { paging } from "../../../src/leverframe/web/fleet/view.js";
@@ -17,6 +17,7 @@ import { comparison, effectWords, results } from "../../../src/leverframe/web/fl
 import { Rollouts, underWay } from "../../../src/leverframe/web/fleet/rollouts.js";
 import { withChange } from "../../../src/leverframe/web/fleet/view.js";
 import { Refused } from "../../../src/leverframe/web/lib/live/api.js";
+import { cells } from "../../../src/leverframe/web/lib/things/controllers.js";
 import { whyNot } from "../../../src/leverframe/web/lib/forms/task.js";
 import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { effect as follow } from "../../../src/leverframe/web/vendor/signals-core.js";
@@ -43,6 +44,7 @@ const row = (name, more = {}) => ({
 before(async () => {
   await openContext();
   await words.usePageWords("fleet");
+  await Promise.all(["controllers", "findings", "log", "outputs"].map(words.fetchWords));
 });
 beforeEach(() => words.chooseLanguage("en"));
 
@@ -58,7 +60,10 @@ test("a change replaces rows, and the order says which are in view", () => {
 test("the address keeps what is looked for, and only that", () => {
   location.hash = "#/?search=pump&page=3";
   assert.deepEqual(readAddress(), {
-    wanted: { search: "pump", health: "", tag: "", owner: "", version: "", order: "" },
+    wanted: {
+      ...{ search: "pump", health: "", tag: "", owner: "", version: "", order: "" },
+      ...{ finding: "" },
+    },
     looked: { by: "", text: "" },
     page: 3,
     view: "",
@@ -97,9 +102,51 @@ test("the trouble of a part is shown in the reader's language", async () => {
 });
 
 test("levers lean by their state, and the last hour is drawn by its busiest minutes", () => {
-  assert.match(markup(levers([1, 0, null])), /on: 1 of 3/);
-  assert.match(markup(levers([1, 0, null])), /M7 19l3\.5 -15/);
-  assert.match(markup(lastHour([0, 1, 4])), /M3 19v-4M5 19v-16/);
+  const line = { ...row("a"), levers: [1, 0, null], happened: [0, 1, 4], findings: "", notes: "" };
+  const shown = markup(cells(line));
+  assert.match(shown, /on: 1 of 3/);
+  assert.match(shown, /M7 19l3\.5 -15/);
+  assert.match(shown, /M3 19v-4M5 19v-16/);
+  assert.match(shown, /5 events in the last hour/);
+});
+
+const finding = (kind, more = {}) => ({
+  ...{ id: kind, kind, severity: "attention", since: 0, text: "", label: null },
+  ...{ figures: {}, page: "things", ...more },
+});
+
+test("findings call things what the controller calls them, or what they are", async () => {
+  const shown = (worst, about) => {
+    const rows = [row("a", { health: "attention", findings: 1, worst, about })];
+    return textOf(list({ node: { tenant: null }, rows }, 1, () => false, () => {}, 10));
+  };
+  const silent = finding("sensor_silent", { label: "DS1" });
+  assert.match(shown(silent, "Boiler"), /Boiler is set up/);
+  assert.match(shown(silent, ""), /Thermometer 1 is set up/);
+  const figures = { part: "OUT0", sentence: "It refuses." };
+  assert.match(shown(finding("trouble", { figures }), "Pump"), /Pump: It refuses/);
+  const endless = finding("rules_endless", { figures: { labels: "OUT0, OUT1" } });
+  assert.match(shown(endless, null), /Output 0, Output 1/);
+});
+
+test("findings of several controllers are one line that leads to these controllers", () => {
+  const silent = finding("sensor_silent", { label: "DS1" });
+  const groups = [
+    { key: "sensor_silent.DS1", finding: silent, about: null, count: 50 },
+    ...["a", "b", "c"].map((key) => ({ key, finding: silent, about: key, count: 2 })),
+  ];
+  location.hash = "#/?page=3";
+  const view = { groups, matching: 50 };
+  const { wanted } = readAddress();
+  const text = textOf(sharedByControllers(view, wanted));
+  assert.match(text, /50 controllers: Thermometer 1 is set up/);
+  assert.match(text, /1 more 2 controllers: c is set up/);
+  assert.match(markup(sharedByControllers(view, wanted)), /#\/\?finding=sensor_silent\.DS1/);
+  const chosen = sharedByControllers(view, { ...wanted, finding: "sensor_silent.DS1" });
+  assert.match(textOf(chosen), /50 controllers\. Only controllers with this finding .* Show all/);
+  assert.match(markup(chosen), /aria-current=true/);
+  assert.equal(textOf(sharedByControllers({ groups: [], matching: 3 }, wanted)), "");
+  location.hash = "";
 });
 
 test("pages of the list lead on as far as there are some", () => {
@@ -273,28 +320,13 @@ test("of a place only what the user has typed is set, and nothing takes it away"
 const changed = (name, time, more = {}) => ({
   name,
   url: `http://${name}.localhost/`,
+  ...{ count: 1, others: [] },
   entry: {
     ...{ number: 1, time, cause: "command", detail: "", account: "ann", source: "10.0.0.9" },
     changes: [{ path: "outputs.0.name", old: "", new: "Pump" }],
     not_listed: 0,
     ...more,
   },
-});
-
-test("what one did to several is shown once, and other changes alone", async () => {
-  await Promise.all([words.fetchWords("log"), words.fetchWords("outputs")]);
-  const changes = [
-    changed("c", 900, { account: "", detail: "fleet file" }),
-    changed("a", 800),
-    changed("d", 800, { cause: "rule" }),
-    changed("b", 799),
-    changed("a", 798),
-    changed("b", 100),
-  ];
-  const groups = words.speaking("log", () => together(changes));
-  const names = groups.map((one) => one.changes.map(({ name }) => name).join());
-  assert.deepEqual(names, ["c", "a,b", "d", "a", "b"]);
-  assert.deepEqual(groups[1].lines, ["Output 0 · Name: “” → “Pump”"]);
 });
 
 const NOON = Date.UTC(2020, 1, 1, 12) / 1000;
@@ -306,7 +338,12 @@ test("changes are read for what is looked for, and searched in the reader's word
     if (!String(target).startsWith("/api/")) return asIs(target, ...more);
     asked.push(target);
     const many = Array.from({ length: 7 }, (_, at) => ({ path: "OUT1", old: at, new: at + 1 }));
-    return Response.json([changed("a", 800), changed("b", 80, { account: "bo", changes: many })]);
+    const andMore = { account: "bo", changes: many, not_listed: 4 };
+    const others = [{ name: "c", url: "" }];
+    return Response.json([
+      { ...changed("a", 800), count: 1000, others },
+      changed("b", 80, andMore),
+    ]);
   };
   location.hash = "";
   const { wanted, looked } = readAddress();
@@ -314,9 +351,10 @@ test("changes are read for what is looked for, and searched in the reader's word
   const view = (more = {}) =>
     shown.view({ ...wanted, tag: "north", health: "fault" }, { ...looked, ...more }, "", 900, "");
   await whenDrawn(view, /Output 0/);
-  assert.match(textOf(view()), /a Output 0 · Name: “” → “Pump”/);
+  // Each of a thousand counts, and each setting of twelve.
+  assert.match(textOf(view()), /ac and 998 more Output 0 · Name: “” → “Pump”/);
   assert.match(textOf(view()), /command · ann · 10\.0\.0\.9/);
-  assert.match(textOf(view()), /and 2 more command · bo/);
+  assert.match(textOf(view()), /and 6 more command · bo/);
   assert.match(textOf(view()), /All accountsannbo/);
   // By the node's clock, whatever the reader's shows.
   assert.match(textOf(view()), new RegExp(`As of ${words.clock(NOON).slice(0, 5)}`));
@@ -326,8 +364,8 @@ test("changes are read for what is looked for, and searched in the reader's word
   await whenDrawn(ofBo, /aria-busy=false/);
   globalThis.fetch = asIs;
   assert.deepEqual(asked, [
-    "/api/fleet/changes?tag=north&count=200",
-    "/api/fleet/changes?tag=north&by=bo&count=200",
+    "/api/fleet/changes?tag=north&count=200&grouped=1",
+    "/api/fleet/changes?tag=north&by=bo&count=200&grouped=1",
   ]);
 });
 
@@ -361,7 +399,8 @@ test("what is new is read automatically, and nodes that do not answer are named"
 
 test("the operator sees whose a controller is, and a tenant knows", () => {
   const rows = [row("a", { tenant: "acme" }), row("b")];
-  const rowsOf = (tenant) => textOf(list({ node: { tenant }, rows }, 2, () => false, () => {}, 10));
+  const rowsOf = (tenant) =>
+    textOf(list({ node: { tenant }, rows }, 2, () => false, () => {}, 10));
   assert.match(rowsOf(null), /of acme/);
   assert.doesNotMatch(rowsOf("acme"), /of acme/);
 });

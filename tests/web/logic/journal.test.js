@@ -147,24 +147,76 @@ test("who asked is named by account, address or the way that it came", () => {
   assert.equal(requesterOf({ source: "+420" }, "SMS from +420"), "via SMS, from +420");
 });
 
-test("settings of one thing are folded, those of others are not", () => {
-  const three = ["return_time", "name", "remember"].map((field) => change(`outputs.0.${field}`));
+test("settings of one work are one line, whatever happened between", () => {
+  const fields = ["return_time", "remember", "inverted"];
+  const three = fields.map((field) => change(`outputs.0.${field}`));
   assert.equal(fold(three).length, 1);
   assert.match(say(...three), /3 settings of Pump changed by admin · show/);
-  assert.match(say(change("outputs.0.name")), /1 setting of Pump changed/);
+  assert.match(say(change("outputs.0.return_time")), /1 setting of Pump changed/);
   words.chooseLanguage("cs");
   assert.match(say(...three), /Pump: 3 nastavení změněna/);
   words.chooseLanguage("en");
-  assert.equal(fold([change("outputs.0.name"), change("outputs.1.name")]).length, 2);
-  const later = change("outputs.0.name", { time: NOON + 600 });
-  assert.equal(fold([change("outputs.0.name"), later]).length, 2);
+  const events = [three[0], entry("on", { which: "OUT1" }), change("outputs.1.remember")];
+  assert.deepEqual(fold(events).map(({ entry: { what } }) => what), ["settings", "on"]);
+  assert.match(say(...events), /1 setting of Pump changed 1 setting of Heating changed by admin/);
+  const later = change("outputs.0.remember", { time: NOON + 600 });
+  assert.equal(fold([three[0], later]).length, 2);
+  assert.equal(fold([three[0], change("outputs.0.remember", { detail: "eva" })]).length, 2);
   const figures = { changes: [{ path: "mqtt.host" }], left_out: 2 };
   const others = change("mqtt.host", { figures });
   assert.match(say(others), /3 settings of MQTT changed by admin · show .* changedand 2 more/);
   assert.equal(fold([change("mqtt.host"), change("mqtt.port")]).length, 1);
-  assert.equal(fold([change("mqtt.host"), change("snmp.enabled")]).length, 2);
-  const both = { changes: [{ path: "mqtt.host" }, { path: "snmp.enabled" }], left_out: 0 };
-  assert.match(say(change("", { figures: both })), /2 settings changed by admin/);
+  const owners = ["mqtt.host", "snmp.enabled", "pid.kp", "gsm.code"].map((path) => ({ path }));
+  const many = change("", { figures: { changes: owners, left_out: 0 } });
+  assert.match(say(many), /1 setting of MQTT changed .* and 1 more by admin · show/);
+});
+
+const place = (path, values) =>
+  change("", {
+    figures: { changes: [].concat(path).map((one) => ({ path: one, ...values })), left_out: 13 },
+  });
+
+test("a rule or an entry that came, went or was switched is a sentence of its own", () => {
+  const added = place(["rules.1.name", "rules.1.source"], { new: '"Frost"' });
+  assert.match(say(added), /Rule Frost added by admin · show/);
+  assert.doesNotMatch(say(added), /settings? of/);
+  assert.match(markup(journalList(context, [added])), /#\/rules\?edit=2/);
+  const gone = place(["schedule.0.name", "schedule.0.action"], { old: '"Evening"' });
+  assert.match(say(gone), /Schedule entry Evening removed by admin/);
+  const off = { changes: [{ path: "rules.0.enabled", old: true, new: false }], left_out: 0 };
+  assert.match(say(change("", { figures: off })), /Rule Greenhouse heating disabled by admin/);
+  assert.match(say(place("rules.0.source", { old: 1, new: 2 })), /of rule Greenhouse heating/);
+  // It keeps its place among the events.
+  assert.equal(fold([added, change("outputs.0.remember"), gone]).length, 3);
+  for (const language of LANGUAGES) {
+    words.chooseLanguage(language);
+    assert.match(say(added), /Frost/, language);
+    assert.doesNotMatch(say(added, gone), /rule_|entry_|\{/, language);
+  }
+});
+
+test("of a list that moved up, the name that is gone says what was removed", () => {
+  const changes = [
+    { path: "schedule.0.name", old: '"Day"', new: '"Night"' },
+    { path: "schedule.1.name", old: '"Night"' },
+    { path: "schedule.0.time", old: 1, new: 2 },
+  ];
+  const text = say(change("", { figures: { changes, left_out: 9 } }));
+  assert.match(text, /^(?!.*settings? of)(?!.*entry Night).*Schedule entry Day removed/);
+});
+
+test("a name is shown as a renaming", () => {
+  const named = { changes: [{ path: "outputs.0.name", old: '""', new: '"Pump"' }], left_out: 0 };
+  assert.match(say(change("", { figures: named })), /Output 0 renamed to Pump by admin/);
+  const [path, old] = ["onewire.0.name", '"Bed"'];
+  const again = { changes: [{ path, old, new: '"Bath"' }], left_out: 0 };
+  assert.match(say(change("", { figures: again })), /Bed renamed to Bath by admin/);
+});
+
+test("settings name who changed them, also at the start", () => {
+  const unsigned = { by: { source: "10.0.0.9" } };
+  assert.match(say(change("mqtt.host", unsigned)), /changed from 10\.0\.0\.9 · show/);
+  assert.match(say(change("mqtt.host", { cause: "start", by: {} })), /start of the controller/);
 });
 
 test("a contact is shown by its name, and a flood of changes by their number", () => {
@@ -222,7 +274,7 @@ test("texts are shown as the things that they are, in the language of the page",
   assert.deepEqual(thingsOf(one), ["STRING1"]);
   assert.match(markup(journalList(context, [one])), /thing=STRING1/);
   const both = set('["a","b"]', '["c","d"]');
-  assert.match(say(both), /2 settings changed .*Text 0 · Value: .*Text 1 · Value: “b” → “d”$/);
+  assert.match(say(both), /of Text 0 changed .*of Text 1 changed .*Text 1 · Value: “b” → “d”$/);
   words.chooseLanguage("hu");
   assert.match(say(one), /1\. szöveg.*1\. szöveg · Érték: “” → “12”$/);
 });
@@ -232,7 +284,7 @@ test("a setting that came or went, an upload and a version are shown as such", (
   assert.match(say(entry("settings", figures([{ path: "rules.0.name", new: '"a"' }]))), /“a”/);
   assert.match(say(entry("settings", figures([{ path: "rules.0.name", old: 1 }]))), /removed/);
   const added = ["name", "source"].map((field) => ({ path: `rules.0.${field}`, new: '"a"' }));
-  assert.match(say(entry("settings", figures(added))), /^(?!.*2 settings).* added/);
+  assert.match(say(entry("settings", figures(added))), /Rule a added/);
   assert.match(say(entry("settings", figures([], { site: true }))), /Web site uploaded/);
   assert.match(say(entry("settings", figures([], { site: false }))), /Web site removed/);
   const version = figures([{ path: "profile.sw", old: '"1.7"', new: '"1.8"' }]);

@@ -6,13 +6,15 @@ import { after, before, test } from "node:test";
 import { contextOf } from "../../../src/leverframe/web/lib/format/setting_words.js";
 import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { fileText } from "../../../src/leverframe/web/units/plan.js";
-import { openContext } from "./helpers.js";
+import { sharedByUnits } from "../../../src/leverframe/web/units/shared.js";
+import { openContext, textOf } from "./helpers.js";
 
 const CONTEXT = contextOf({ DS1: "Cellar" });
 
 before(async () => {
   await openContext();
   await words.usePageWords("units");
+  await Promise.all([words.fetchWords("findings"), words.fetchWords("server")]);
 });
 after(() => words.chooseLanguage("en"));
 
@@ -63,6 +65,30 @@ test("things are called what the unit calls them, and times are shown as people 
   assert.equal(texts[7], "disabled: Output 2 reverse every 10 min daily");
   assert.equal(fileText(CONTEXT, "outputs.1.return_time", "10m"), "10 min");
   assert.equal(fileText(CONTEXT, "pid.kp", "250"), "2.5");
+});
+
+test("findings of several units are one line, whatever a unit calls the thing", () => {
+  words.chooseLanguage("en");
+  const id = "sensor_silent.DS1";
+  const silent = { id, kind: "sensor_silent", label: "DS1", figures: {}, text: "", page: "things" };
+  const unit = (name, thermometer) => ({
+    name,
+    names: thermometer ? { DS1: thermometer } : {},
+    troubles: { [`finding ${id}`]: "", drift: "It differs." },
+    findings: [silent],
+  });
+  const lost = { findings: [], names: {}, troubles: { "sign-in": "The unit requires a login." } };
+  const said = (...units) =>
+    sharedByUnits(units).map(({ count, text }) => `${count}: ${textOf(text)}`);
+  assert.deepEqual(said(unit("a", "Bed"), unit("b", "Bed")), [
+    "2 units: Bed is set up but has not answered yet.",
+  ]);
+  assert.match(said(unit("a", "Bed"), unit("b"))[0], /^2 units: Thermometer 1 is set up/);
+  const all = said(...["a", "b", "c"].map((name) => unit(name)), lost, lost);
+  assert.match(all[0], /^3 units: Thermometer 1/);
+  assert.match(all[1], /^2 units: The unit requires a login\./);
+  assert.deepEqual(said(unit("a"), lost), []);
+  assert.equal(sharedByUnits([unit("a"), unit("b")])[0].href, "#unit-a");
 });
 
 test("what is no such sentence, or a value of its own, stays as it is", () => {

@@ -342,7 +342,11 @@ class ChangeDescription(msgspec.Struct, gc=False):
     ) -> "ChangeDescription":
         """Keep only the part of a change that is reported, because the change may be large."""
         uploads = {name: body is not None for name, body in blobs.items()} if blobs else _NONE
-        return cls(tuple(leaves[:MAX_LISTED]), uploads, max(0, len(leaves) - MAX_LISTED))
+        left_out = max(0, len(leaves) - MAX_LISTED)
+        if left_out:
+            # The names say what was added or removed.
+            leaves = sorted(leaves, key=_is_no_name)
+        return cls(tuple(leaves[:MAX_LISTED]), uploads, left_out)
 
     def as_fact(self) -> Fact:
         figures = {
@@ -361,6 +365,10 @@ class ChangeDescription(msgspec.Struct, gc=False):
             f"{name} {'uploaded' if there else 'removed'}" for name, there in self.uploads.items()
         ]
         return "; ".join(parts) + self.note
+
+
+def _is_no_name(leaf: tuple[str, Any, Any]) -> bool:
+    return not leaf[0].endswith(".name")
 
 
 def _leaf_text(path: str, old: Any, new: Any) -> str:

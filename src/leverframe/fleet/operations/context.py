@@ -282,6 +282,7 @@ LOOKED_FOR = (
     QueryParameter("health", Health, "Their health."),
     QueryParameter("owner", Name, "The tenant that owns the controllers."),
     QueryParameter("version", ShortText, "Version, hardware/software, such as `3.9/1.75`."),
+    QueryParameter("finding", Words, "A finding, by its `key` in the groups of the stream."),
 )
 CHOSEN = (NAMES, TAGS, *LOOKED_FOR)
 
@@ -374,6 +375,7 @@ class FleetContext(Struct, frozen=True):
             self.tenant,
             given.get("owner"),
             given.get("version"),
+            given.get("finding"),
         )
 
     @property

@@ -1,6 +1,7 @@
 """Operations on roll-outs: plan, list, show and operate them."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Annotated, Literal, cast
 
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from leverframe.core.durations import BadDuration, BadMoment, seconds_from_text, wall_of
 from leverframe.core.tree import MISSING, difference, is_confidential
 from leverframe.fleet.bulk import DONE, BulkReport, CommandEffect, try_out
+from leverframe.fleet.change_groups import FleetChange, group_changes, newness
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_state import (
     ERRORS,
@@ -293,6 +295,8 @@ async def remove_rollout(context: FleetContext) -> JobReport:
 #: Maximum number of different settings that are listed per controller.
 MAX_NAMED = 50
 MAX_CHANGES = 1000
+#: The number of changes of a node, the newest ones, that are searched for equal ones.
+GROUPED_CHANGES = 20_000
 USUAL_CHANGES = 200
 CHANGES_OF = (
     QueryParameter("by", Name, "The account that made the changes, or `fleet`."),
@@ -302,6 +306,7 @@ CHANGES_OF = (
         Annotated[int, Meta(ge=1, le=MAX_CHANGES)],
         f"Maximum number of changes, the newest ones; {USUAL_CHANGES} by default.",
     ),
+    QueryParameter("grouped", bool, "Join equal changes of several controllers."),
 )
 
 
@@ -318,17 +323,6 @@ class MemberDrift(Struct, frozen=True, omit_defaults=True):
         Meta(description=("Present and expected values of the first different settings.")),
     ] = []
     detail: str | None = None
-
-
-class FleetChange(Struct, frozen=True):
-    """A change of one controller of a node."""
-
-    name: str
-    entry: AuditEntry
-    # Nodes of older versions do not report it.
-    url: Annotated[
-        str, Meta(description="The URL of the pages and commands of the controller.")
-    ] = ""
 
 
 def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
@@ -372,8 +366,8 @@ def _merge_changes(context: FleetContext, found: Parts) -> list[FleetChange]:
     An unreadable history, unlike a silent node, is an error.
     """
     reports = values_of(part for part in found.parts if not isinstance(part.refusal, SilentNode))
-    newest = sorted((one for some in reports for one in some), key=_newness)
-    return newest[: context.given.get("count", USUAL_CHANGES)]
+    changes = (one for some in reports for one in some)
+    return _newest_of(context, changes)
 
 
 @operation("changes", *CHOSEN, *CHANGES_OF, scope=at_each, merge=_merge_changes)
@@ -383,23 +377,23 @@ async def list_changes(context: FleetContext) -> list[FleetChange]:
     """
     given = context.given
     by, since, url_of = given.get("by"), _since(context), context.node.door.url_of
-    count = given.get("count", USUAL_CHANGES)
+    most = GROUPED_CHANGES if given.get("grouped") else given.get("count", USUAL_CHANGES)
     newest: list[FleetChange] = []
     async for member in count_each(await context.find_chosen()):
         for raw in (await member.controller.audit_entries()).values():
             entry = msgspec.json.decode(raw, type=AuditEntry)
             if entry.time >= since and by in (None, entry.account):
                 newest.append(FleetChange(member.name, entry, url_of(member.name)))
-        newest = sorted(newest, key=_newness)[:count]
-    return newest
+        if len(newest) > 2 * most:
+            newest = sorted(newest, key=newness)[:most]
+    # Grouping thousands of changes would delay the controllers.
+    return await asyncio.to_thread(_newest_of, context, newest)
 
 
-def _newness(change: FleetChange) -> tuple[float, int]:
-    """Return a sort key for the newest changes first.
-
-    In virtual time, many changes have the same time; among them, the last recorded change is first.
-    """
-    return -change.entry.time, -change.entry.number
+def _newest_of(context: FleetContext, changes: Iterable[FleetChange]) -> list[FleetChange]:
+    grouped, count = context.given.get("grouped"), context.given.get("count", USUAL_CHANGES)
+    found = group_changes(changes) if grouped else sorted(changes, key=newness)
+    return found[:count]
 
 
 def _since(context: FleetContext) -> float:

@@ -12,7 +12,7 @@ import { Bulk } from "./bulk.js";
 import { Changes } from "./changes.js";
 import { GroupTime } from "./group_time.js";
 import { fleetHeader } from "./header.js";
-import { list, sums } from "./list.js";
+import { list, sharedByControllers, sums } from "./list.js";
 import { Making } from "./making.js";
 import { Nodes } from "./nodes.js";
 import { Rollouts } from "./rollouts.js";
@@ -220,6 +220,7 @@ class FleetPage {
       </div>
       ${problems} ${this.#time.view()} ${this.#making.view()}
       ${view.node.controllers ? this.#filters(view, wanted) : nothing}
+      ${sharedByControllers(view, wanted)}
       <section class="card list">
         <div class="rows">
           ${view.rows.length

@@ -8,22 +8,19 @@ import { clock, fetchWords, speaking, t } from "../lib/format/words.js";
 import { optionsOf } from "../lib/forms/controls.js";
 import { refusalView, whyNot } from "../lib/forms/task.js";
 import { icon } from "../lib/things/signs.js";
-import { asEntries, auditWords, causeName, why } from "../pages/log/entries.js";
+import { asEntries, auditWords, causeName, changedView, why } from "../pages/log/entries.js";
 import * as node from "./node_api.js";
 import { addressWith } from "./view.js";
 
 /** @import { Entry } from "../pages/log/entries.js" */
 
-/** @typedef {Entry & { changes: FleetChange[] }} ChangeGroup of controllers alike */
+/** @typedef {Entry & { change: FleetChange }} ChangeGroup */
 
 const CONTEXT = contextOf();
 // Number of changes read at first, at most, and drawn together.
 const READ = 200;
 const MAX_READ = 1000;
 const STEP = 50;
-// Changes by one account to several controllers within this time are shown as one.
-const TOGETHER_S = 120;
-const NAMED = 3;
 const LINES = 5;
 // What is new is read for a twentieth of the time: of thousands of controllers it takes long.
 const PAUSE = 19;
@@ -73,7 +70,7 @@ export class Changes {
    * @param {string} news another text when there is something new
    */
   view(wanted, { by, text }, choices, time, news) {
-    const about = { ...wanted, health: "", order: "", by };
+    const about = { ...wanted, health: "", order: "", finding: "", by };
     if (JSON.stringify(about) !== this.#readFor) {
       this.forget();
       this.#readFor = JSON.stringify(about);
@@ -125,7 +122,7 @@ export class Changes {
    */
   #list(changes, about, text, time) {
     const groups = speaking("log", () =>
-      together(changes).filter((one) => textOf(one).includes(text.toLowerCase())),
+      changes.map(groupOf).filter((one) => textOf(one).includes(text.toLowerCase())),
     );
     const hasMore = changes.length === this.#count.value && this.#count.value < MAX_READ;
     return html`${groups.length
@@ -198,58 +195,37 @@ export class Changes {
   }
 }
 
-// Merges equal changes to several controllers at nearly the same time.
-/** @param {FleetChange[]} changes newest first @returns {ChangeGroup[]} */
-export function together(changes) {
-  /** @type {ChangeGroup[]} */
-  const groups = [];
-  for (const change of changes) {
-    const [entry] = asEntries(CONTEXT, [change.entry]);
-    const alike = groups.slice(firstAfter(groups, change)).find((one) => isAlike(one, entry));
-    if (alike) alike.changes.push(change);
-    else groups.push({ ...entry, changes: [change] });
-  }
-  return groups;
-}
-
-// Start of the changes that are near in time and about other controllers: changes of one controller
-// stay in order.
-/** @param {ChangeGroup[]} groups @param {FleetChange} change */
-const firstAfter = (groups, { name, entry }) =>
-  groups.findLastIndex(
-    ({ time, changes }) =>
-      time - entry.time >= TOGETHER_S || changes.some((one) => one.name === name),
-  ) + 1;
-
-/** @param {Entry} one @param {Entry} other */
-const isAlike = (one, other) =>
-  one.cause === other.cause &&
-  one.who === other.who &&
-  one.lines.join("\n") === other.lines.join("\n");
+/** @param {FleetChange} change @returns {ChangeGroup} */
+const groupOf = (change) => ({ ...asEntries(CONTEXT, [change.entry])[0], change });
 
 /** @param {ChangeGroup} group */
-const textOf = ({ cause, who, lines, changes }) =>
-  [causeName(cause), who, ...lines, ...changes.map(({ name }) => name)].join(" ").toLowerCase();
+const namedIn = ({ change }) => [change, ...change.others];
+
+/** @param {ChangeGroup} group */
+function textOf(group) {
+  const { cause, who, lines, details } = group;
+  const names = namedIn(group).map(({ name }) => name);
+  return [causeName(cause), who, ...lines, ...details, ...names].join(" ").toLowerCase();
+}
 
 /** @param {ChangeGroup} group @param {number} now */
-function row({ time, cause, who, lines, changes }, now) {
-  const [first] = changes;
-  const left = changes.length - NAMED;
-  const hidden = lines.length - LINES;
-  return html`<li data-names=${changes.map(({ name }) => name).join(" ")}>
+function row(group, now) {
+  const { time, lines, more, change } = group;
+  const named = namedIn(group);
+  const left = change.count - named.length;
+  const hidden = Math.max(0, lines.length - LINES) + more;
+  return html`<li data-names=${named.map(({ name }) => name).join(" ")}>
     <time>${moment(time, now)}</time>
     <span class="whose">
-      ${changes
-        .slice(0, NAMED)
-        .map(({ name, url }) => html`<a class="name" href=${url || nothing}>${name}</a>`)}
+      ${named.map(({ name, url }) => html`<a class="name" href=${url || nothing}>${name}</a>`)}
       ${left > 0 ? html`<small>${t("more", { count: left })}</small>` : nothing}
     </span>
     <span>
-      ${lines.slice(0, LINES).map((line) => html`<span class="happened">${line}</span>`)}
+      ${changedView(group, LINES)}
       ${hidden > 0
-        ? html`<a href=${`${first.url}#/log?list=audit`}>${t("more", { count: hidden })}</a>`
+        ? html`<a href=${`${change.url}#/log?list=audit`}>${t("more", { count: hidden })}</a>`
         : nothing}
     </span>
-    ${speaking("log", () => why({ cause, who }))}
+    ${speaking("log", () => why(group))}
   </li>`;
 }

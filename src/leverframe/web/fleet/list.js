@@ -1,15 +1,14 @@
 // The list of controllers: health, name, worst finding, levers, the last hour, tags, version.
 
-import { html, nothing, svg } from "../vendor/lit-html.js";
+import { html, nothing } from "../vendor/lit-html.js";
 import { shortMoment } from "../lib/format/moments.js";
-import { findingSentence, t } from "../lib/format/words.js";
-import { healthSign } from "../lib/frame/several.js";
+import { contextOf } from "../lib/format/setting_words.js";
+import { t } from "../lib/format/words.js";
+import { cells, headings, sharedFindings } from "../lib/things/controllers.js";
+import { findingSaid } from "../lib/things/findings.js";
 import { addressWith } from "./view.js";
 
 const HEALTHS = /** @type {const} */ (["fine", "attention", "fault", "off", "unknown"]);
-const STEP = 11;
-const BAR = 2;
-const HIGH = 16;
 
 // The sums over all controllers; each leads to those that it counts.
 /** @param {FleetView} view @param {FleetWanted} wanted */
@@ -39,7 +38,7 @@ export function sums({ node, counts }, { health: wanted }) {
 export function list({ node, rows }, shown, isChosen, choose, time) {
   const names = rows.map(({ name }) => name);
   const count = names.filter(isChosen).length;
-  return html`<table class="fleet">
+  return html`<table class="controllers">
     <thead>
       <tr>
         <th class="c">
@@ -51,13 +50,7 @@ export function list({ node, rows }, shown, isChosen, choose, time) {
             @change=${(event) => choose(names, event.target.checked)}
           />
         </th>
-        <th>${t("health")}</th>
-        <th>${t("name")}</th>
-        <th>${t("findings")}</th>
-        <th>${t("levers")}</th>
-        <th class="p">${t("last_hour")}</th>
-        <th class="t">${t("tags")}</th>
-        <th class="v">${t("version")}</th>
+        ${headings()}
       </tr>
     </thead>
     <tbody>
@@ -86,40 +79,39 @@ const tableRow = (row, ofAll, picked, choose, time) =>
           @change=${(event) => choose([row.name], event.target.checked)}
       /></label>
     </td>
-    <td class="h">${health(row)}</td>
-    <td class="n">
-      <a class="name" href=${row.url}>${row.name}</a>
-      ${placeOf(row) ? html`<small>${placeOf(row)}</small>` : nothing}
-      ${row.node && row.health !== "unknown"
-        ? html`<small class="at">${t("at_node", { name: row.node })}</small>`
-        : nothing}
-      ${ofAll && row.tenant
-        ? html`<small class="tenant"
-            ><a href=${addressWith({ owner: row.tenant, page: 1 })}
-              >${t("of_tenant", { name: row.tenant })}</a
-            ></small
-          >`
-        : nothing}
-    </td>
-    <td class="f">${finding(row, time)}</td>
-    <td class="l">${row.levers.length ? levers(row.levers) : nothing}</td>
-    <td class="p">${row.happened.length ? lastHour(row.happened) : nothing}</td>
-    <td class="t">
-      ${row.tags.map(
+    ${cells({
+      name: row.name,
+      href: row.url,
+      notes: notes(row, ofAll),
+      health: row.health,
+      healthText: t(`health_${row.health}`, { count: row.findings }),
+      findings: finding(row, time),
+      levers: row.levers,
+      happened: row.happened,
+      tags: row.tags.map(
         (tag) => html`<a class="tag" href=${addressWith({ tag, page: 1 })}>${tag}</a>`,
-      )}
-    </td>
-    <td class="v">${row.hw ? `${row.hw} / ${row.sw}` : "–"}</td>
+      ),
+      version: row.hw ? `${row.hw} / ${row.sw}` : "",
+    })}
   </tr>`;
 
 /** @param {FleetRow} row */
 const placeOf = ({ address, port }) =>
   [address, port === null ? "" : `:${port}`].filter(Boolean).join(" ");
 
-/** @param {FleetRow} row */
-function health({ health: kind, findings }) {
-  return html`${healthSign(kind)}<span>${t(`health_${kind}`, { count: findings })}</span>`;
-}
+/** @param {FleetRow} row @param {boolean} ofAll whether those of several tenants are shown */
+const notes = (row, ofAll) =>
+  html`${placeOf(row) ? html`<small>${placeOf(row)}</small>` : nothing}
+  ${row.node && row.health !== "unknown"
+    ? html`<small class="at">${t("at_node", { name: row.node })}</small>`
+    : nothing}
+  ${ofAll && row.tenant
+    ? html`<small class="tenant"
+        ><a href=${addressWith({ owner: row.tenant, page: 1 })}
+          >${t("of_tenant", { name: row.tenant })}</a
+        ></small
+      >`
+    : nothing}`;
 
 /** @param {FleetRow} row @param {number} time */
 function finding({ worst, about, findings, url, health: kind, node }, time) {
@@ -127,48 +119,32 @@ function finding({ worst, about, findings, url, health: kind, node }, time) {
     return html`<span>${node ? t("unknown_at", { name: node }) : t("unknown_free")}</span>`;
   }
   if (!worst) return html`<span class="quiet">${t("none")}</span>`;
-  const name = about || worst.label || "";
-  const sentence = findingSentence(worst.kind, { name, ...worst.figures }) ?? worst.text;
+  const sentence = findingSaid(contextOf(namesIn(worst, about)), worst);
   const since = t("since", { time: shortMoment(worst.since, time) });
   const more = findings > 1 ? t("more", { count: findings - 1 }) : "";
   return html`<a href=${`${url}#/${worst.page}`}>${sentence}</a>
     <small>${[since, more].filter(Boolean).join(", ")}</small>`;
 }
 
-/** @param {boolean} on */
-const lean = (on) => (on ? 3.5 : -3.5);
+// The controller's own name of the thing; a part in trouble can be a thing, too.
+/** @param {Api.FindingReport} finding @param {string | null} about */
+const namesIn = ({ label, figures }, about) =>
+  about ? { [label ?? String(figures.part)]: about } : {};
 
-// The frame of levers in small: on leans right and is thick, off leans left and is thin.
-/** @param {(number | null)[]} states */
-export function levers(states) {
-  const width = states.length * STEP + 4;
-  /** @param {boolean} on */
-  const path = (on) =>
-    states
-      .map((state, at) => (Boolean(state) === on ? `M${7 + at * STEP} 19l${lean(on)} -15` : ""))
-      .join("");
-  const label = t("levers_on", { on: states.filter(Boolean).length, all: states.length });
-  return html`<svg class="mini" width=${width} height="20" role="img" aria-label=${label}>
-    ${svg`<path d=${`M0 19h${width}`} /><path class="no" d=${path(false)} />
-      <path class="yes" d=${path(true)} />`}
-  </svg>`;
-}
-
-/** @param {number[]} bars */
-export function lastHour(bars) {
-  const sum = bars.reduce((total, bar) => total + bar, 0);
-  const top = Math.max(1, ...bars);
-  const path = bars
-    .map((bar, at) => (bar ? `M${at * BAR + 1} 19v${-Math.ceil((bar / top) * HIGH)}` : ""))
-    .join("");
-  const width = bars.length * BAR;
-  return html`<svg
-    class="hour"
-    width=${width}
-    height="20"
-    role="img"
-    aria-label=${t("happened", { count: sum })}
-  >
-    ${svg`<path class="ground" d=${`M0 19.5h${width}`} /><path d=${path} />`}
-  </svg>`;
+// Each leads to the controllers that have it, and back to all.
+/** @param {FleetView} view @param {FleetWanted} wanted */
+export function sharedByControllers({ groups, matching }, wanted) {
+  const shared = groups.map(({ key, finding: found, about, count }) => ({
+    count: t("count_controllers", { count }),
+    text: findingSaid(contextOf(namesIn(found, about)), found),
+    href: addressWith({ finding: key === wanted.finding ? "" : key, page: 1 }),
+    isChosen: key === wanted.finding,
+  }));
+  return html`${sharedFindings(shared)}
+  ${wanted.finding
+    ? html`<p class="note" role="status">
+        ${t("count_controllers", { count: matching })}. ${t("with_finding")}
+        <a href=${addressWith({ finding: "", page: 1 })}>${t("all_controllers")}</a>
+      </p>`
+    : nothing}`;
 }

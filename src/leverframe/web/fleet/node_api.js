@@ -102,14 +102,16 @@ async function settingsOf(name) {
   const [{ settings }] = await read(`${BASE}/export?${queryOf({ name })}`);
   return settings;
 }
-// Newest first, and which nodes did not answer: their part is missing.
+// Newest first, those of several controllers alike as one; and which nodes did not answer: their
+// part is missing.
 /**
  * @param {FleetChangesOf} about
  * @param {number} count
  * @returns {Promise<{ changes: FleetChange[], silent: string }>}
  */
 export async function changes(about, count) {
-  const reply = await answer(`${BASE}/changes?${queryOf(omitEmpty({ ...about, count }))}`);
+  const query = queryOf(omitEmpty({ ...about, count, grouped: true }));
+  const reply = await answer(`${BASE}/changes?${query}`);
   const silent = reply.headers.get("leverframe-silent-nodes") ?? "";
   return { changes: await reply.json(), silent };
 }

@@ -147,6 +147,7 @@ export function readAddress() {
       owner: text("owner"),
       version: text("version"),
       order: text("order"),
+      finding: text("finding"),
     },
     looked: { by: text("by"), text: text("text") },
     page: Math.max(1, Number(text("page")) || 1),

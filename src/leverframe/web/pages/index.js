@@ -23,6 +23,7 @@ export const PAGES = [
     timed: true,
     styles: ["timeline"],
   },
+  { name: "log", group: "log", role: "admin", timed: true },
   { name: "charts", group: "charts", role: "control", timed: true },
   { name: "rules", group: "rules", role: "admin", timed: true, styles: ["bench", "rules"] },
   {
@@ -53,7 +54,6 @@ export const PAGES = [
       ...["display", "modbus_server", "backup", "firmware"],
     ],
   },
-  { name: "log", group: "system", role: "admin", timed: true },
   {
     name: "simulation",
     group: "system",

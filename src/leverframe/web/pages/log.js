@@ -18,7 +18,7 @@ import {
   thingsOf,
 } from "../lib/things/journal.js";
 import { thingName } from "../lib/things/things.js";
-import { asEntries, auditWords, causeName, why } from "./log/entries.js";
+import { asEntries, auditWords, causeName, changedView, why } from "./log/entries.js";
 
 /** @import { JournalEntry } from "../lib/things/journal.js" */
 /** @import { Entry } from "./log/entries.js" */
@@ -186,11 +186,16 @@ export class Page {
       ${wanted.length === 0 ? html`<p class="empty">${t("nothing_found")}</p>` : nothing}
       <ol class="log">
         ${wanted.slice(0, this.#shown.value).map(
-          ({ time, cause, who, lines }) =>
+          (entry) =>
             html`<li>
-              <time>${moment(time, now)}</time>
-              <span>${lines.map((line) => html`<span class="happened">${line}</span>`)}</span>
-              ${why({ cause, who })}
+              <time>${moment(entry.time, now)}</time>
+              <span>
+                ${changedView(entry)}
+                ${entry.more
+                  ? html`<span class="happened">${t("not_listed", { more: entry.more })}</span>`
+                  : nothing}
+              </span>
+              ${why(entry)}
             </li>`,
         )}
       </ol>
@@ -200,9 +205,10 @@ export class Page {
   }
 
   /** @param {Entry} entry */
-  #isAuditWanted({ cause, who, lines }) {
+  #isAuditWanted({ cause, who, lines, details }) {
     if (this.#cause.value && cause !== this.#cause.value) return false;
     const wanted = this.#text.value.toLowerCase();
-    return [causeName(cause), who, ...lines].join(" ").toLowerCase().includes(wanted);
+    const texts = [causeName(cause), who, ...lines, ...details];
+    return texts.join(" ").toLowerCase().includes(wanted);
   }
 }

@@ -9,15 +9,16 @@ import { CONNECTION, Task } from "../lib/forms/task.js";
 import {
   brandOf,
   header,
-  healthSign,
   keepPageDrawn,
   connectionView,
   startFrame,
 } from "../lib/frame/several.js";
 import * as api from "../lib/live/api.js";
 import { ShownMap } from "../lib/live/drawing.js";
+import { cells, headings, sharedFindings } from "../lib/things/controllers.js";
 import { findingSaid } from "../lib/things/findings.js";
 import { driftLine, pathsOf, planView, sideBySide, wordsFor } from "./plan.js";
+import { ownFinding, sharedByUnits } from "./shared.js";
 
 const EVERY_MS = 5000;
 const SHOWN_DRIFT = 20;
@@ -97,21 +98,19 @@ class UnitsPage {
           lost: sum("lost"),
         })}${waiting ? `, ${t("waiting", { count: waiting })}` : nothing}
       </p>
+      ${sharedFindings(sharedByUnits(units))}
       <section class="card list">
-        <table class="units">
-          <thead>
-            <tr>
-              <th>${t("health")}</th>
-              <th>${t("name")}</th>
-              <th>${t("findings")}</th>
-              <th>${t("drift")}</th>
-              <th>${t("version")}</th>
-              <th>${t("heard")}</th>
-              <th><span class="unseen">${t("do")}</span></th>
-            </tr>
-          </thead>
-          ${units.map((unit) => this.#body(unit))}
-        </table>
+        <div class="rows">
+          <table class="controllers units">
+            <thead>
+              <tr>
+                ${headings()}
+                <th><span class="unseen">${t("do")}</span></th>
+              </tr>
+            </thead>
+            ${units.map((unit) => this.#body(unit))}
+          </table>
+        </div>
       </section>`;
   }
 
@@ -125,21 +124,22 @@ class UnitsPage {
 
   /** @param {WatchedUnit} unit */
   #row(unit) {
-    return html`<tr data-health=${unit.health} data-unit=${unit.name}>
-      <td class="health">${healthSign(unit.health, "s")} ${healthWord(unit)}</td>
-      <td class="unit-place">
-        ${linkTo(unit, "", unit.name, "unit-name")}
-        <small>${[unit.told_name, unit.address, unit.mac].filter(Boolean).join(" · ")}</small>
-      </td>
-      <td class="unit-findings">${findings(unit, this.#watched.value?.time ?? 0)}</td>
-      <td data-word=${t("drift")}>${drift(unit)}</td>
-      <td data-word=${unit.hardware ? t("version") : nothing}>
-        ${unit.hardware ? `HW\u00a0${unit.hardware} SW\u00a0${unit.software}` : nothing}
-      </td>
-      <td data-word=${t("heard")}>
-        ${unit.seen === null ? t("never") : moment(unit.seen, this.#watched.value?.time)}
-      </td>
-      <td>
+    const now = this.#watched.value?.time ?? 0;
+    return html`<tr id=${`unit-${unit.name}`} data-health=${unit.health} data-unit=${unit.name}>
+      ${cells({
+        name: unit.name,
+        href: hrefTo(unit, ""),
+        isElsewhere: true,
+        notes: notes(unit, now),
+        health: unit.health,
+        healthText: healthWord(unit),
+        findings: findings(unit, now),
+        levers: unit.levers,
+        happened: unit.happened,
+        tags: unit.tags.map((tag) => html`<span class="tag">${tag}</span>`),
+        version: unit.hardware ? `${unit.hardware} / ${unit.software}` : "",
+      })}
+      <td class="d">
         <div class="doings">
           ${this.#button(unit, "look", t("look"), api.lookAtUnit)}
           ${this.#button(unit, "pull", t("pull"), api.pullUnit)}
@@ -184,7 +184,7 @@ class UnitsPage {
     const below = this.#below.get(unit.name);
     if (!below && !unit.progress) return nothing;
     return html`<tr class="under" data-under=${unit.name}>
-      <td colspan="7">
+      <td colspan="8">
         ${unit.progress ? howFar(unit.progress) : nothing}
         ${below?.differences ? sideBySide(contextOf(unit.names), below.differences) : nothing}
         ${below?.plan ? this.#plan(unit, below.plan) : nothing}
@@ -215,18 +215,35 @@ function healthWord({ health, troubles }) {
   return t(`health_${health === "lost" ? worst.replace("-", "_") : health}`);
 }
 
-// A place in the pages of a unit: nothing but HTTP is followed, and the unit learns nothing of this
-// page.
-/** @param {WatchedUnit} unit @param {string} place @param {Template} text @param {string} [look] */
-function linkTo({ address }, place, text, look) {
-  if (!/^https?:\/\//.test(address)) return html`<span class=${look ?? nothing}>${text}</span>`;
-  return html`<a
-    class=${look ?? nothing}
-    href=${`${address}/${place}`}
-    target="_blank"
-    rel="noopener noreferrer"
-    >${text}</a
-  >`;
+// A place in the pages of a unit: nothing but HTTP is followed.
+/** @param {WatchedUnit} unit @param {string} place */
+const hrefTo = ({ address }, place) =>
+  /^https?:\/\//.test(address) ? `${address}/${place}` : "";
+
+// The unit learns nothing of this page.
+/** @param {WatchedUnit} unit @param {string} place @param {Template} text */
+function linkTo(unit, place, text) {
+  const href = hrefTo(unit, place);
+  if (!href) return html`<span>${text}</span>`;
+  return html`<a href=${href} target="_blank" rel="noopener noreferrer">${text}</a>`;
+}
+
+// Where the unit is, when it was heard, and whether it is as its file says.
+/** @param {WatchedUnit} unit @param {number} now */
+function notes(unit, now) {
+  const seen = unit.seen === null ? t("never") : moment(unit.seen, now);
+  const place = [unit.told_name, unit.address, unit.mac].filter(Boolean).join(" · ");
+  const file = fileNote(unit);
+  return html`<small>${place}</small><small>${t("heard", { time: seen })}</small>${file
+      ? html`<small>${file}</small>`
+      : nothing}`;
+}
+
+/** @param {WatchedUnit} unit */
+function fileNote({ differences: found, has_file: hasFile }) {
+  if (!hasFile) return "";
+  if (found === null) return t("drift_unknown");
+  return found.length === 0 ? t("drift_none") : "";
 }
 
 /** @param {WatchedUnit} unit */
@@ -260,7 +277,8 @@ function findings(unit, now) {
         <summary>${t("more_findings", { count: hidden.length })}</summary>
         ${itemList(hidden)}
       </details>`
-    : nothing}`;
+    : nothing}
+  ${drift(unit)}`;
 }
 
 /** @param {Template[]} items */
@@ -269,26 +287,21 @@ const itemList = (items) =>
     ${items.map((item) => html`<li>${item}</li>`)}
   </ul>`;
 
-const OF_UNIT = "finding ";
-
 /** @param {WatchedUnit} unit @param {string} kind @param {string} sentence */
 function findingText(unit, kind, sentence) {
-  // What differs is listed in the column beside.
+  // What differs is listed below.
   if (kind === "drift" && unit.differences) {
     return t("drift_found", { count: unit.differences.length });
   }
-  const own =
-    kind.startsWith(OF_UNIT) && unit.findings.find(({ id }) => id === kind.slice(OF_UNIT.length));
+  const own = ownFinding(unit, kind);
   if (!own) return serverText(sentence);
   const text = findingSaid(contextOf(unit.names), own);
   return own.page ? linkTo(unit, `#/${own.page}`, text) : text;
 }
 
 /** @param {WatchedUnit} unit */
-function drift({ differences: found, names, has_file: hasFile }) {
-  if (!hasFile) return html`<span class="quiet">${t("drift_no_file")}</span>`;
-  if (found === null) return html`<span class="quiet">${t("drift_unknown")}</span>`;
-  if (found.length === 0) return html`<span class="quiet">${t("drift_none")}</span>`;
+function drift({ differences: found, names }) {
+  if (!found?.length) return nothing;
   const hidden = found.length - SHOWN_DRIFT;
   const context = contextOf(names);
   return html`<details>

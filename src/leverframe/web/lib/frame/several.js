@@ -1,7 +1,15 @@
 // The frame of the pages that show several controllers: the fleet of a node, the units of a watch.
 
 import { html, nothing, render } from "../../vendor/lit-html.js";
-import { clock, followWords, startWords, t, useCodes, usePageWords } from "../format/words.js";
+import {
+  clock,
+  fetchWords,
+  followWords,
+  startWords,
+  t,
+  useCodes,
+  usePageWords,
+} from "../format/words.js";
 import { keepDrawn } from "../live/drawing.js";
 import { icon, mark } from "../things/signs.js";
 import { applyTheme } from "./look.js";
@@ -12,7 +20,7 @@ import { closeMenusOutside, ownMenu } from "./menu.js";
 export async function startFrame(page) {
   applyTheme();
   closeMenusOutside();
-  await Promise.all([startWords(), usePageWords(page), useCodes()]);
+  await Promise.all([startWords(), usePageWords(page), fetchWords("controllers"), useCodes()]);
 }
 
 /** @param {string} page @param {() => Template} view */

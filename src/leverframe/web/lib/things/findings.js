@@ -122,9 +122,17 @@ function composeText(context, { kind, label, figures, text }, mark) {
   // A thing can be a part in trouble, too.
   const part = String(figures.part);
   const thing = kindOf(part).kind ? { part: thingName(context, part) } : {};
-  const values = { ...figures, name, ...thing, ...Object.fromEntries(rules) };
+  const things = "labels" in figures ? { labels: namesOf(context, String(figures.labels)) } : {};
+  const values = { ...figures, name, ...thing, ...things, ...Object.fromEntries(rules) };
   return findingSentence(kind, values) ?? text;
 }
+
+/** @param {Context} context @param {string} labels */
+const namesOf = (context, labels) =>
+  labels
+    .split(", ")
+    .map((label) => (kindOf(label).kind ? thingName(context, label) : label))
+    .join(", ");
 
 // The icon of the tab shows the state by its shape: plain, triangle, crossed square, dashed ring.
 

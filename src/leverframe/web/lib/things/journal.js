@@ -12,12 +12,9 @@ import { fullMoment, isoDay, isoMoment } from "../format/moments.js";
 import { durationText, numberText } from "../format/numbers.js";
 import {
   changesOfThings,
-  pageOfSetting,
   parseChange,
-  settingName,
   settingWords,
   thingOfSetting,
-  valueText,
 } from "../format/setting_words.js";
 import {
   clock,
@@ -37,15 +34,23 @@ import * as api from "../live/api.js";
 import { observe } from "../live/drawing.js";
 import { findingSaid } from "./findings.js";
 import { isState, levelWord, stateWord } from "./labels.js";
+import { linkOf, linkTo, ruleName } from "./journal/links.js";
+import { changeLine, isOfPlaces, statementsOf, statementView } from "./journal/settings.js";
 import { causeOf, icon } from "./signs.js";
-import { kindOf, codeName, thingAddress, thingName, thingOf } from "./things.js";
+import { kindOf, codeName, thingOf } from "./things.js";
 
 /** @import { SettingChange } from "../format/setting_words.js" */
 /** @import { IconName } from "./signs.js" */
 
 /** @typedef {Api.EntryReport} JournalEntry */
-/** @typedef {{ name: string, address: string }} Link */
-/** @typedef {{ entry: JournalEntry, changes: SettingChange[], leftOut: number }} EntryGroup */
+/**
+ * An entry, or several of one work: the newest, and when they began.
+ * @typedef {object} EntryGroup
+ * @property {JournalEntry} entry
+ * @property {SettingChange[]} changes
+ * @property {number} leftOut
+ * @property {number} began
+ */
 
 // The place of the thing in a sentence, left open for its link.
 const { which: WHICH } = /** @type {Record<string, string>} */ (PLACES);
@@ -179,27 +184,6 @@ export function thingsOf(entry) {
 
 // ---- sentences -------------------------------------------------------------------------------
 
-/** @param {Context} context @param {number} number @param {string} [name] */
-function ruleName({ settings }, number, name = "") {
-  return name || settings?.rules[number - 1]?.name || String(number);
-}
-
-/** @param {Context} context @param {string} label @returns {Link} */
-function linkOf(context, label) {
-  const [, rule] = /^rules\.(\d+)$/.exec(label) ?? [];
-  if (rule) {
-    const number = Number(rule) + 1;
-    const name = t("why_rule", { rule: ruleName(context, number) });
-    return { name, address: address("rules", { edit: number }) };
-  }
-  if (!kindOf(label).kind) return { name: codeName(context, label), address: "" };
-  return { name: thingName(context, label), address: thingAddress(label) };
-}
-
-/** @param {Link} link */
-const linkTo = ({ name, address: to }) =>
-  to ? html`<a class="name" href=${to}>${name}</a>` : html`<b>${name}</b>`;
-
 /** @param {string} channel */
 function channelName(channel) {
   const [, kind, slot] = /^(\D+)(\d*)$/.exec(channel.toLowerCase()) ?? [];
@@ -274,6 +258,9 @@ function ofFault(context, text) {
   });
 }
 
+// How many things or pages are named of those that were changed together.
+const NAMED = 3;
+
 /** @param {Context} context @param {EntryGroup} group */
 function ofSettings(context, { entry, changes, leftOut }) {
   const [version] = changes.filter(({ path }) => path === "profile.sw");
@@ -286,22 +273,14 @@ function ofSettings(context, { entry, changes, leftOut }) {
       )
       .join(", ");
   }
-  const count = changes.length + leftOut;
-  const owners = new Set(changes.map(({ path }) => ownerOf(path)));
-  const [owner] = owners;
-  if (owners.size !== 1 || !owner) return t("what_settings", { count });
-  const label = thingOfSetting(changes[0].path);
-  const isNew = label && count > 1 && changes.every((one) => "new" in one && !("old" in one));
-  const text = t(isNew ? "settings_added" : "settings_of", { count, which: WHICH });
-  const link = label
-    ? linkOf(context, label)
-    : { name: t(`page_${owner}`), address: address(owner) };
-  return rich(text, { which: linkTo(link) });
+  const statements = statementsOf(context, changes, leftOut);
+  const hidden = statements.length - NAMED;
+  const texts = statements.slice(0, NAMED).map(statementView);
+  if (hidden > 0) texts.push(t("settings_more", { count: hidden }));
+  return texts.length === 1
+    ? texts[0]
+    : texts.map((text) => html`<span class="statement">${text}</span> `);
 }
-
-// What a setting belongs to: its thing, or the page that sets it.
-/** @param {string} path */
-const ownerOf = (path) => thingOfSetting(path) || (pageOfSetting(path) ?? "");
 
 const UPLOADS = ["site", "picture", "restore-report"];
 /** @param {string} name */
@@ -398,7 +377,7 @@ const watchdogName = ({ settings }, number) =>
 // Why it happened; "" where the sentence has said it all.
 /** @param {Context} context @param {JournalEntry} entry @param {JournalEntry[]} entries */
 function whyOf(context, entry, entries) {
-  const { by, what, cause, detail, figures } = entry;
+  const { by, what, which, cause, detail, figures } = entry;
   switch (cause) {
     case "rule":
       return byRule(context, by);
@@ -409,7 +388,7 @@ function whyOf(context, entry, entries) {
     case "timer":
       return byTimer(by, entries);
     case "start":
-      return what === "on" ? t("why_start") : "";
+      return which || what === "settings" ? t("why_start") : "";
     case "snapshot":
       return t("why_snapshot");
     case "command line":
@@ -449,7 +428,8 @@ function durationOf({ what, detail, number, time, figures }, entries) {
 
 // ---- lists -----------------------------------------------------------------------------------
 
-// Newest first; settings that one person changed of one thing or page in a row are one line.
+// Newest first. Settings that one person changed in a row are one line, whatever happened between;
+// what was added or removed keeps its place among the events.
 /** @param {JournalEntry[]} entries @returns {EntryGroup[]} */
 export function fold(entries) {
   /** @type {EntryGroup[]} */
@@ -457,21 +437,30 @@ export function fold(entries) {
   for (const entry of [...entries].reverse()) {
     const changes = changesOf(entry);
     const { left_out: leftOut = 0 } = partsOf(entry);
-    const last = lines.at(-1);
-    if (last && changes.length > 0 && isOneWork(last, entry)) {
-      last.changes = [...changes, ...last.changes];
-      last.leftOut += leftOut;
-    } else lines.push({ entry, changes, leftOut });
+    const work = changes.length > 0 && workOf(lines, entry, changes);
+    if (work) {
+      work.changes = [...changes, ...work.changes];
+      work.leftOut += leftOut;
+      work.began = entry.time;
+    } else lines.push({ entry, changes, leftOut, began: entry.time });
   }
   return lines;
 }
 
-/** @param {EntryGroup} last @param {JournalEntry} entry */
-function isOneWork({ entry: newer, changes }, entry) {
-  if (newer.what !== "settings" || entry.what !== "settings" || changes.length === 0) return false;
-  if (newer.detail !== entry.detail || newer.time - entry.time > TOGETHER_S) return false;
-  const owners = [...changes, ...changesOf(entry)].map(({ path }) => ownerOf(path));
-  return owners[0] !== "" && owners.every((owner) => owner === owners[0]);
+// The line of the same work, among those of the last two minutes.
+/** @param {EntryGroup[]} lines @param {JournalEntry} entry @param {SettingChange[]} changes */
+function workOf(lines, entry, changes) {
+  if (entry.what !== "settings" || isOfPlaces(changes)) return undefined;
+  const at = lines.findLastIndex(({ began }) => began - entry.time > TOGETHER_S);
+  return lines
+    .slice(at + 1)
+    .find(
+      ({ entry: newer, changes: others }) =>
+        newer.what === "settings" &&
+        newer.detail === entry.detail &&
+        others.length > 0 &&
+        !isOfPlaces(others),
+    );
 }
 
 /** @param {number} seconds @param {number} now */
@@ -487,16 +476,6 @@ export function dayName(seconds, now) {
     currentLanguage() === "en" ? "en-GB" : currentLanguage(),
   );
   return dayOf(seconds) === dayOf(now) - 1 ? t("yesterday", { day }) : day;
-}
-
-/** @param {Context} context @param {SettingChange} change */
-function changeLine(context, change) {
-  const { path } = change;
-  const [old, now] = [change.old, change.new].map((one) => valueText(context, path, one));
-  const values = { path: settingName(context, path), old, new: now };
-  if (!("old" in change) && !("new" in change)) return t("setting_secret", values);
-  if (!("new" in change)) return t("setting_gone", values);
-  return t("old" in change ? "setting_changed" : "setting_set", values);
 }
 
 /** @param {Context} context @param {EntryGroup} part @param {JournalEntry[]} entries */

@@ -1,6 +1,7 @@
-// Who changed what: when, why, by whom, and what, a line each; newest first.
+// Who changed what: when, why, by whom, and what, a line each; newest first. A rule or an entry of
+// the schedule that came or went is one line, with its settings in a fold.
 
-import { html } from "../../vendor/lit-html.js";
+import { html, nothing } from "../../vendor/lit-html.js";
 import { fullMoment } from "../../lib/format/moments.js";
 import { durationText, numberText } from "../../lib/format/numbers.js";
 import {
@@ -9,18 +10,30 @@ import {
   settingWords,
   valueText,
 } from "../../lib/format/setting_words.js";
-import { t } from "../../lib/format/words.js";
+import { fetchWords, speaking, t } from "../../lib/format/words.js";
+import { placesThatCameOrWent, statementText } from "../../lib/things/journal/settings.js";
 import { isState, levelWord } from "../../lib/things/labels.js";
 import { causeOf, icon } from "../../lib/things/signs.js";
 import { kindOf, codeName, thingName, thingOf } from "../../lib/things/things.js";
 
-/** @typedef {{ time: number, cause: string, who: string, lines: string[] }} Entry */
+/**
+ * @typedef {object} Entry
+ * @property {number} time
+ * @property {string} cause
+ * @property {string} who
+ * @property {string[]} lines
+ * @property {string[]} details what the lines sum up
+ * @property {number} more the number of changes that are not listed
+ */
 /** @typedef {AuditEntries[number]["changes"][number]} Change */
 
 // The words of the forms that set what was changed.
 /** @param {AuditEntries} entries */
 export const auditWords = (entries) =>
-  settingWords(entries.flatMap(({ changes }) => changes.map(({ path }) => path)));
+  Promise.all([
+    fetchWords("journal"),
+    settingWords(entries.flatMap(({ changes }) => changes.map(({ path }) => path))),
+  ]);
 
 /** @param {Context} context @param {AuditEntries} entries @returns {Entry[]} */
 export function asEntries(context, entries) {
@@ -29,7 +42,8 @@ export function asEntries(context, entries) {
       time: entry.time,
       cause: entry.cause,
       who: actorOf(entry),
-      lines: linesOf(context, entry),
+      ...linesOf(context, entry),
+      more: entry.not_listed,
     }))
     .reverse();
 }
@@ -39,14 +53,28 @@ const actorOf = ({ account, source, detail }) =>
   account ? [account, source].filter(Boolean).join(" · ") : detail;
 
 /** @param {Context} context @param {AuditEntries[number]} audit */
-function linesOf(context, { changes, not_listed: more }) {
+function linesOf(context, { changes }) {
   // What is new and has no value is not worth a line.
-  const lines = changes
+  const listed = changes
     .filter(({ old, new: now }) => old !== null || now !== null)
-    .flatMap(changesOfThings)
-    .map((change) => lineOf(context, change));
-  return more ? [...lines, t("not_listed", { more })] : lines;
+    .flatMap(changesOfThings);
+  const { statements, own } = placesThatCameOrWent(context, listed);
+  const lineOfChange = (/** @type {Change} */ change) => lineOf(context, change);
+  const rest = listed.filter((change) => !own.includes(change)).map(lineOfChange);
+  const texts = speaking("journal", () => statements.map(statementText));
+  return { lines: [...texts, ...rest], details: own.map(lineOfChange) };
 }
+
+// At most a number of lines, and what they sum up.
+/** @param {Entry} entry @param {number} [most] */
+export const changedView = ({ lines, details }, most = Infinity) =>
+  html`${lines.slice(0, most).map((line) => html`<span class="happened">${line}</span>`)}
+  ${details.length
+    ? html`<details>
+        <summary><u>${speaking("log", () => t("show"))}</u></summary>
+        ${details.map((line) => html`<span class="happened">${line}</span>`)}
+      </details>`
+    : nothing}`;
 
 /** @param {Context} context @param {Change} change */
 function lineOf(context, change) {
