@@ -140,6 +140,7 @@ _KINDS = {
     ".json": "application/json",
     ".svg": "image/svg+xml",
     ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
 }
 #: Everything except the front page is below this path.
 PREFIX = "/web/"
