@@ -96,8 +96,8 @@ class OtherOrigins:
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
-    "img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+    "img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
 )
 _ANY_PAGE: Headers = (("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"))
 

@@ -45,7 +45,14 @@ export class Page {
 
   async open() {
     await nextTask();
-    const { Beside } = await import("./status/beside.js");
+    // Together, not one after the other as they import each other.
+    const [{ Beside }] = await Promise.all([
+      import("./status/beside.js"),
+      import("./status/meters.js"),
+      import("./status/tiles.js"),
+      import("../lib/things/journal.js"),
+      import("../lib/format/setting_words.js"),
+    ]);
     if (this.#isClosed) return;
     this.#beside.value = new Beside(this.#context, this.#switches);
     this.#beside.value.read();
