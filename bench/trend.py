@@ -20,6 +20,8 @@ from bench.figure import Figure, Record
 from bench.python_build import python_build
 
 HISTORY = Path(__file__).parent / "history.jsonl"
+#: Units of times.
+_IN_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 
 class Machine(Record, frozen=True):
@@ -91,3 +93,15 @@ def read(path: Path = HISTORY) -> list[Run]:
 def append(run: Run, path: Path = HISTORY) -> None:
     with path.open("ab") as file:
         file.write(encode(run))
+
+
+def compare(figure: Figure, round_us: float | None) -> tuple[float | None, str]:
+    """Return a figure in the unit in which commits are compared."""
+    if figure.reference and figure.reference.ratio is not None:
+        return figure.reference.ratio, f"of {figure.reference.name}"
+    if figure.value is not None and round_us:
+        if figure.unit in _IN_US:
+            return figure.value * _IN_US[figure.unit] / round_us, "rounds"
+        if figure.unit == "/s":
+            return figure.value * round_us / 1e6, "per round"
+    return figure.value, figure.unit

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,8 @@ def large_features(settings: Settings) -> tuple[Load, ...]:
 
     The libraries of pictures take 5 MB of an idle process.
     """
-    return (oled_panel.load,) if settings.oled.enabled else ()
+    is_drawn = settings.oled.enabled and find_spec("PIL") is not None
+    return (oled_panel.load,) if is_drawn else ()
 
 
 #: Interval between checks of the machine's clock, and so the delay until the schedule follows it.

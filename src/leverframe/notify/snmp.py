@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from leverframe.core.engine.calls import Notify
+from leverframe.core.runtime.installation import explain_missing_extra
 from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
 from leverframe.core.settings import Snmp, SnmpTrap
 from leverframe.devices.wire.snmp import (
@@ -59,8 +60,10 @@ class TrapSenders:
     def sender(self) -> Iterator["TrapSender"]:
         """Lend a sender to this thread."""
         # Imported here, because a process that sends no traps does not need it.
-        from leverframe.notify.snmp_sender import TrapSender
-
+        try:
+            from leverframe.notify.snmp_sender import TrapSender
+        except ModuleNotFoundError as error:
+            raise CannotSend(explain_missing_extra(error)) from None
         with self._lock:
             lent = self._idle.pop() if self._idle else None
         if lent is None:

@@ -405,11 +405,11 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         off_delay: Duration = 0,
         permanent: bool = False,
     ) -> int:
-        """Add a rule in the words of the pages, enable it, and return its number, counted from 1.
+        """Add a rule, enable it, and return its number, counted from 1.
 
-        Examples: `rule(when="DS1 >= 30", then="eMail 1")`, `rule(when="INPD1 = 1 and DS1 < 5",
-        then="OUT0")`. Settings that a message needs and that are not set yet (server, recipient,
-        text) are set, too; the text is the condition.
+        Examples: `rule(when="DS1 >= 30 until 28", then="eMail 1")`, `rule(when="INPD1 is on and
+        DS1 < 5", then="OUT0 on, ends after 10min")`. Settings that a message needs and that are not
+        set yet (server, recipient, text) are set, too; the text is the condition.
         """
         from leverframe.core.settings import free_place
         from leverframe.interface.table.rules import event_query

@@ -82,6 +82,8 @@ def carry_out(arguments: Sequence[str] | None) -> int:
         return INTERRUPTED
     except ErrorForPeople as error:
         return _print_mistake(_in_arguments(error, options.parser))
+    except ModuleNotFoundError as error:
+        return _print_mistake(_load("core.runtime.installation:explain_missing_extra")(error))
     except BrokenPipeError:
         _drop_output()
         return OUTPUT_CLOSED
