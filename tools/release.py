@@ -24,6 +24,13 @@ PLUGIN = Path("packaging/pytest-leverframe")
 INTERFACE = "packaging/public-interface.txt"
 _VERSION = re.compile(r'^__version__ = "([^"]+)"', re.MULTILINE)
 _LOCKED = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)", re.MULTILINE)
+#: The parts of the pages in `web/vendor/`: npm package, version, licence.
+VENDORED = (
+    ("lit-html", "3.3.3", "BSD-3-Clause"),
+    ("@preact/signals-core", "1.14.5", "MIT"),
+    ("uplot", "1.6.32", "MIT"),
+    ("inter-ui", "4.1.1", "OFL-1.1"),
+)
 
 
 class NotReady(Exception):
@@ -120,7 +127,9 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def list_parts(project: Path, version: str, built_at: int) -> dict[str, Any]:
-    """Return the locked packages that `make run` installs, as a CycloneDX document."""
+    """Return the locked packages that `make run` installs and the vendored parts of the pages, as a
+    CycloneDX document.
+    """
     locked = _LOCKED.findall((project / "requirements/run.txt").read_text(encoding="utf-8"))
     root = f"pkg:pypi/leverframe@{version}"
     parts = [
@@ -133,6 +142,7 @@ def list_parts(project: Path, version: str, built_at: int) -> dict[str, Any]:
         }
         for name, number in locked
     ]
+    parts += [_describe_vendored(*vendored) for vendored in VENDORED]
     document = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -153,6 +163,18 @@ def list_parts(project: Path, version: str, built_at: int) -> dict[str, Any]:
     }
     number = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(document, sort_keys=True))
     return {"serialNumber": f"urn:uuid:{number}", **document}
+
+
+def _describe_vendored(name: str, number: str, licence: str) -> dict[str, Any]:
+    reference = f"pkg:npm/{name.replace('@', '%40')}@{number}"
+    return {
+        "type": "library",
+        "bom-ref": reference,
+        "name": name,
+        "version": number,
+        "licenses": [{"license": {"id": licence}}],
+        "purl": reference,
+    }
 
 
 def write_checksums(files: list[Path], to: Path) -> None:

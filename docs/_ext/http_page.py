@@ -10,6 +10,7 @@ from leverframe.interface.descriptions.schemas import REFUSALS
 from leverframe.interface.names import COMPARISONS
 from leverframe.interface.table.row import ADMIN, ANYONE, CONTROL
 from leverframe.server.routes.endpoints import (
+    RESTORE_TRIAL,
     RULE_TRIAL,
     SIM_PATH,
     STATUS_FILES,
@@ -168,6 +169,7 @@ def http_page() -> str:
             ),
             _PICTURES,
             _BACKUPS,
+            f"\n`POST {RESTORE_TRIAL.path}`, for the administrator: {prose(RESTORE_TRIAL.doc)}\n",
             "\n## The simulated board\n",
             _board_section(),
             _FLEET,

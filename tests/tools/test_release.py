@@ -81,6 +81,9 @@ def test_list_of_parts_names_every_locked_package_once() -> None:
     references = [part["bom-ref"] for part in document["components"]]
     assert len(references) == len(set(references)) > 20
     assert any(one.startswith("pkg:pypi/msgspec@") for one in references)
+    vendor = release.PROJECT / "src/leverframe/web/vendor"
+    assert len(release.VENDORED) == len(list(vendor.glob("*.LICENSE")))
+    assert "pkg:npm/%40preact/signals-core@1.14.5" in references
     assert document["dependencies"] == [
         {"ref": "pkg:pypi/leverframe@0.2.0", "dependsOn": references}
     ]

@@ -47,11 +47,12 @@ def test_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
 
     # The new password is asked for, and the way leads back here.
     expect(page.get_by_role("heading", name="Greenhouse")).to_be_visible()
-    ready_to_sign_in(page)
-    page.get_by_label("User name").fill("admin")
+    expect(page.get_by_label("Password")).to_be_focused()
+    expect(page.get_by_label("User name")).to_have_value("admin")
     page.get_by_label("Password").fill(GOOD)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("button", name="Scan the buses").click()
+    page.get_by_role("button", name="Scan again").click()
     expect(page.locator(".found code")).to_have_text([GARDEN, BOILER])
     page.get_by_role("button", name="Save and continue").click()
 
@@ -64,6 +65,10 @@ def test_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     expect(page.locator("[data-label=DS2]")).to_contain_text("rising now")
     expect(page.locator("[data-label=DS1]")).to_contain_text("steady")
     page.get_by_label(f"Name of the sensor {BOILER}").fill("Bench")
+    # So is what is connected to an output, by a second of being on.
+    page.get_by_role("button", name="Test 1 s: output 1").click()
+    expect(page.locator("[data-label=OUT1][data-felt]")).to_be_visible()
+    page.get_by_label("What is connected to 1?").fill("Pump")
     page.get_by_role("button", name="Save and continue").click()
 
     # Left here, it continues here: the address without a page leads back.
@@ -76,10 +81,18 @@ def test_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     page.get_by_role("button", name="Save and finish").click()
     expect(page.locator("main[data-page=status][aria-busy=false]")).to_be_visible()
     expect(page.locator(".first-run")).to_have_count(0)
+    # What was left without a name is there when it is asked for.
+    levers = page.locator(".frame [role=switch]")
+    expect(page.get_by_role("switch", name="Pump")).to_be_visible()
+    shown = levers.count()
+    page.get_by_role("switch", name="not in use").check()
+    expect(page.get_by_role("switch", name="Output 5", exact=True)).to_be_visible()
+    assert shown == 1 < levers.count()
 
     settings = page.request.get(f"{base}/api/settings").json()
     assert (settings["name"], settings["timezone"]) == ("Greenhouse", "Europe/Prague")
     assert settings["onewire"][1]["name"] == "Bench"
+    assert settings["outputs"][1]["name"] == "Pump"
     (rule,) = settings["rules"]
     assert (rule["source"], rule["reference"], rule["hysteresis"]) == ("DS2", 17.5, 2.5)
     assert rule["enabled"]
@@ -94,13 +107,13 @@ def test_skipped_step_is_called_skipped_and_can_be_done_after_all(
     steps = page.locator(".steps li")
     for _ in range(3):
         page.get_by_role("button", name="Skip this step").click()
-    expect(page.get_by_role("heading", name="Name the sensors")).to_be_visible()
+    expect(page.get_by_role("heading", name="Name sensors and outputs")).to_be_visible()
     expect(steps.nth(0)).to_contain_text("skipped")
     page.get_by_role("button", name="Do it now: Name and place").click()
     page.get_by_label("Name of the controller").fill("Greenhouse")
     page.get_by_role("button", name="Save and continue").click()
     # It continues where it was; finished steps are marked, also in another browser.
-    expect(page.get_by_role("heading", name="Name the sensors")).to_be_visible()
+    expect(page.get_by_role("heading", name="Name sensors and outputs")).to_be_visible()
     for _ in range(2):
         expect(steps.locator("small")).to_have_text(
             ["done", "skipped", "skipped", "now", "to come"]

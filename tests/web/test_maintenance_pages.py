@@ -64,8 +64,8 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
     restoring.get_by_label("Backup file").set_input_files(
         {"name": "x.bin", "mimeType": "application/octet-stream", "buffer": b"no backup"}
     )
-    confirm(page, "Restore", "Restore this backup")
     expect(restoring.locator(".refusal")).to_contain_text("backup")
+    expect(restoring.get_by_role("button", name="Restore this backup")).to_be_disabled()
     assert twin.settings()["outputs"][1]["name"] == "Pump"
 
     button = restoring.get_by_role("button", name="Restore this backup")
@@ -91,10 +91,15 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
                 without.uncheck()
                 expect(button).to_be_disabled()
                 restoring.get_by_label("Passphrase").fill(passphrase)
+                restoring.get_by_role("button", name="Show what would change").click()
         else:
             expect(restoring).to_contain_text("These are not restored: E-mail · Password.")
+        # It is seen before it is done.
+        restoring.locator("summary", has_text="Other").click()
+        expect(restoring.get_by_text("Name: “Other” → “Pump”")).to_be_visible()
+        assert twin.settings()["outputs"][1]["name"] == "Other"
         confirm(page, "Restore", "Restore this backup")
-        expect(restoring.get_by_role("status")).to_have_text("The backup was restored.")
+        expect(restoring.locator(".saved")).to_have_text("The backup was restored.")
         eventually(lambda: twin.settings()["outputs"][1]["name"], "Pump")
         assert twin.settings()["email"]["password"] == secret
         page.reload()

@@ -38,9 +38,23 @@ function offerToShow(button) {
   });
 }
 
+// The account whose password was just chosen: see pages/firstrun/place.js.
+function fillName() {
+  const name = sessionStorage.getItem("leverframe.account");
+  const field = document.querySelector('input[autocomplete="username"]');
+  if (!name || !(field instanceof HTMLInputElement) || field.value) return;
+  field.value = name;
+  const password = document.querySelector('input[autocomplete="current-password"]');
+  if (!(password instanceof HTMLInputElement)) return;
+  // The browser may yet focus the name by itself.
+  if (document.activeElement === field) password.focus();
+  else field.addEventListener("focus", () => password.focus(), { once: true });
+}
+
 // As chosen on the pages, see lib/frame/look.js; strangers may not have that file.
 document.documentElement.dataset.theme = localStorage.getItem("leverframe.theme") ?? "system";
 keepAddress();
+fillName();
 document.querySelectorAll("button[data-shows]").forEach((button) => {
   offerToShow(/** @type {HTMLButtonElement} */ (button));
 });

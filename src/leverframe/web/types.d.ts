@@ -321,6 +321,7 @@ interface FleetPageLike {
 }
 type Certificate = Api.Replies["/api/certificate"];
 type Firmware = Api.Replies["/api/firmware"];
+type RestoreTrial = Api.RestoreTrial;
 type NotRestored = Api.Replies["/api/restore-report"];
 type BenchReport = Api.Replies["/api/sim"];
 type BenchSnapshot = Api.Replies["/api/sim/snapshots"][number];

@@ -77,6 +77,32 @@ async def test_without_the_passphrase_passwords_are_left_out_and_reported() -> N
     assert "without its secrets" in lost["reason"]
 
 
+async def test_restore_trial_names_what_would_change_and_changes_nothing() -> None:
+    other = await LoopTwin.start()
+    await other.ok("/stm.cgi?em4=hunter2&oname=0Lamp")
+    backup = (await other.ask("/dev_settings.bin", backup_passphrase=ENCODED)).body
+    twin = await LoopTwin.start()
+    await twin.ok("/stm.cgi?oname=1Pump&em4=earlier")
+    await twin.ok("/inpa.cgi?event=0*104*1*1*0*0*0*0*0*0*0&rulename=0*Door")
+    before = twin.controller.engine.settings
+    reply = await twin.ask("/api/restore/try", "POST", backup, backup_passphrase=ENCODED)
+    trial = msgspec.json.decode(reply.body)
+    changes = {one["path"]: (one["old"], one["new"]) for one in trial["changes"]}
+    assert changes["outputs.0.name"] == ("", "Lamp")
+    assert changes["outputs.1.name"] == ("Pump", "")
+    assert changes["email.password"] == ("***", "***")
+    assert changes["rules.0.name"] == ("Door", None)
+    assert trial["not_carried_over"] == []
+    assert twin.controller.engine.settings is before
+    await twin.ask(UPLOAD, "POST", backup, backup_passphrase=ENCODED)
+    reply = await twin.ask("/api/restore/try", "POST", backup, backup_passphrase=ENCODED)
+    assert msgspec.json.decode(reply.body)["changes"] == []
+    without = await twin.ok("/api/restore/try", "POST", backup)
+    (lost,) = msgspec.json.decode(without.body)["not_carried_over"]
+    assert (lost["path"], lost["value"]) == ("email.password", None)
+    assert (await twin.ask("/api/restore/try", "POST", backup[:-1])).status == 400
+
+
 async def test_backup_of_an_earlier_program_reports_the_rules_that_mean_the_opposite_now(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

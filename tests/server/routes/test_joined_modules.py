@@ -3,7 +3,12 @@
 import re
 
 from leverframe.server.http.messages import Request
-from leverframe.server.routes.pages import beside_joined, join_modules, pages
+from leverframe.server.routes.pages import (
+    beside_joined,
+    join_modules,
+    pages,
+    without_comments,
+)
 
 MODULES = {
     "app.js": 'import { open } from "./pages/first.js";\n\nopen();\n',
@@ -62,6 +67,20 @@ def test_later_loaded_module_shares_the_joined_modules() -> None:
         'import { firstView } from "../app.js";\n'
         'export const { html, nothing } = firstView["vendor/lit.js"];\n'
     )
+
+
+def test_only_lines_of_comment_are_left_out() -> None:
+    kept = '/**\n * @license\n * MIT\n */\nconst a = "x"; // y\nconst b = `\n  http://x/**/`;\n'
+    comments = "// Why.\n\n  /** @type {string} */\n/**\n * @param {T} a * b\n */\n  // c */\n"
+    assert without_comments(comments + kept + comments) == "\n" + kept + "\n"
+    assert "@license" in without_comments(_text("/web/vendor/lit-html.js"))
+
+
+def test_front_page_has_one_style_sheet_and_the_others_all() -> None:
+    [address] = re.findall(r'<link rel="stylesheet" href="([^"]+)"', _text("/"))
+    parts = re.findall(r'<link rel="stylesheet" href="([^"]+)"', _text("/web/units.html"))
+    assert len(parts) > 1
+    assert _text(address) == "".join(map(_text, parts[:2]))
 
 
 def test_front_page_names_one_script_and_the_others_keep_their_modules() -> None:

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { secretsIn } from "../../../src/leverframe/web/settings/backup.js";
+import { groupChanges } from "../../../src/leverframe/web/settings/backup/trial.js";
 
 const HEAD = `LEVERFRAME\0\u0001${"x".repeat(32)}`;
 const fileOf = (content) => new Blob([HEAD, JSON.stringify(content)]);
@@ -27,4 +28,11 @@ test("what is no backup says nothing", async () => {
   assert.equal(await secretsIn(new Blob([HEAD, "{"])), null);
   assert.equal(await secretsIn(new Blob([HEAD, "null"])), null);
   assert.equal(await secretsIn(new Blob([HEAD, " ".repeat(5 << 20)])), null);
+});
+
+test("changes of a restore are grouped by thing, rule and group of settings", () => {
+  const paths = ["outputs.1.name", "rules.0.name", "outputs.1.return_time", "email.host"];
+  const groups = groupChanges(paths.map((path) => ({ path, old: null, new: 1 })));
+  const found = groups.map(({ owner, changes }) => [owner, changes.length]);
+  assert.deepEqual(found, [["OUT1", 2], ["rules.0", 1], ["email", 1]]);
 });

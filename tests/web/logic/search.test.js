@@ -14,6 +14,7 @@ const entry = (kind, name, beside = "") => ({
   beside,
   address: "",
   text: fold(`${name} ${beside}`),
+  names: fold(name),
 });
 const ENTRIES = [
   entry("command", "pulse<A>", "Switch the pump on for some seconds"),
@@ -33,6 +34,34 @@ test("accents and case are no hindrance, and nothing typed finds nothing", () =>
   assert.deepEqual(names("ZAROVKA"), ["Žárovka"]);
   assert.deepEqual(names("  "), []);
   assert.deepEqual(names("pump tomatoes"), []);
+});
+
+const PLACES = [
+  "#/messages?open=email",
+  "#/system?open=interface",
+  "#/system?open=accounts",
+  "#/system?open=interface&find=",
+  "#/system?open=backup",
+];
+const EVERYDAY = {
+  en: ["email", "timezone", "password", "wifi", "reboot"],
+  pl: ["mail", "strefa", "hasło", "wifi", "kopia zapasowa"],
+  fr: ["email", "fuseau", "mot de passe", "wifi", "redémarrer"],
+  hu: ["email", "időzóna", "jelszó", "wifi", "újraindítás"],
+  cs: ["email", "časové pásmo", "heslo", "wifi", "restart"],
+};
+
+test("everyday words find settings in every language", async () => {
+  const context = await openContext();
+  for (const [language, wanted] of Object.entries(EVERYDAY)) {
+    chooseLanguage(language);
+    const entries = await allEntries(context);
+    wanted.forEach((typed, index) => {
+      const [first] = bestOf(entries, typed, 1);
+      assert.ok(first?.address.startsWith(PLACES[index]), `${typed}: ${first?.address}`);
+    });
+  }
+  chooseLanguage("en");
 });
 
 test("what is looked for by other words is found where it is", async () => {

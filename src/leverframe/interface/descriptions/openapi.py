@@ -71,6 +71,7 @@ class EndpointDescription(Struct, frozen=True):
     query: tuple[QueryParameter, ...] = ()
     #: The type of the data in the body of a POST.
     body: Any = None
+    body_content_type: str = TEXT
     #: The request may have no body.
     body_is_optional: bool = False
     #: The request may take long. It only returns an answer, and ends when the client disconnects.
@@ -267,8 +268,8 @@ def _endpoint_path(endpoint: EndpointDescription, schema: Json) -> Json:
         operation["parameters"] = _query_parameters(endpoint.query)
     bodies: Json = {}
     if endpoint.body is not None:
-        ((text,), _) = reply_schemas([endpoint.body])
-        bodies[TEXT] = {"schema": text}
+        ((of_body,), _) = reply_schemas([endpoint.body])
+        bodies[endpoint.body_content_type] = {"schema": of_body}
     if endpoint.takes_form and endpoint.query:
         bodies[FORM] = {"schema": _form_of(endpoint.query)}
     if bodies:

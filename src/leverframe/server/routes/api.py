@@ -25,6 +25,7 @@ from leverframe.interface.table.system import RESTORE_REPORT
 from leverframe.notify.outbox import OutboxReport
 from leverframe.server.http.certificate import CertificateReport
 from leverframe.server.http.messages import Reply
+from leverframe.server.routes.backups import NotRestored
 from leverframe.server.routes.context import Context
 from leverframe.server.routes.headers import compress_reply
 from leverframe.server.routes.state import state
@@ -83,14 +84,6 @@ class Health(Struct, frozen=True):
         dict[str, str] | UnsetType,
         Meta(description="Configuration keys that have no effect here, each with the reason."),
     ] = UNSET
-
-
-class NotRestored(Struct, frozen=True):
-    """A setting that the last restore could not apply."""
-
-    path: str
-    value: Annotated[Any, Meta(description="The value in the backup; null for a secret.")]
-    reason: str
 
 
 class FirmwareReport(Struct, frozen=True):

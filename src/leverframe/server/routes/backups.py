@@ -1,4 +1,6 @@
-"""Settings backups over HTTP: download and restore; the work is done in a thread.
+"""Settings backups over HTTP: download, restore, and what a restore would change.
+
+The work is done in a thread.
 
 The passphrase is in a header: unlike a query, a header appears in no log and no history, and a
 foreign page cannot send it. A restore is decoded, checked and converted first; then the controller
@@ -7,12 +9,15 @@ applies it as one change.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from msgspec import Meta, Struct
 
 from leverframe.core.engine.journal import Cause
-from leverframe.core.tree import is_confidential
+from leverframe.core.settings import Settings
+from leverframe.core.tree import MISSING, difference, is_confidential, is_secret, mask_secret
 from leverframe.host.controller import Controller
 from leverframe.interface.descriptions.schemas import BINARY
 from leverframe.interface.table.bodies import Upload
@@ -42,6 +47,29 @@ _MAX_NAMED = 40
 AT_A_TIME = 1
 #: Maximum number of conversions of a backup if the settings change in the meantime.
 _MAX_TRIES = 5
+
+
+class NotRestored(Struct, frozen=True):
+    """A setting that the last restore could not apply."""
+
+    path: str
+    value: Annotated[Any, Meta(description="The value in the backup; null for a secret.")]
+    reason: str
+
+
+class RestoredSetting(Struct, frozen=True):
+    """A setting that a restore would change; null where there is none, secrets masked."""
+
+    path: str
+    old: Any
+    new: Any
+
+
+class RestoreTrial(Struct, frozen=True):
+    """What a restore would do."""
+
+    changes: list[RestoredSetting]
+    not_carried_over: list[NotRestored]
 
 
 class BackupEndpoint:
@@ -96,6 +124,18 @@ class BackupEndpoint:
             headers.append((SECRETS_HEADER, _name_secrets(content.left_out)))
         return Reply(reply.status, reply.content_type, reply.body, tuple(headers))
 
+    async def preview(self, request: Request) -> RestoreTrial:
+        """Return what a restore would change; change nothing."""
+        try:
+            content = await self._content(request.body, _passphrase(request))
+        except BackupRefused as refused:
+            raise Malformed(str(refused), allowed="a settings backup") from None
+        restored = await self._convert(content)
+        return RestoreTrial(
+            list(_changes(self._controller.pending, restored.settings)),
+            [NotRestored(*lost) for lost in restored.not_carried_over],
+        )
+
     def _file_in(self, request: Request, call: Call) -> bytes:
         """Return the backup in a request, which is its body or part of a form."""
         assert isinstance(call.row.body, Upload)
@@ -121,6 +161,12 @@ class BackupEndpoint:
     async def _in_thread(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         async with self._turns:
             return await asyncio.to_thread(work, *arguments)
+
+
+def _changes(old: Settings, new: Settings) -> Iterator[RestoredSetting]:
+    for path, before, after in difference(old, new):
+        shown = (None if value is MISSING else value for value in (before, after))
+        yield RestoredSetting(path, *(map(mask_secret, shown) if is_secret(path) else shown))
 
 
 def _name_secrets(secrets: Sequence[str]) -> str:

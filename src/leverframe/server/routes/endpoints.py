@@ -32,6 +32,7 @@ from leverframe.server.http.request_journal import JournalRequest
 from leverframe.server.problems import NoSuchPath
 from leverframe.server.routes import api, sim
 from leverframe.server.routes.admission import with_session
+from leverframe.server.routes.backups import NotRestored, RestoreTrial
 from leverframe.server.routes.context import Context
 from leverframe.server.routes.files import PICTURE_PATH, Panel
 from leverframe.server.routes.history import CSV, CSV_PARAMETERS, History, history_csv, history_json
@@ -318,7 +319,7 @@ VALUES = (
     Endpoint(
         "/api/restore-report",
         role=ADMIN,
-        reply=list[api.NotRestored],
+        reply=list[NotRestored],
         function=api.restore_report,
         doc="List the settings that the last restore or change of version could not carry over, "
         "with the reasons.",
@@ -433,6 +434,21 @@ WHAT_IF = Endpoint(
     "assumed to succeed.",
 )
 
+RESTORE_TRIAL = Endpoint(
+    "/api/restore/try",
+    role=ADMIN,
+    reply=RestoreTrial,
+    methods=("POST",),
+    body=Annotated[
+        str, Meta(description="A settings backup.", extra_json_schema={"format": "binary"})
+    ],
+    body_content_type=BINARY,
+    function=lambda context: context.handlers.backups.preview(context.request),
+    doc="Show which settings a restore of the backup in the body would change, and which it could "
+    "not carry over. The header `Backup-Passphrase` opens its secrets, which are masked. Nothing is"
+    " changed.",
+)
+
 STATUS_FILES = tuple(
     Endpoint(
         file.path,
@@ -526,4 +542,4 @@ OTHERS = (
     ),
 )
 
-ENDPOINTS = (*VALUES, RULE_TRIAL, WHAT_IF, *STATUS_FILES, *OTHERS)
+ENDPOINTS = (*VALUES, RULE_TRIAL, WHAT_IF, RESTORE_TRIAL, *STATUS_FILES, *OTHERS)

@@ -96,9 +96,9 @@ class OtherOrigins:
 # cookies or their rights.
 
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; manifest-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
 )
 _ANY_PAGE: Headers = (("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"))
 
@@ -124,7 +124,7 @@ PART_HEADERS: Headers = _ANY_PAGE
 UPLOADED_HEADERS: Headers = (
     (
         "Content-Security-Policy",
-        f"{_POLICY}; font-src 'self'; media-src 'self'; "
+        f"{_POLICY}; media-src 'self'; "
         "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads",
     ),
     *_ANY_PAGE,

@@ -77,12 +77,13 @@ class SignInMessage(Struct, frozen=True):
 
 
 NO_MESSAGE = SignInMessage("", "", "")
-#: Files that need no sign-in: the styles, and the texts of the pages to continue to.
+#: Files that need no sign-in: the styles, the typeface, and the texts of the pages to continue to.
 STYLE_PATH = "/web/style.css"
 OWN_STYLE_PATH = "/web/styles/signin.css"
+FACE_PATH = "/web/vendor/inter.woff2"
 SCRIPT_PATH = "/web/signin.js"
 WORDS_PATH = "/web/words/frame.json"
-OPEN_FILES = (STYLE_PATH, OWN_STYLE_PATH, SCRIPT_PATH, WORDS_PATH)
+OPEN_FILES = (STYLE_PATH, OWN_STYLE_PATH, FACE_PATH, SCRIPT_PATH, WORDS_PATH)
 
 
 def language_of(accepted: str) -> str:

@@ -32,8 +32,9 @@ const IS_THERE = {
   place: ({ name, timezone }) => name !== "" || timezone !== "",
   password: ({ access }) => access.required,
   find: ({ onewire, i2c }) => onewire.some(({ id }) => id !== NO_ID) || i2c.primary !== "NONE",
-  names: ({ onewire, weather }) =>
-    onewire.some(({ name }) => name !== "") || [weather.t1_name, weather.h1_name].some(Boolean),
+  names: ({ onewire, outputs, weather }) =>
+    [...onewire, ...outputs].some(({ name }) => name !== "") ||
+    [weather.t1_name, weather.h1_name].some(Boolean),
   rule: ({ rules }) => rules.length > 0,
 };
 

@@ -9,6 +9,7 @@ import { t } from "../lib/format/words.js";
 import { indexOf, OUTPUTS, PWMS } from "../lib/things/labels.js";
 import { Duty, Switches } from "../lib/things/switches.js";
 import { thingName } from "../lib/things/things.js";
+import { isLeftOut, unusedSwitch } from "../lib/things/unused.js";
 import { glance, post } from "./status/glance.js";
 import { PulseMenu } from "./status/pulse.js";
 
@@ -45,7 +46,14 @@ export class Page {
 
   async open() {
     await nextTask();
-    const { Beside } = await import("./status/beside.js");
+    // Together, not one after the other as they import each other.
+    const [{ Beside }] = await Promise.all([
+      import("./status/beside.js"),
+      import("./status/meters.js"),
+      import("./status/tiles.js"),
+      import("../lib/things/journal.js"),
+      import("../lib/format/setting_words.js"),
+    ]);
     if (this.#isClosed) return;
     this.#beside.value = new Beside(this.#context, this.#switches);
     this.#beside.value.read();
@@ -58,7 +66,10 @@ export class Page {
 
   view() {
     const levers = [...OUTPUTS, ...PWMS].filter(
-      (label) => this.#overview.isVisible(label) && this.#overview.isPresent(label),
+      (label) =>
+        this.#overview.isVisible(label) &&
+        this.#overview.isPresent(label) &&
+        !isLeftOut(this.#context, label),
     );
     return html`${glance(this.#context)}
     ${levers.length === 0
@@ -66,7 +77,8 @@ export class Page {
       : html`<ul class="frame card" role="list" aria-label=${t("part_outputs")}>
           ${levers.map((label) => this.#post(label))}
         </ul>`}
-    ${this.#beside.value?.view() ?? nothing} ${this.#beside.value?.dialogs() ?? nothing}`;
+    ${unusedSwitch(this.#context)} ${this.#beside.value?.view() ?? nothing}
+    ${this.#beside.value?.dialogs() ?? nothing}`;
   }
 
   /** @param {string} label */

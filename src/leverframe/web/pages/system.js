@@ -8,8 +8,9 @@ import { stateWord } from "../lib/things/labels.js";
 /** @type {Record<string, (context: AdminContext) => string>} */
 const STATES = {
   interface: ({ settings }) => settings.name,
-  accounts: ({ settings }) =>
-    t(settings.access.required ? "state_signed_in" : "state_no_sign_in"),
+  // Only a controller that no other machine can reach is open without an account.
+  accounts: ({ settings, overview }) =>
+    t(settings.access.required || overview.accountName ? "state_signed_in" : "state_no_sign_in"),
   display: ({ settings }) => stateWord(settings.oled.enabled),
   modbus_server: ({ settings }) => stateWord(settings.modbus_tcp.enabled),
   firmware: ({ settings: { profile } }) => `HW ${profile.hw} SW ${profile.sw}`,

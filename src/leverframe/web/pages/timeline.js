@@ -8,6 +8,7 @@ import { refusalView } from "../lib/forms/task.js";
 import * as api from "../lib/live/api.js";
 import { SIMULATED } from "../lib/live/context.js";
 import { pointAt, pointedMoment } from "../lib/things/history.js";
+import { unusedSwitch } from "../lib/things/unused.js";
 import { barStartingAt, decidingStep, lanesOf, meantAt, stepsOf } from "./timeline/chain.js";
 import { dragging, drawing, head, Stretch } from "./timeline/head.js";
 import { flagText } from "./timeline/picture.js";
@@ -140,7 +141,8 @@ export class Page {
     const story = new Story(this.#context, timeline, this.#recorded.history);
     return sheet(scene, story, {
       aimed: this.#row.value,
-      foot: html`${recordStartNote(timeline)} ${this.#future(scene)}`,
+      foot: html`${recordStartNote(timeline)} ${this.#future(scene)}
+      ${unusedSwitch(this.#context)}`,
       pick: story.pick(this.#chosen.value, this.#steps(timeline), () => this.#forget()),
       press: (event) => this.#press(event, scene),
       drag: (event) => this.#drag(event),

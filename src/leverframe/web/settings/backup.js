@@ -10,6 +10,7 @@ import { Action } from "../lib/forms/action.js";
 import { download, FileChoice } from "../lib/forms/files.js";
 import * as api from "../lib/live/api.js";
 import { observe } from "../lib/live/drawing.js";
+import { Trial } from "./backup/trial.js";
 
 /** @type {PartOf} */
 export function partOf(context) {
@@ -54,22 +55,28 @@ function downloadCard(context, name) {
   return { view };
 }
 
-// Restoring a backup: all of it or nothing.
+// Restoring a backup: all of it or nothing, and not before it was seen what that changes.
 /** @param {AdminContext} context @param {() => string} typed @param {() => Promise<void>} done */
 function restoreCard(context, typed, done) {
-  const secrets = new FileSecrets(context);
+  const trial = new Trial(context);
+  const tryIt = () => choice.file && trial.read(choice.file, secrets.passphrase);
+  const secrets = new FileSecrets(context, tryIt);
   const choice = new FileChoice({
     id: "backup-file",
     label: "file",
     accept: ".bin",
-    onChange: (file) => secrets.read(file),
+    onChange: (file) => {
+      trial.forget();
+      secrets.read(file);
+    },
   });
+  const isSeen = () => secrets.isDecided && trial.isOf(choice.file, secrets.passphrase);
   const action = new Action(context, {
     label: "restore_it",
     danger: "restore_danger",
     typed,
     done: "restore_done",
-    isReady: () => choice.file !== null && secrets.isDecided,
+    isReady: isSeen,
     perform: async () => {
       await api.restoreBackup(/** @type {File} */ (choice.file), secrets.passphrase);
       choice.empty();
@@ -81,7 +88,19 @@ function restoreCard(context, typed, done) {
     html`<section class="card">
       <h2>${t("restoring")}</h2>
       <p class="note">${t("restoring_note")}</p>
-      ${choice.view()} ${secrets.view()} ${action.view()}
+      ${choice.view()} ${secrets.view()}
+      ${choice.file === null || isSeen()
+        ? nothing
+        : html`<p>
+            <button
+              type="button"
+              ?disabled=${!secrets.isDecided || trial.isBusy}
+              @click=${tryIt}
+            >
+              ${t("trial_show")}
+            </button>
+          </p>`}
+      ${isSeen() || trial.isRefused ? trial.view() : nothing} ${action.view()}
     </section>`;
   return { view };
 }
@@ -207,15 +226,18 @@ export async function secretsIn(file) {
 
 class FileSecrets {
   #context;
+  #onDecided;
   #passphrase;
   /** @type {Signal<Secrets | null>} */
   #secrets = signal(null);
   #isReading = signal(false);
   #doesWithout = signal(false);
 
-  /** @param {AdminContext} context */
-  constructor(context) {
+  // `onDecided` is called when the file can be read: it needs no passphrase.
+  /** @param {AdminContext} context @param {() => void} onDecided */
+  constructor(context, onDecided) {
     this.#context = context;
+    this.#onDecided = onDecided;
     this.#passphrase = new Passphrase("restore-passphrase", { hint: "passphrase_needed" });
   }
 
@@ -244,6 +266,7 @@ class FileSecrets {
     await settingWords(known);
     this.#secrets.value = found && { ...found, paths: known };
     this.#isReading.value = false;
+    if (this.isDecided) this.#onDecided();
   }
 
   // A file may name anything; only what is a setting has words.
@@ -272,7 +295,10 @@ class FileSecrets {
           type="checkbox"
           role="switch"
           .checked=${this.#doesWithout.value}
-          @change=${(event) => (this.#doesWithout.value = event.target.checked)}
+          @change=${(event) => {
+            this.#doesWithout.value = event.target.checked;
+            if (this.isDecided) this.#onDecided();
+          }}
         />
         <span>${t("restore_without")}</span>
       </label>

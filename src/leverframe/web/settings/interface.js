@@ -13,7 +13,21 @@ import * as api from "../lib/live/api.js";
 import { Followed } from "../lib/live/live.js";
 
 /** @type {PartOf} */
-export const partOf = (context) => [pagesCard(context), new ClockCard(context), zoneCard(context)];
+export const partOf = (context) => [
+  pagesCard(context),
+  new ClockCard(context),
+  zoneCard(context),
+  networkCard,
+];
+
+// What is looked for here and set elsewhere.
+const networkCard = {
+  view: () =>
+    html`<section class="card">
+      <h2>${t("network")}</h2>
+      <p class="note">${t("network_note", { address: location.origin })}</p>
+    </section>`,
+};
 
 /** @param {AdminContext} context */
 const zoneCard = (context) =>

@@ -172,6 +172,14 @@ export const restoreBackup = (file, passphrase) =>
     body: file,
     headers: { "Content-Type": "application/octet-stream", ...passphraseHeader(passphrase) },
   });
+// What that would change.
+/** @param {File} file @param {string} passphrase @returns {Promise<RestoreTrial>} */
+export const tryRestore = (file, passphrase) =>
+  read("/api/restore/try", {
+    method: "POST",
+    body: file,
+    headers: { "Content-Type": "application/octet-stream", ...passphraseHeader(passphrase) },
+  });
 /** @param {Record<string, string>} fields */
 export const changePassword = (fields) =>
   send("/post.cgi?passwd", new URLSearchParams(fields).toString());

@@ -9,7 +9,8 @@ const DAY_S = 86_400;
 const LETTER_PX = 7.5;
 // The room below a chart for its times.
 export const TIME_PX = 32;
-const FONT = "13px system-ui, sans-serif";
+export const FACE = "Inter, system-ui, sans-serif";
+const FONT = `13px ${FACE}`;
 
 /** @param {number} seconds @param {number} step */
 function timeText(seconds, step) {

@@ -1,6 +1,6 @@
 // The two kinds of charts: lines of readings, bars of states.
 
-import { LEFT_PX, TIME_PX, timeAxis, valueAxis } from "./axes.js";
+import { FACE, LEFT_PX, TIME_PX, timeAxis, valueAxis } from "./axes.js";
 import { Figure } from "./figure.js";
 import { join } from "./history.js";
 
@@ -211,7 +211,7 @@ export class Bars {
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
-    ctx.font = `${13 * ratio}px system-ui, sans-serif`;
+    ctx.font = `${13 * ratio}px ${FACE}`;
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     this.#rows.forEach((bars, row) => {

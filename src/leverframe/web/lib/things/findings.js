@@ -89,14 +89,24 @@ function placeName(context, page) {
   return t(`page_${params.get("open") ?? name}`);
 }
 
-// The number beside "Status"; nothing while unknown.
+// The number beside "Status", in the colour of the worst finding; nothing while unknown.
 /** @param {Context} context */
 export function findingCount(context) {
-  const count = context.live.connection === "lost" ? 0 : findingsOf(context).length;
-  if (count === 0) return nothing;
-  const label = t("findings_open", { count });
-  return html`<span class="finding-count" role="img" aria-label=${label}>▲ ${count}</span>`;
+  const findings = context.live.connection === "lost" ? [] : findingsOf(context);
+  if (findings.length === 0) return nothing;
+  const label = t("findings_open", { count: findings.length });
+  return html`<span
+    class="finding-count"
+    data-kind=${worstOf(findings)}
+    role="img"
+    aria-label=${label}
+    >▲ ${findings.length}</span
+  >`;
 }
+
+/** @param {Api.FindingReport[]} findings */
+const worstOf = (findings) =>
+  findings.some(({ severity }) => severity === "fault") ? "fault" : "attention";
 
 /** @param {Api.FindingReport} finding */
 const pageOf = ({ page }) => page.split("?")[0];
@@ -163,9 +173,8 @@ const SHAPES = {
 function stateOf(context) {
   const { connection, isHeard } = context.live;
   if (!isHeard) return connection === "lost" ? "lost" : null;
-  const severities = findingsOf(context).map(({ severity }) => severity);
-  if (severities.includes("fault")) return "fault";
-  return severities.length > 0 ? "attention" : "fine";
+  const findings = findingsOf(context);
+  return findings.length > 0 ? worstOf(findings) : "fine";
 }
 
 let shown = "";

@@ -107,6 +107,9 @@ export class PlaceStep extends Step {
 
 // Second step: the administrator's password, typed twice; one that is easy to guess is refused.
 
+// The sign-in page fills the name in.
+const NEXT_ACCOUNT = "leverframe.account";
+
 export class PasswordStep extends Step {
   title = "password_title";
   commandsOf = { wanted: "auth" };
@@ -164,6 +167,7 @@ export class PasswordStep extends Step {
   /** @param {string} note */
   send(note) {
     const { commands, settings } = this.context;
+    sessionStorage.setItem(NEXT_ACCOUNT, settings.access.admin.name);
     const { updates_allowed: updates, admin, user } = settings.access;
     const values = { A: true, B: updates, C: admin.name, D: this.#typed.wanted, E: user.name };
     const auth = commands.get("auth");

@@ -18,7 +18,7 @@ export class RuleStep extends Step {
   title = "rule_title";
   commandsOf = { "": "event" };
   #source;
-  #output = signal("OUT0");
+  #output;
   #on = signal("18");
   #off = signal("20");
 
@@ -26,6 +26,8 @@ export class RuleStep extends Step {
   constructor(context) {
     super(context);
     const sources = this.#sources;
+    const named = OUTPUTS.find((label) => context.overview.name(label) !== "");
+    this.#output = signal(named ?? "OUT0");
     this.#source = signal(FIRST.find((label) => sources.includes(label)) ?? sources[0] ?? "VCC");
   }
 

@@ -7,6 +7,7 @@ import { problemOf } from "../../lib/forms/schema.js";
 import * as api from "../../lib/live/api.js";
 import { ShownMap } from "../../lib/live/drawing.js";
 import { idsOnBus, NO_ID } from "../../lib/things/buses.js";
+import { OutputNames } from "./outputs.js";
 import { Step } from "./step.js";
 
 // Third step: which sensors answer on the buses. Those that are new get the free places.
@@ -44,7 +45,18 @@ export class FindStep extends Step {
                 </li>`
               : nothing}
           </ul>`}
-      <p role="status">${this.#outcomeText()}</p>`;
+      <p role="status">${this.#outcomeText()}</p>
+      ${this.#isDone.value
+        ? html`<p>
+            <button
+              type="button"
+              ?disabled=${this.task.isBusy}
+              @click=${() => this.task.run(() => this.#scan())}
+            >
+              ${t("scan_again")}
+            </button>
+          </p>`
+        : nothing}`;
   }
 
   #outcomeText() {
@@ -91,6 +103,7 @@ export class FindStep extends Step {
 
   async #scan() {
     const { commands } = this.context;
+    this.#isDone.value = false;
     this.#found.value = [];
     if (commands.find("dswrite=0")) {
       for await (const found of idsOnBus(commands)) {
@@ -99,11 +112,13 @@ export class FindStep extends Step {
     }
     const detect = commands.find("bme280detect");
     if (detect) await api.send(detect.request({}).target);
+    await this.context.readSettings();
     this.#isDone.value = true;
   }
 }
 
-// Fourth step: names for the sensors, with their live values: the one that is held gets warmer.
+// Fourth step: names for the sensors, with their live values: the one that is held gets warmer; and
+// for the outputs, each of which can be tried.
 
 /** @typedef {{ label: string, kind: string, id: string, command: string, at: ByLetter }} Sensor */
 /** @typedef {{ time: number, value: number }} Sample */
@@ -118,6 +133,7 @@ export class NamesStep extends Step {
   #typed = new ShownMap();
   /** @type {ShownMap<string, Sample[]>} */
   #samples = new ShownMap();
+  #outputs = new OutputNames(this.context, this);
 
   // Those on the buses, in the order of their places.
   /** @returns {Sensor[]} */
@@ -148,6 +164,13 @@ export class NamesStep extends Step {
   }
 
   view() {
+    return html`<h3>${t("sensors_part")}</h3>
+      ${this.#sensorRows()}
+      <h3>${t("outputs_part")}</h3>
+      ${this.#outputs.view()}`;
+  }
+
+  #sensorRows() {
     const sensors = this.#sensors;
     if (sensors.length === 0) return html`<p class="empty">${t("no_sensors")}</p>`;
     return html`<p class="note">${t("names_note", { count: sensors.length })}</p>
@@ -205,16 +228,17 @@ export class NamesStep extends Step {
       const one = commands.get(command);
       return [label, problemOf(one.schema(one.lastLetter, at), this.#name(label)) ?? ""];
     });
-    return this.task.sayAll(Object.fromEntries(problems));
+    return this.task.sayAll(Object.fromEntries([...problems, ...this.#outputs.problems]));
   }
 
   /** @param {string} _note @param {() => Promise<unknown>} done */
   async send(_note, done) {
     const { commands } = this.context;
-    const items = this.#changed.map(({ label, command, at }) => {
+    const names = this.#changed.map(({ label, command, at }) => {
       const one = commands.get(command);
       return { path: one.path, item: one.query({ ...at, [one.lastLetter]: this.#name(label) }) };
     });
+    const items = [...names, ...this.#outputs.items];
     for (const [path, group] of Map.groupBy(items, (one) => one.path)) {
       await api.send(`${path}?${group.map(({ item }) => item).join("&")}`);
     }

@@ -14,8 +14,9 @@ import { MODULES } from "../things/lists.js";
 
 /**
  * `kind` is also its text in words/search.json; `beside` stands in quiet letters behind the name.
+ * `text` is all that it is found by, `names` what it is called, here and by other people.
  * @typedef {{ kind: "thing" | "rule" | "page" | "setting" | "command", name: string,
- *   beside: string, address: string, text: string }} SearchEntry
+ *   beside: string, address: string, text: string, names: string }} SearchEntry
  */
 
 // Longer texts are sentences, and those with blanks are never shown as they are.
@@ -37,8 +38,13 @@ const entry = (kind, name, beside, to, more = "") => ({
   name,
   beside,
   address: to,
-  text: fold(`${name} ${beside} ${more}`),
+  text: plain(`${name} ${beside} ${more}`),
+  names: plain(`${name} ${kind === "command" ? "" : more}`),
 });
+
+// "Wi-Fi" is looked for as "wifi", "e-mail" as "email".
+/** @param {string} text */
+const plain = (text) => fold(text).replaceAll("-", "");
 
 /** @param {Context} context */
 const pagesOf = (context) => listGroups(context).flatMap(([, group]) => group);
@@ -163,7 +169,7 @@ function settingEntries({ file, title, page, params, words }, synonyms) {
 // among these things before pages before what stands on them.
 /** @param {SearchEntry[]} entries @param {string} typed @param {number} most */
 export function bestOf(entries, typed, most) {
-  const words = fold(typed).split(/\s+/).filter(Boolean);
+  const words = plain(typed).split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   return entries
     .filter(({ text }) => words.every((word) => text.includes(word)))
@@ -174,9 +180,8 @@ export function bestOf(entries, typed, most) {
 }
 
 /** @param {SearchEntry} searchEntry @param {string[]} words */
-function rank({ name, kind }, words) {
-  const own = fold(name);
-  const begins = words.every((word) => ` ${own}`.includes(` ${word}`));
-  const fit = begins ? 0 : words.every((word) => own.includes(word)) ? 1 : 2;
-  return fit * KINDS.length + KINDS.indexOf(kind) - (own.startsWith(words[0]) ? 0.5 : 0);
+function rank({ names, kind }, words) {
+  const begins = words.every((word) => ` ${names}`.includes(` ${word}`));
+  const fit = begins ? 0 : words.every((word) => names.includes(word)) ? 1 : 2;
+  return fit * KINDS.length + KINDS.indexOf(kind) - (names.startsWith(words[0]) ? 0.5 : 0);
 }

@@ -137,10 +137,15 @@ export const section = (name, content, beside = "") =>
 /** @param {Context} context */
 function firstRunCard({ isAdmin, firstRunStep }) {
   if (!isAdmin || firstRunStep === null) return nothing;
-  const key = firstRunStep === "place" ? "first_run_begin" : "first_run_continue";
+  // Once it is begun, the controller is no longer new.
+  if (firstRunStep !== "place") {
+    return html`<p class="first-run">
+      <a class="button" href=${address("firstrun")}>${t("first_run_continue")}</a>
+    </p>`;
+  }
   return html`<section class="card first-run" aria-labelledby="first-run">
     <h2 id="first-run">${t("first_run")}</h2>
     <p class="note">${t("first_run_note")}</p>
-    <p><a class="button" href=${address("firstrun")}>${t(key)}</a></p>
+    <p><a class="button" href=${address("firstrun")}>${t("first_run_begin")}</a></p>
   </section>`;
 }

@@ -9,6 +9,7 @@ import { INPUTS, OUTPUTS, PWMS, READINGS, stateWord } from "../../lib/things/lab
 import { mover } from "../../lib/things/lever_state.js";
 import { icon } from "../../lib/things/signs.js";
 import { plateOf, thingAddress, thingName } from "../../lib/things/things.js";
+import { isLeftOut } from "../../lib/things/unused.js";
 
 /** @import { IconName } from "../../lib/things/signs.js" */
 
@@ -89,7 +90,8 @@ function facts(context) {
   const { overview, live } = context;
   if (live.connection === "lost") return nothing;
   const outputs = [...OUTPUTS, ...PWMS].filter(
-    (label) => overview.isVisible(label) && overview.isPresent(label),
+    (label) =>
+      overview.isVisible(label) && overview.isPresent(label) && !isLeftOut(context, label),
   );
   const on = outputs.filter((label) => overview.isOn(label)).length;
   const rules = activeRules(live.state);

@@ -10,6 +10,7 @@ import * as api from "../../lib/live/api.js";
 import { ShownMap } from "../../lib/live/drawing.js";
 import { contactWord, INPUTS, READINGS } from "../../lib/things/labels.js";
 import { thingAddress, thingName } from "../../lib/things/things.js";
+import { isLeftOut } from "../../lib/things/unused.js";
 
 // What the board itself measures, whatever is connected.
 const OWN = ["TEMP", "VCC"];
@@ -65,7 +66,10 @@ export class Tiles {
   #filterLabels(labels) {
     const overview = this.#overview;
     return labels.filter(
-      (label) => overview.isVisible(label) && (overview.isPresent(label) || this.#isAwaited(label)),
+      (label) =>
+        overview.isVisible(label) &&
+        (overview.isPresent(label) || this.#isAwaited(label)) &&
+        !isLeftOut(this.#context, label),
     );
   }
 

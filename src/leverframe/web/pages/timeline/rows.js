@@ -7,6 +7,7 @@ import * as api from "../../lib/live/api.js";
 import { observe } from "../../lib/live/drawing.js";
 import { dutyOf, isState, READINGS } from "../../lib/things/labels.js";
 import { isUsed, thingAddress, thingName } from "../../lib/things/things.js";
+import { isLeftOut } from "../../lib/things/unused.js";
 import { MESSAGES } from "./chain.js";
 
 /** @import { Lane, LaneRule, Timeline } from "./chain.js" */
@@ -95,7 +96,8 @@ function stackRows(rows) {
 // What was never named, used or switched would only fill the page.
 /** @param {Context} context @param {Lane} lane @param {LaneRule[]} rules */
 function isWorthARow(context, { label, kind, bars }, rules) {
-  if (kind === "output" || kind === "rule") return true;
+  if (kind === "rule") return true;
+  if (kind === "output") return !isLeftOut(context, label) || bars.some(({ value }) => value);
   if (kind === "variable") return isUsed(context, label) || bars.some(({ value }) => value);
   const isWatched = rules.some(({ conditions }) => conditions.some((one) => one.label === label));
   const hasChanged = new Set(bars.map(({ value }) => value).filter((one) => one !== null)).size > 1;
