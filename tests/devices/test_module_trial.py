@@ -61,8 +61,8 @@ async def test_trial_reads_every_register_of_a_meter_and_keeps_nothing(gateway: 
     tried = await try_slot(twin, f"/stm.cgi?modbus_sensor=11&modbusid=199&modbushost1={gateway}")
     assert "slave ID 99" in str(tried["problem"])
     assert not any(one["problem"] for one in tried["readings"])  # type: ignore[attr-defined]
-    nobody = f"/stm.cgi?modbus_sensor=11&modbushost1=127.0.0.1:{free_port()}"
-    assert "no connection" in str((await try_slot(twin, nobody))["problem"])
+    unreachable = f"/stm.cgi?modbus_sensor=11&modbushost1=127.0.0.1:{free_port()}"
+    assert "no connection" in str((await try_slot(twin, unreachable))["problem"])
     for service in reversed(services):
         await service.close()
     await twin.controller.stop()
@@ -106,9 +106,7 @@ async def test_trial_without_a_bus_shows_the_values_of_the_simulated_board() -> 
 
 async def test_name_of_a_mapped_reading_wins_over_the_name_in_the_list() -> None:
     twin = await LoopTwin.start()
-    await twin.ok(
-        "/stm.cgi?modbus_sensor=01&modbusmapping=" + "*".join(["12", "10", *["00"] * 28])
-    )
+    await twin.ok("/stm.cgi?modbus_sensor=01&modbusmapping=" + "*".join(["12", "10", *["00"] * 28]))
     await twin.ok("/stm.cgi?mname=0*House%20power")
     labels = await twin.json("/api/labels")
     assert (labels["m1"]["name"], labels["m1"]["unit"]) == ("House power", "W")

@@ -85,7 +85,7 @@ async def try_slot(slot: ModuleSlot, request: Request) -> ModuleTrial:
         problem, problems = next(iter(problems.values()), None), {}
     return ModuleTrial(
         [
-            _tried(reading, values.get(reading.number), problems.get(reading.number))
+            _result_of(reading, values.get(reading.number), problems.get(reading.number))
             for reading in slot.module.readings
         ],
         problem,
@@ -119,22 +119,24 @@ def try_simulated(
 ) -> ModuleTrial:
     """Return the values that the simulated board has for the readings of a slot."""
     module = module_in_slot(wanted, number)
-    readings = () if module is None else _simulated_readings(module, number, present, value_of)
+    readings = () if module is None else _readings_of_board(module, number, present, value_of)
     return ModuleTrial(list(readings), simulated=True)
 
 
-def _simulated_readings(
+def _readings_of_board(
     module: Module, number: int, present: Settings, value_of: Callable[[str], float | None]
 ) -> tuple[TriedReading, ...]:
     labels = dict(zip(reversed(module_mapping(present)), reversed(MAPPED), strict=True))
     return tuple(
-        _tried(reading, value_of(label) if label else None)
+        _result_of(reading, value_of(label) if label else None)
         for reading in module.readings
         for label in [labels.get(ModbusMapping(number, reading.number))]
     )
 
 
-def _tried(reading: ModuleReading, value: float | None, problem: str | None = None) -> TriedReading:
+def _result_of(
+    reading: ModuleReading, value: float | None, problem: str | None = None
+) -> TriedReading:
     return TriedReading(
         reading.number,
         reading.name,
