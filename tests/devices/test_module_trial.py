@@ -1,6 +1,7 @@
 """The trial of a module: what a meter answers before it is set up, and that nothing is kept."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -27,7 +28,7 @@ def gateway() -> Iterator[str]:
         yield address
 
 
-async def try_slot(twin: LoopTwin, *commands: str) -> dict[str, object]:
+async def try_slot(twin: LoopTwin, *commands: str) -> dict[str, Any]:
     reply = await twin.ask("/api/modbus/try?slot=2", "POST", "\n".join(commands).encode())
     assert reply.status == 200, reply.body
     return dict(msgspec.json.decode(reply.body))
@@ -41,7 +42,7 @@ async def test_trial_reads_every_register_of_a_meter_and_keeps_nothing(gateway: 
         twin, f"/stm.cgi?modbus_sensor=11&modbusid=1{SLAVE}&modbushost1={gateway}"
     )
     assert tried["problem"] is None
-    readings = {one["number"]: one for one in tried["readings"]}  # type: ignore[attr-defined]
+    readings = {one["number"]: one for one in tried["readings"]}
     assert {number: one["value"] for number, one in readings.items()} == pytest.approx(
         {one.number: expect_value(one) for one in READINGS}
     )
@@ -53,14 +54,14 @@ async def test_trial_reads_every_register_of_a_meter_and_keeps_nothing(gateway: 
     tried = await try_slot(
         twin, f"/stm.cgi?modbus_sensor=11&modbusid=1{LESSER}&modbushost1={gateway}"
     )
-    refused = [one for one in tried["readings"] if one["problem"]]  # type: ignore[attr-defined]
+    refused = [one for one in tried["readings"] if one["problem"]]
     assert [one["number"] for one in refused] == [one.number for one in LACKING]
     assert "illegal data address" in refused[0]["problem"]
 
     # What everything is refused for is said once.
     tried = await try_slot(twin, f"/stm.cgi?modbus_sensor=11&modbusid=199&modbushost1={gateway}")
     assert "slave ID 99" in str(tried["problem"])
-    assert not any(one["problem"] for one in tried["readings"])  # type: ignore[attr-defined]
+    assert not any(one["problem"] for one in tried["readings"])
     unreachable = f"/stm.cgi?modbus_sensor=11&modbushost1=127.0.0.1:{free_port()}"
     assert "no connection" in str((await try_slot(twin, unreachable))["problem"])
     for service in reversed(services):
@@ -79,7 +80,7 @@ async def test_trial_of_a_described_device_reads_what_the_commands_describe(gate
         f"/post.cgi?modbus_readings_save {item}",
         f"/stm.cgi?modbus_sensor=1102&modbusid=1{SLAVE}&modbushost1={gateway}",
     )
-    (reading,) = tried["readings"]  # type: ignore[misc, attr-defined]
+    (reading,) = tried["readings"]
     assert (reading["name"], reading["value"]) == ("Volts", pytest.approx(expect_value(first)))
     for service in reversed(services):
         await service.close()
@@ -92,7 +93,7 @@ async def test_trial_without_a_bus_shows_the_values_of_the_simulated_board() -> 
     await twin.ok("/sim.cgi?m1=1500")
     tried = await try_slot(twin, "/stm.cgi?modbus_sensor=11")
     assert tried["simulated"] is True
-    values = {one["number"]: one["value"] for one in tried["readings"]}  # type: ignore[attr-defined]
+    values = {one["number"]: one["value"] for one in tried["readings"]}
     assert (values[2], values[3]) == (1500, None)
 
     for query, sentence in {"slot=4": "no such slot", "slots=1": "no 'slots'"}.items():
