@@ -408,6 +408,8 @@ class Settings(Node, frozen=True):
     modbus_slots: tuple[ModbusSlot, ...] = (ModbusSlot(),) * 3
     modbus_devices: tuple[ModbusDevice, ...] = (ModbusDevice(),) * 5
     modbus_mapping: tuple[ModbusMapping, ...] = (ModbusMapping(),) * 30
+    #: The user's names of m1-m30; without one, the name in the module's list is shown.
+    modbus_names: tuple[str, ...] = ("",) * 30
     modbus_writes: tuple[ModbusWrite, ...] = (ModbusWrite(),) * 8
     modbus_tcp: ModbusTcp = ModbusTcp()
     power: tuple[Power, ...] = (Power(),) * 6

@@ -7,9 +7,10 @@ that a module rejects is absent immediately.
 """
 
 import asyncio
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Coroutine, MutableMapping
 from functools import partial
 from operator import attrgetter
+from typing import Any
 
 from leverframe.core.runtime.outgoing import STRICT
 from leverframe.core.settings import Settings, module_mapping
@@ -24,6 +25,7 @@ from leverframe.devices.module_slot import (
     find_freed_labels,
     map_readings,
 )
+from leverframe.devices.module_trial import ModuleTrial, find_slot, try_slot
 from leverframe.devices.readings import Sense, Troubles, Unusable
 from leverframe.devices.wire.modbus import Read, Write
 from leverframe.devices.wire.modbus_frames import Data
@@ -49,6 +51,7 @@ class ModbusMaster:
         "_settings",
         "_slots",
         "_troubles",
+        "_trying",
         "_wall",
         "_workers",
     )
@@ -67,6 +70,7 @@ class ModbusMaster:
         self._troubles = Troubles(troubles)
         self._slots: dict[int, ModuleSlot] = {}
         self._has_power = True
+        self._trying = asyncio.Lock()
         self._wall = wall
         self._connect = connect
         self._workers: dict[str, BusWorker] = {}
@@ -112,6 +116,34 @@ class ModbusMaster:
             raise Unusable(f"no module is chosen for Modbus slot {slot}.")
         worker = self._workers[self._slots[slot].host]
         return await worker.request(self._slots[slot], request)
+
+    def try_slot(self, settings: Settings, number: int) -> Coroutine[Any, Any, ModuleTrial] | None:
+        """Read the module that these settings choose for a slot (1-3) once, without adopting them.
+
+        Return None if the slot is on the serial bus and there is none.
+        """
+        host = settings.modbus_slots[number - 1].host
+        if host == SERIAL and SERIAL not in self._workers:
+            return None
+        return self._try_slot(settings, number)
+
+    async def _try_slot(self, settings: Settings, number: int) -> ModuleTrial:
+        # One at a time, so that trials cannot occupy the bus.
+        async with self._trying:
+            if not self._has_power:
+                return ModuleTrial([], "the controller has no power.")
+            try:
+                slot = find_slot(settings, number)
+            except Unusable as error:
+                return ModuleTrial([], str(error))
+            worker = self._workers.get(slot.host)
+            if worker is not None:
+                return await try_slot(slot, worker.request)
+            worker = self._worker(self._connect(slot.host))
+            try:
+                return await try_slot(slot, worker.request)
+            finally:
+                await worker.close()
 
     def has_bus_of(self, slot: int) -> bool:
         """Return whether a slot (1-3) is on a real bus; otherwise its module may be simulated."""

@@ -289,6 +289,7 @@ def connect_bus(controller: Controller, serial_port: str | None, targets: Target
     controller.reports["modbus"] = master.report
     controller.reports["modbus_statistics"] = master.statistics
     controller.figures.append(lambda: modbus_families(master.statistics()))
+    controller.try_module = master.try_slot
     return [master, *connect_writing(controller, master)]
 
 

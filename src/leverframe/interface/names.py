@@ -28,7 +28,8 @@ from leverframe.core.labels import (
 from leverframe.core.settings import Settings, module_mapping
 from leverframe.devices.wire.modbus_modules import find_reading
 
-# The users' names of outputs, inputs and readings; the readings of modules have predefined names.
+# The users' names of outputs, inputs and readings. The readings of modules also have predefined
+# names.
 
 
 def own_name(label: str, settings: Settings) -> str:
@@ -37,6 +38,8 @@ def own_name(label: str, settings: Settings) -> str:
     named = {"T1": weather.t1_name, "H1": weather.h1_name, "P1": weather.p1_name}
     if label in named:
         return named[label]
+    if label in MAPPED:
+        return settings.modbus_names[MAPPED.index(label)]
     for labels, branch in (
         (OUTPUTS, settings.outputs),
         (PWMS, settings.pwm),
@@ -58,14 +61,15 @@ def own_names(settings: Settings) -> dict[str, str]:
     """Return the names that the user assigned, by label."""
     labels = (
         *(*OUTPUTS, *PWMS, *EVENT_VARIABLES, *DIGITAL_INPUTS, *ANALOG_INPUTS),
-        *(*ONEWIRE, *DIFFERENTIALS, *POWERS, "T1", "H1", "P1"),
+        *(*ONEWIRE, *DIFFERENTIALS, *POWERS, "T1", "H1", "P1", *MAPPED),
     )
     return {label: name for label in labels if (name := own_name(label, settings))}
 
 
 def name_of(label: str, settings: Settings) -> str:
-    """Return the user's name; for a mapped reading, its name in the module's list."""
-    return _name_in_module(label, settings) if label in MAPPED else own_name(label, settings)
+    """Return the user's name; a mapped reading without one has its name in the module's list."""
+    own = own_name(label, settings)
+    return _name_in_module(label, settings) if not own and label in MAPPED else own
 
 
 def _name_in_module(label: str, settings: Settings) -> str:

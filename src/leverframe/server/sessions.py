@@ -6,7 +6,8 @@ import secrets
 import time
 from base64 import b64decode
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 
@@ -26,7 +27,8 @@ from leverframe.server.passwords import GuessPace, Passwords, Throttle
 # inventory.
 #
 # A session ends after it was idle for long, when it is too old, or when its account signs in too
-# often elsewhere. It ends immediately if the account gets another password or name, or is deleted.
+# often elsewhere. It ends immediately if the account gets another password or name, or is deleted;
+# the session that changed its own password continues until the new password is used to sign in.
 # Only a digest of the cookie is kept. Sessions exist only in memory: a restart of the process ends
 # them all.
 #
@@ -106,6 +108,20 @@ def account_at(path: str, name: str) -> Account:
 class Session(Proof):
     opened: float
     used: float
+    #: Its own request is changing the password of its account.
+    is_changing: bool = False
+    #: It was opened with an earlier password of its account; it ends when the new one is used.
+    is_provisional: bool = False
+
+    def holds(self, accounts: Accounts) -> bool:
+        """Return whether the session continues; its own change of the password does not end it."""
+        if super().holds(accounts):
+            return True
+        known = accounts.get(self.known.account.name)
+        if not self.is_changing or known is None or known.account != self.known.account:
+            return False
+        self.known, self.accounts, self.is_provisional = known, accounts, True
+        return True
 
 
 class Sessions:
@@ -121,6 +137,9 @@ class Sessions:
         for old in [key for key, session in self._sessions.items() if _is_over(session, now)]:
             del self._sessions[old]
         account = proof.account
+        for old in [key for key, session in self._sessions.items() if session.account == account]:
+            if self._sessions[old].is_provisional:
+                del self._sessions[old]
         same = [key for key, session in self._sessions.items() if session.account == account]
         for key in same[: max(0, len(same) + 1 - MAX_PER_ACCOUNT)]:
             del self._sessions[key]
@@ -153,6 +172,24 @@ class Sessions:
         session.used = now
         self._sessions.move_to_end(key)
         return session.account
+
+    @contextmanager
+    def changing_password(self, cookies: str, name: str, accounts: Accounts) -> Iterator[None]:
+        """Let the session of these cookies continue while its request changes its own password.
+
+        So a mistyped password locks no one out: the session can change the password again. It ends
+        when someone signs in with the new password.
+        """
+        account = self.account(cookies, accounts)
+        if account is None or account.name != name:
+            yield
+            return
+        session = self._sessions[_digest(self._token(cookies))]
+        session.is_changing = True
+        try:
+            yield
+        finally:
+            session.is_changing = False
 
     def close(self, cookies: str) -> None:
         self._sessions.pop(_digest(self._token(cookies)), None)

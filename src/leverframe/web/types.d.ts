@@ -30,7 +30,6 @@ interface PageEntry {
   early?: boolean;
   bare?: boolean;
   alone?: boolean;
-  needs?: string;
   simulated?: boolean;
   timed?: boolean;
   wordless?: boolean;

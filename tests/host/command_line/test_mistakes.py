@@ -328,7 +328,7 @@ MISTAKES = [
         "separated by commas: name, timezone, outputs, output_flags, pwm, "
         "pwm_frequency, pid, analog_inputs, digital_inputs, impulse_time, "
         "differentials, onewire, onewire_extra, weather, i2c, serial, gsm, email, "
-        "modbus_slots, modbus_devices, modbus_mapping, modbus_writes, modbus_tcp, "
+        "modbus_slots, modbus_devices, modbus_mapping, modbus_names, modbus_writes, modbus_tcp, "
         "power, energy_remember, rules, event_variables, oled, ui, layout, variables, "
         "schedule, watchdog, http, http_period, http_double_percent, mqtt, snmp, "
         "access.",

@@ -145,21 +145,47 @@ async def test_no_way_of_writing_sign_in_goes_without_a_password(query: str) -> 
     assert reply.status in (400, 401, 403)
 
 
-async def test_changed_password_ends_the_sessions_of_its_account_only() -> None:
+async def test_changed_password_ends_the_other_sessions_of_its_account_only() -> None:
     twin = await start_with_accounts()
     first, second, user = [
         cookie_of(await sign_in(twin, who)) for who in (ADMINISTRATOR, ADMINISTRATOR, USER)
     ]
     body = b"username=chief&password=long+admin+secret&new=another+long+secret"
     own = {"cookie": first, "origin": OWN_PAGE}
-    assert (await twin.ask("/post.cgi?passwd", "POST", body, **own)).status == 200
-    assert (await twin.ask("/outs.cgi", cookie=first)).status == 401
+    reply = await twin.ask("/post.cgi?passwd", "POST", body, **own)
+    assert (reply.status, "Set-Cookie" in dict(reply.headers)) == (200, False)
+    assert (await twin.ask("/outs.cgi", cookie=first)).status == 200
     assert (await twin.ask("/outs.cgi", cookie=second)).status == 401
     assert (await twin.ask("/outs.cgi", cookie=user)).status == 200
     old = basic(*ADMINISTRATOR)
     assert (await twin.ask("/outs.cgi", authorization=old)).status == 401
     new = basic("chief", "another long secret")
     assert (await twin.ask("/outs.cgi", authorization=new)).status == 200
+
+
+async def test_session_that_changed_its_password_continues_until_the_new_one_is_used() -> None:
+    twin = await start_with_accounts()
+    cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
+    own = {"cookie": cookie, "origin": OWN_PAGE}
+
+    async def change(old: str, new: str) -> int:
+        body = f"username=chief&password={old}&new={new}".replace(" ", "+").encode()
+        return (await twin.ask("/post.cgi?passwd", "POST", body, **own)).status
+
+    # A refused change promises nothing.
+    assert await change("wrong", "another long secret") == 401
+    # One that was mistyped is changed again in the same session.
+    assert await change(ADMINISTRATOR[1], "another long secrte") == 200
+    assert await change("another long secrte", "another long secret") == 200
+    assert (await twin.ask("/outs.cgi", cookie=cookie)).status == 200
+    new = cookie_of(await sign_in(twin, ("chief", "another long secret")))
+    assert (await twin.ask("/outs.cgi", cookie=cookie)).status == 401
+    assert (await twin.ask("/outs.cgi", cookie=new)).status == 200
+    # What another request changes ends it as before.
+    body = b"username=chief&password=another+long+secret&new=a+third+long+secret"
+    basics = basic("chief", "another long secret")
+    assert (await twin.ask("/post.cgi?passwd", "POST", body, authorization=basics)).status == 200
+    assert (await twin.ask("/outs.cgi", cookie=new)).status == 401
 
 
 async def test_each_account_changes_only_its_own_password() -> None:

@@ -5,14 +5,14 @@ import { before, test } from "node:test";
 
 import { UnclosedQuote, parseCsv, writeCsv } from "../../../src/leverframe/web/lib/forms/files.js";
 import { usePageWords } from "../../../src/leverframe/web/lib/format/words.js";
-import { ReadingsDraft } from "../../../src/leverframe/web/pages/modbus_devices/draft.js";
-import { tableOf, take } from "../../../src/leverframe/web/pages/modbus_devices/draft.js";
+import { ReadingsDraft } from "../../../src/leverframe/web/settings/modbus/readings.js";
+import { tableOf, take } from "../../../src/leverframe/web/settings/modbus/readings.js";
 import { openContext } from "./helpers.js";
 
 let context;
 before(async () => {
   context = await openContext();
-  await usePageWords("modbus_devices");
+  await usePageWords("modbus");
 });
 
 const cellsOf = (text) => parseCsv(text).map(({ cells }) => cells);

@@ -240,7 +240,7 @@ test("a setting of a list is named by its place, one that is not known by its pa
   const readings = "modbus_devices.0.readings.3.unit";
   await settingWords(["http.1.url", "gsm.code", readings, "schedule.2.time"]);
   assert.match(settingName(context, "http.1.url"), /^HTTP requests 2 · \p{Lu}/u);
-  assert.match(settingName(context, readings), /^Modbus devices 1 · .* 4$/);
+  assert.match(settingName(context, readings), /^Modbus 1 · .* 4$/);
   assert.match(settingName(context, "gsm.sms.1.on_text"), / · SMS2: /);
   assert.equal(settingName(context, "modbus_mapping"), "Modbus");
   assert.equal(settingName(context, "rules.0"), "Greenhouse heating");

@@ -5,7 +5,7 @@ Parts register here when they are connected to the controller. The controller it
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import msgspec
@@ -14,6 +14,7 @@ from leverframe.core.engine import calls
 from leverframe.core.engine.calls import Effect
 from leverframe.core.engine.timers import Moment
 from leverframe.core.settings import Settings
+from leverframe.devices.module_trial import ModuleTrial
 from leverframe.devices.wire.prometheus import Family
 from leverframe.host.controller.commit_path import Command, perform_or_skip
 from leverframe.host.controller.faults import Faults
@@ -70,6 +71,8 @@ log = logging.getLogger(__name__)
 SettingsWatcher = Callable[[Settings, Settings], asyncio.Task[None] | None]
 
 
+#: Called with wanted settings and the number of a slot (1-3); None without a bus for it.
+TryModule = Callable[[Settings, int], Coroutine[Any, Any, ModuleTrial] | None]
 WriteToModules = Callable[[calls.WriteModbus], asyncio.Future[None] | None]
 #: More than rules can request during a start.
 MAX_EARLY_WRITES = 64
@@ -139,6 +142,7 @@ class Hooks:
         "settings_watchers",
         "timed",
         "troubles",
+        "try_module",
         "upload_watchers",
         "watchers",
         "without_effect",
@@ -152,6 +156,8 @@ class Hooks:
         #: Writes to a module; the future is done when the module has accepted the value, or raises
         #: a refusal.
         self.on_modbus_write: WriteToModules = self._keep_write
+        #: Reads the module that some settings choose for a slot; set by the part with the bus.
+        self.try_module: TryModule = _try_nothing
         #: Writes that were requested before there was a recipient.
         self._early_writes: list[calls.WriteModbus] = []
         self.on_ping: Callable[[calls.PingHost], None] = _drop
@@ -276,6 +282,10 @@ class Hooks:
 def _log_fault(part: asyncio.Task[None]) -> None:
     if not part.cancelled() and (fault := part.exception()) is not None:
         log.error("a part failed to apply changed settings", exc_info=fault)
+
+
+def _try_nothing(_wanted: Settings, _slot: int) -> None:
+    """Try no module: nothing is connected to a bus."""
 
 
 def _nothing() -> None:

@@ -159,8 +159,8 @@ def _settings_given(
 _PAGES = ("name", "timezone", "ui", "layout", "variables", "event_variables")
 _READINGS = (
     *("serial", "i2c", "onewire", "onewire_extra", "weather", "analog_inputs", "digital_inputs"),
-    *("impulse_time", "modbus_devices", "modbus_slots", "modbus_mapping", "differentials"),
-    *("power", "energy_remember"),
+    *("impulse_time", "modbus_devices", "modbus_slots", "modbus_mapping", "modbus_names"),
+    *("differentials", "power", "energy_remember"),
 )
 _MESSAGES = (
     *("gsm", "email", "http", "http_period", "http_double_percent", "mqtt", "snmp"),

@@ -153,7 +153,8 @@ CHANGE_PASSWORD = row(
     secret=True,
     example={"username": "admin", "password": "secret", "new": "a+longer+secret"},
     doc="Change the password of an account; requires the current password. Ends all sessions "
-    "of the account.",
+    "of the account, except the session of the request: that one continues until the new password "
+    "is used to sign in.",
 )
 ROWS = (
     row(

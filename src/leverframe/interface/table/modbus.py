@@ -1,4 +1,4 @@
-"""Rows: Modbus slots, custom devices, the mapping to m1-m30 and the TCP server switch."""
+"""Rows: Modbus slots, custom devices, the mapping to m1-m30, its names, and the TCP server."""
 
 from typing import Any
 
@@ -196,6 +196,14 @@ FURTHER_ROWS = (
         example={"A": "0", "B": "192.168.1.20:502"},
         doc="Poll the module in Modbus slot A over Modbus TCP at this host and port (502 by "
         "default); empty for the serial bus.",
+    ),
+    row(
+        "GET /stm.cgi?mname=<A>*<B>",
+        A=Int(0, 29),
+        B=Text(15),
+        sets="modbus_names.{A}",
+        example={"A": "0", "B": "House%20power"},
+        doc="Name a reading of m1-m30 (A 0-29); empty for its name in the list of the module.",
     ),
     row(
         "POST /post.cgi?modbus_readings_save",

@@ -17,6 +17,7 @@ from leverframe.core.engine.what_if import WhatIf
 from leverframe.core.settings import Settings
 from leverframe.devices.linux.oled_panel import png_of
 from leverframe.devices.modem_line import ModemReport
+from leverframe.devices.module_trial import ModuleTrial
 from leverframe.host.controller.findings import FindingReport
 from leverframe.interface import status_files
 from leverframe.interface.descriptions.listing import CommandDescription
@@ -38,6 +39,8 @@ from leverframe.server.routes.files import PICTURE_PATH, Panel
 from leverframe.server.routes.history import CSV, CSV_PARAMETERS, History, history_csv, history_json
 from leverframe.server.routes.history import PARAMETERS as HISTORY_PARAMETERS
 from leverframe.server.routes.metrics import METRICS, metrics
+from leverframe.server.routes.module_trial import PARAMETERS as MODULE_TRIAL_PARAMETERS
+from leverframe.server.routes.module_trial import module_trial
 from leverframe.server.routes.pages import page_reply
 from leverframe.server.routes.rules import PARAMETERS as WHAT_IF_PARAMETERS
 from leverframe.server.routes.rules import TRIAL_PARAMETERS, rule_trial, rules, try_commands
@@ -449,6 +452,25 @@ RESTORE_TRIAL = Endpoint(
     " changed.",
 )
 
+MODULE_TRIAL = Endpoint(
+    "/api/modbus/try",
+    role=ADMIN,
+    reply=ModuleTrial,
+    methods=("POST",),
+    query=MODULE_TRIAL_PARAMETERS,
+    body=Annotated[
+        str,
+        Meta(description="Commands that set the slot up, one per line."),
+    ],
+    body_is_optional=True,
+    function=module_trial,
+    ends_with_client=True,
+    doc="Read every reading of the module in a Modbus slot once (`slot=1`), as the commands of the"
+    " body would set the slot up. The response lists each reading with its register and value, or"
+    " why it has none. Nothing is changed. On a simulated board without a bus, the values are those"
+    " of the board.",
+)
+
 STATUS_FILES = tuple(
     Endpoint(
         file.path,
@@ -542,4 +564,4 @@ OTHERS = (
     ),
 )
 
-ENDPOINTS = (*VALUES, RULE_TRIAL, WHAT_IF, RESTORE_TRIAL, *STATUS_FILES, *OTHERS)
+ENDPOINTS = (*VALUES, RULE_TRIAL, WHAT_IF, RESTORE_TRIAL, MODULE_TRIAL, *STATUS_FILES, *OTHERS)

@@ -370,7 +370,9 @@ class SignInEndpoint:
         if reply.status >= 300:
             return self._refuse(request, reply, SIGN_IN_FORM if row is SIGN_IN else CHANGE)
         has_one = self._access.sessions.is_in(request.headers.get("cookie", ""))
-        headers = self._cookie(cookie) if cookie or has_one else ()
+        # The session that changed a password continues.
+        is_over = has_one and row is not CHANGE_PASSWORD
+        headers = self._cookie(cookie) if cookie or is_over else ()
         if wants_page(request):
             return redirect("/", headers)
         return Reply(reply.status, reply.content_type, reply.body, (NOT_KEPT, *headers))
@@ -409,8 +411,14 @@ class SignInEndpoint:
                 allowed="a password that is not on lists of common passwords, with at least 3"
                 " different characters",
             )
-        answer = self._commands.handle(request, commands, account)
-        return answer if isinstance(answer, Reply) else await answer
+        cookies, accounts = request.headers.get("cookie", ""), self._access.accounts
+        sessions = self._access.sessions
+        with sessions.changing_password(cookies, name, accounts()):
+            answer = self._commands.handle(request, commands, account)
+            reply = answer if isinstance(answer, Reply) else await answer
+            # The session adopts the new password before it can be missed.
+            sessions.account(cookies, accounts())
+        return reply
 
     def _open(self, proof: Proof) -> str:
         token, account = self._access.sessions.open(proof), proof.account

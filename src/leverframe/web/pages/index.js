@@ -9,7 +9,6 @@
 // bare    the page needs no visible heading
 // alone   it stands without header and navigation
 // timed   times stand on it: it says whose they are, where the reader's clock shows others
-// needs   a command without which the page makes no sense in this version
 // simulated   only where the board is simulated
 
 /** @type {PageEntry[]} */
@@ -35,7 +34,6 @@ export const PAGES = [
   },
   { name: "things", group: "things", role: "control", timed: true },
   { name: "pid", group: "things", role: "admin", timed: true, styles: ["pid"] },
-  { name: "modbus_devices", group: "things", role: "admin", needs: "mod_custom_save" },
   { name: "panel", group: "panel", role: "control" },
   {
     name: "messages",
@@ -99,6 +97,7 @@ const IN_THINGS = {
   analog: {},
   differential: {},
   modbus: {},
+  modbus_devices: {},
   modbus_writes: {},
 };
 

@@ -1,116 +1,39 @@
-// Modbus: what is connected in a slot and what it says; which reading one of m1-m30 shows.
+// Modbus: the drawer of a meter, and the drawer of one of m1-m30.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { shortMoment } from "../lib/format/moments.js";
 import { formatValue } from "../lib/format/numbers.js";
-import { code, decimal, serverText, t } from "../lib/format/words.js";
+import { decimal, serverText, t } from "../lib/format/words.js";
 import { optionsOf } from "../lib/forms/controls.js";
 import { Form } from "../lib/forms/form.js";
-import { choices } from "../lib/forms/schema.js";
-import { moduleName, readingsOf, readingTitle, readModules, valueOf } from "../lib/things/buses.js";
+import { moduleName, readingsOf, readingTitle, readModules } from "../lib/things/buses.js";
 import { findingsOf } from "../lib/things/findings.js";
 import { kindOf } from "../lib/things/things.js";
-
-const HOST = "modbushost<A>";
-const LINE = "modbusline<A>";
+import { MeterForm } from "./modbus/meter.js";
 
 /** @type {CardsOf} */
 export function cardsOf(context, place) {
   const isMapped = kindOf(place.label).kind === "mapped";
   if (isMapped) return [mappingCard(context, place), { view: () => nothing, open: readModules }];
   const slot = place.index + 1;
-  return [{ view: () => slotView(context, slot), open: readModules }, slotCard(context, place)];
+  return [new MeterForm(context, slot, place.more), { view: () => slotView(context, slot) }];
 }
 
-// Versions with one slot have commands without a place.
-/** @param {AdminContext} context @param {ThingPlace} place */
-function slotCard(context, { index, more }) {
-  return new Form(context, {
-    title: "settings",
-    fields: fieldsOf(context, index),
-    opened: ["module", "slave_id"],
-    ...more,
-  });
-}
-
-/** @param {AdminContext} context @param {number} index @returns {FieldSpec[]} */
-function fieldsOf(context, index) {
-  const hasSlots = context.commands.find("modbus_sensor=<A><B>") !== null;
-  const at = hasSlots ? { A: index } : {};
-  const [module, id] = hasSlots
-    ? ["modbus_sensor=<A><B>", "modbusid=<A><B>"]
-    : ["modbus_sensor=<A>", "modbusid=<A>"];
-  return [
-    { command: module, at, label: "module", draw: chooserOf(nameIn(context)) },
-    { command: id, at, label: "slave_id" },
-    { command: HOST, at: { A: index }, label: "host", hint: "host_hint" },
-    { command: LINE, at: { A: index }, letter: "B", label: "bitrate", draw: chooserOf(wordFor) },
-    { command: LINE, at: { A: index }, letter: "C", label: "parity", draw: chooserOf(wordFor) },
-    { command: LINE, at: { A: index }, letter: "D", label: "stop_bits", draw: chooserOf(wordFor) },
-  ];
-}
-
-// Devices of one's own are offered by the names that they were given.
-/** @param {AdminContext} context @returns {(word: string) => string} */
-const nameIn = (context) => (word) => moduleName(context.settings, word);
-
-/** @param {string} word */
-const wordFor = (word) => (["0", "module"].includes(word) ? t("as_module") : code(word));
-
-/** @param {(word: string) => string} name */
-function chooserOf(name) {
-  /** @type {Draw} */
-  const draw = (field, { schema, change }) =>
-    html`<select
-      id=${field.id}
-      aria-describedby="${field.id}-hint"
-      @change=${(event) => change(event.target.value)}
-    >
-      ${choices(schema).map(
-        ([word]) =>
-          html`<option value=${word} .selected=${word === field.typed}>${name(word)}</option>`,
-      )}
-    </select>`;
-  return draw;
-}
-
-// What the module in a slot reports. A finding already says that it is silent.
+// How the module in a slot answers. A finding already says that it is silent.
 /** @param {AdminContext} context @param {number} slot */
 function slotView(context, slot) {
   const { silent_since: silent, refused = [] } = context.live.state.modbus?.[slot] ?? {};
-  const readings = readingsOf(context.settings, slot)
-    .map(({ unit }, number) => ({
-      name: readingTitle(context.settings, slot, number) || t("reading", { number }),
-      unit,
-      value: valueOf(context, slot, number),
-    }))
-    .filter(({ value }) => value !== undefined);
   const counted = context.live.state.modbus_statistics?.[slot];
   const isTold = findingsOf(context).some(({ page }) => page === `things?thing=SLOT${slot}`);
   const isSilent = silent && !isTold;
-  if (!isSilent && !counted && refused.length + readings.length === 0) return nothing;
+  if (!isSilent && !counted && refused.length === 0) return nothing;
   return html`<div>
-    <h2>${t("says")}</h2>
     ${isSilent
       ? html`<p class="attention">
           ${t("silent_since", { time: shortMoment(silent, context.live.state.time) })}
         </p>`
       : nothing}
-    ${refused.map((one) => html`<p class="attention">${refusal(one)}</p>`)}
-    ${readings.length
-      ? html`<dl class="values">
-          ${readings.map(
-            ({ name, unit, value }) =>
-              html`<div>
-                <dt>${name}</dt>
-                <dd>
-                  ${formatValue("m1", value).text} <small>${value === null ? "" : unit}</small>
-                </dd>
-              </div>`,
-          )}
-        </dl>`
-      : nothing}
-    ${statistics(counted)}
+    ${refused.map((one) => html`<p class="attention">${refusal(one)}</p>`)} ${statistics(counted)}
   </div>`;
 }
 
@@ -163,6 +86,7 @@ const mappingCard = (context, { index, label, more }) =>
   new Form(context, {
     title: "settings",
     fields: [
+      { command: "mname", at: { A: index }, label: "name", hint: "name_hint" },
       {
         command: "modbusmapping",
         part: index,

@@ -160,8 +160,9 @@ export class Form {
   #fieldViews() {
     const { opened } = this.#spec;
     const isOpen = (/** @type {BoundField} */ { spec }) => opened?.includes(String(spec.label));
-    const open = opened ? this.fields.filter(isOpen) : this.fields;
-    const folded = this.fields.filter((field) => !open.includes(field));
+    const shown = this.fields.filter(({ spec }) => !spec.hidden);
+    const open = opened ? shown.filter(isOpen) : shown;
+    const folded = shown.filter((field) => !open.includes(field));
     return html`<div class="fields">${this.#fieldListView(open)}</div>
       ${folded.length > 0
         ? html`<details class="advanced">
@@ -181,7 +182,6 @@ export class Form {
 
   /** @param {BoundField} field @param {Row} row */
   #drawField(field, row) {
-    if (field.spec.hidden) return nothing;
     const problem = row.isChanged ? field.problem(row.values, true) : null;
     return drawField(field, {
       schema: field.schema(row.values),

@@ -127,7 +127,6 @@ export function leaveQuestion(proceed, answer) {
 /** @param {Context} context */
 const isOffered = (context) => (/** @type {PageEntry} */ page) =>
   (page.role === "control" || context.isAdmin) &&
-  (!page.needs || context.commands.find(page.needs) !== null) &&
   (!page.simulated || context.board === SIMULATED);
 
 // [group, its pages] in the order of the list.

@@ -146,6 +146,10 @@ export const modem = () => read("/api/modem");
 // Name and unit of what Modbus modules measure, by module.
 /** @returns {Promise<Modules>} */
 export const modules = () => read("/api/modules");
+// What a Modbus module answers now, as commands would set its slot up; one command in a line.
+/** @param {number} slot @param {string} lines @returns {Promise<Api.ModuleTrial>} */
+export const tryModule = async (slot, lines) =>
+  (await send(`/api/modbus/try?slot=${slot}`, lines, "text/plain")).json();
 /** @returns {Promise<LabelsByCode>} */
 export const readingCodes = () => read("/api/reading-codes");
 /** @param {Params} query */

@@ -175,16 +175,18 @@ export class Overview {
   /** @param {string} label */
   name(label) {
     const name = this.#labels.value[label]?.name ?? "";
-    if (!label.startsWith("m") || this.#isOfOwnDevice(label)) return name;
+    if (!label.startsWith("m") || this.#isNamedByUser(label)) return name;
     const word = readingWord(name);
     return word.charAt(0).toLocaleUpperCase() + word.slice(1);
   }
 
   // Whether the user gave its name: that is the same in every language.
   /** @param {string} label */
-  #isOfOwnDevice(label) {
+  #isNamedByUser(label) {
     const { settings } = this.#context;
-    const slot = Number(settings?.modbus_mapping[Number(label.slice(1)) - 1]?.slot);
+    const place = Number(label.slice(1)) - 1;
+    if (settings?.modbus_names[place]) return true;
+    const slot = Number(settings?.modbus_mapping[place]?.slot);
     const module = settings?.modbus_slots[slot - 1]?.module ?? "custom";
     return settings !== null && module.startsWith("custom");
   }

@@ -16,6 +16,24 @@ export function moduleName(settings, module) {
   return name || code(module);
 }
 
+// The number of a described device, from 0; null for a known one.
+/** @param {string} module */
+export function deviceOf(module) {
+  const [, number] = CUSTOM.exec(module) ?? [];
+  return number ? Number(number) - 1 : null;
+}
+
+// Whether a device has a name, readings or a slot.
+/** @param {Settings} settings @param {string} module */
+export function isDescribed({ modbus_devices: devices, modbus_slots: slots }, module) {
+  const { name, readings } = devices[deviceOf(module) ?? -1] ?? { name: "", readings: [] };
+  return (
+    name !== "" ||
+    readings.some((reading) => reading.name !== "") ||
+    slots.some((slot) => slot.module === module)
+  );
+}
+
 // [{ name, unit }] of built-in modules, by module.
 /** @type {Signal<Modules>} */
 const listed = signal({});
@@ -23,6 +41,9 @@ const listed = signal({});
 export async function readModules() {
   listed.value = await api.modules();
 }
+
+/** @param {string} module */
+export const readingsOfModule = (module) => listed.value[module] ?? [];
 
 // What people read of a reading: names that they gave stand as they are.
 /** @param {Settings} settings @param {number} slot @param {number} number */
@@ -42,26 +63,6 @@ export function readingsOf(settings, slot) {
     (number ? settings.modbus_devices[Number(number) - 1]?.readings : listed.value[module]) ?? []
   );
 }
-
-// Present value of a reading of a slot, from the bus or from m1-m30; undefined where it is not
-// read.
-/** @param {AdminContext} context @param {number} slot @param {number} number */
-export function valueOf({ live, settings }, slot, number) {
-  const values = live.state.modbus?.[slot]?.readings ?? {};
-  const name = readingsOf(settings, slot)[number]?.name || String(number);
-  if (name in values) return values[name];
-  const place = settings.modbus_mapping.findIndex(
-    (one) => one.slot === slot && one.reading === number,
-  );
-  return place < 0 ? undefined : live.state[`m${place + 1}`];
-}
-
-// The slots in which a device of one's own is, counted from 0.
-/** @param {Settings} settings @param {number} device */
-export const slotsOf = (settings, device) =>
-  settings.modbus_slots.flatMap(({ module }, index) =>
-    module === `custom${device + 1}` ? [index + 1] : [],
-  );
 
 // Going through the IDs that answer on the 1-Wire bus.
 

@@ -1,4 +1,4 @@
-// The readings of one device of one's own while they are edited.
+// The readings of a described Modbus device while they are edited.
 
 import { t } from "../../lib/format/words.js";
 import { parseCsv, UnclosedQuote, writeCsv } from "../../lib/forms/files.js";
