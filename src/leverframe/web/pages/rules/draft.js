@@ -10,7 +10,19 @@ import { choices, isChoice, problemOf, valueFrom } from "../../lib/forms/schema.
 import { freePlace, isSame } from "../../lib/live/tree.js";
 import { isState, levelAsked } from "../../lib/things/labels.js";
 import { WEEKDAYS } from "../schedule/entry.js";
+import {
+  channelOf,
+  commandOf,
+  freeSlot,
+  isUsedElsewhere,
+  messageItems,
+  messageOf,
+  NO_MESSAGE,
+  offeredActions,
+  recipients,
+} from "./messages.js";
 import { isPulse, isSwitched } from "./sentence.js";
+import { ENDS, endProblem, endText, hysteresisText, withDistances } from "./until.js";
 import {
   freePlaces,
   freeVariable,
@@ -20,17 +32,22 @@ import {
   windowOfRule,
 } from "./window.js";
 
+/** @import { Message, Slots } from "./messages.js" */
+/** @import { End } from "./until.js" */
 /** @import { Uses, Window } from "./window.js" */
 
 /** Within the hours of its window, or without. @typedef {"" | "in" | "out"} When */
 /**
- * Texts, and a boolean for `permanent`. A time window has its own blanks.
+ * Texts, and a boolean for `permanent`. A time window and a message have their own blanks; the
+ * value at which a condition ends is null until it is typed.
  * @typedef {Record<Exclude<keyof Rule, "permanent" | "enabled"> | "from" | "to", string> &
- *   { permanent: boolean, window: When, days: string[] }} TypedRule
+ *   { permanent: boolean, window: When, days: string[], message: Message,
+ *     until: string | null, until2: string | null }} TypedRule
  */
 
 // Letter of the command -> field of a rule.
-/** @typedef {Exclude<keyof TypedRule, "permanent" | "window" | "days">} TextBlank */
+/** @typedef {"permanent" | "window" | "days" | "message" | End} OtherBlank */
+/** @typedef {Exclude<keyof TypedRule, OtherBlank>} TextBlank */
 /** @type {Record<string, TextBlank>} */
 export const FIELDS = {
   B: "source",
@@ -53,6 +70,10 @@ const SECOND = ["source2", "compare2", "reference2", "hysteresis2"];
 // Blanks of other commands, by letters that `event` does not have.
 const NAME = "name";
 const HOURS = "hours";
+// Parts of a message -> letters of its command.
+export const MESSAGE = /** @type {const} */ ({ says: "B", after: "C", to: "D" });
+/** @typedef {keyof typeof MESSAGE} Part */
+const PARTS = /** @type {Part[]} */ (Object.keys(MESSAGE));
 const DELAYS = ["on_delay", "off_delay"];
 // Letters of durations: people type "3 min".
 const DURATIONS = ["L", "N"];
@@ -81,7 +102,7 @@ export const EMPTY_RULE = {
   permanent: false,
   name: "",
 };
-/** @type {Uses} */
+/** @type {Uses & Partial<Slots>} */
 const NO_USES = { rules: [], schedule: [], event_variables: [] };
 
 export class Draft {
@@ -96,6 +117,9 @@ export class Draft {
   // Read once: another language of the page is no change of the rule.
   #stored;
   #begun;
+  // As it was stored when its slot was chosen.
+  /** @type {Message} */
+  #message;
   /** @type {Signal<Rule | null>} */
   #lost = signal(null);
 
@@ -106,7 +130,7 @@ export class Draft {
    * @param {number} index
    * @param {Rule | null} saved
    * @param {Rule} [rule]
-   * @param {Uses} [uses]
+   * @param {Uses & Partial<Slots>} [uses]
    */
   constructor(commands, index, saved, rule = saved ?? EMPTY_RULE, uses = NO_USES) {
     this.#commands = commands;
@@ -115,9 +139,16 @@ export class Draft {
     this.#saved = signal(saved);
     this.#uses = uses;
     this.#window = windowOfRule(uses, saved ?? EMPTY_RULE);
-    this.#begun = toTyped(rule, windowOfRule(uses, rule));
+    this.#begun = toTyped(rule, windowOfRule(uses, rule), messageOf(this.#slots, rule.action));
     this.#typed = signal(this.#begun);
-    this.#stored = toTyped(saved ?? EMPTY_RULE, this.#window);
+    const stored = saved ?? EMPTY_RULE;
+    this.#stored = toTyped(stored, this.#window, messageOf(this.#slots, stored.action));
+    this.#message = this.#begun.message;
+  }
+
+  // The messages of the controller; null where only the rule is known.
+  get #slots() {
+    return "email" in this.#uses ? /** @type {Slots} */ (this.#uses) : null;
   }
 
   get isNew() {
@@ -131,8 +162,9 @@ export class Draft {
 
   // Others may add, move and delete rules in the meantime: a new one has the first free place, one
   // that is stored is found at its new place, and one that was deleted is new.
-  /** @param {(Rule | null)[]} rules */
-  keepPlace(rules) {
+  /** @param {Uses & Partial<Slots>} uses */
+  keepPlace(uses) {
+    const { rules } = uses;
     const saved = this.#saved.value;
     if (saved && !isSame(rules[this.index], saved)) {
       const places = rules.flatMap((rule, place) => (isSame(rule, saved) ? [place] : []));
@@ -140,14 +172,31 @@ export class Draft {
       else if (!rules[this.index]) [this.#saved.value, this.#lost.value] = [null, saved];
     }
     if (this.isNew) this.index = freePlace(rules);
+    this.#keepSlot(uses);
+  }
+
+  // A slot that was free may be taken in the meantime: its message gets another one.
+  /** @param {Uses & Partial<Slots>} uses */
+  #keepSlot(uses) {
+    const { action } = this.#typed.value;
+    const [before, slots] = [this.#slots, /** @type {Slots} */ (uses)];
+    const kind = channelOf(action)?.kind;
+    if (!kind || !before || isUsedElsewhere(before, action, this.index)) return;
+    if (!isUsedElsewhere(slots, action, this.index)) return;
+    const other = freeSlot(slots, this.actions, kind, this.index);
+    if (!other) return;
+    this.#message = { ...messageOf(slots, other), to: this.#message.to };
+    this.#typed.value = { ...this.#typed.value, action: other };
+    this.#uses = uses;
   }
 
   // The same, to be saved over what is stored by now: all that is seen is sent where that differs.
-  /** @param {(Rule | null)[]} rules @param {Uses} uses */
-  over(rules, uses) {
-    const now = this.isNew ? null : (rules[this.index] ?? null);
+  /** @param {Uses & Partial<Slots>} uses */
+  over(uses) {
+    const now = this.isNew ? null : (uses.rules[this.index] ?? null);
     const draft = new Draft(this.#commands, this.index, now, undefined, uses);
     draft.#typed.value = this.#typed.value;
+    draft.#message = this.#message;
     if (now === null) draft.#stored = this.#stored;
     return draft;
   }
@@ -155,12 +204,16 @@ export class Draft {
   // Whether there is anything to save. An empty rule is not worth saving; a deleted one can be
   // saved again.
   get isChanged() {
-    return this.#lost.value !== null || !isSame(this.#typed.value, this.#stored);
+    return this.#lost.value !== null || !isSame(this.#plain, this.#stored);
+  }
+
+  get #plain() {
+    return withDistances(this.#typed.value);
   }
 
   // Would anything be lost? What a new rule begins as is not typed.
   get isTyped() {
-    return !isSame(this.#typed.value, this.#begun);
+    return !isSame(this.#plain, this.#begun);
   }
 
   // What is typed: texts, and a boolean for `permanent`.
@@ -172,12 +225,15 @@ export class Draft {
   get changes() {
     const stored = this.#stored;
     const names = /** @type {(keyof TypedRule)[]} */ (Object.keys(stored));
-    return names.filter((name) => !isSame(this.#typed.value[name], stored[name])).length;
+    return names.filter((name) => !isSame(this.#plain[name], stored[name])).length;
   }
 
   /** @param {keyof TypedRule} name @param {string | boolean | string[]} typed */
   type(name, typed) {
     this.#typed.value = { ...this.#typed.value, [name]: typed };
+    // The end lies on the other side now.
+    if (name === "compare") this.#typed.value.until = null;
+    if (name === "compare2") this.#typed.value.until2 = null;
     if (name === "action") this.#fitAction();
     if (name === "source") this.#fitLevel("source", "reference");
     if (name === "source2") this.#fitLevel("source2", "reference2");
@@ -190,10 +246,45 @@ export class Draft {
     if (isState(this.#typed.value[source]) && !isLevel) this.#typed.value[reference] = "1";
   }
 
+  /** @param {Part} part @param {string} text */
+  typeMessage(part, text) {
+    const { message } = this.#typed.value;
+    this.#typed.value = { ...this.#typed.value, message: { ...message, [part]: text } };
+  }
+
+  // What a message without a text begins with; it is not typed.
+  /** @param {string} says */
+  suggest(says) {
+    this.typeMessage("says", says);
+    if (this.isNew) this.#begun = { ...this.#begun, message: { ...this.#begun.message, says } };
+  }
+
   // The first condition as numbers.
   get condition() {
-    const { compare, reference, hysteresis } = this.#typed.value;
-    return { compare, reference: numberOf(reference), hysteresis: numberOf(hysteresis) };
+    return this.conditionOf("E");
+  }
+
+  // The condition that has this letter for its end.
+  /** @param {string} letter */
+  conditionOf(letter) {
+    const { compare, reference } = ENDS[letter];
+    return {
+      compare: this.#typed.value[compare],
+      reference: numberOf(this.#typed.value[reference]),
+      hysteresis: numberOf(hysteresisText(this.#typed.value, letter)),
+    };
+  }
+
+  // The value at which a condition ends.
+  /** @param {string} letter */
+  until(letter) {
+    return endText(this.#typed.value, letter);
+  }
+
+  // The blank of the end of a condition.
+  /** @param {string} letter */
+  endOf(letter) {
+    return ENDS[letter].end;
   }
 
   // How many seconds the pulse of its action lasts; null where the action is none.
@@ -221,6 +312,13 @@ export class Draft {
     return [...new Set(this.choicesOf("G").map((word) => word.split("=")[0]))];
   }
 
+  // What is offered of them; `isOwn` is the message that is written in the sentence.
+  get offeredActions() {
+    const { action } = this.#typed.value;
+    if (this.#slots) return offeredActions(this.#slots, this.actions, action, this.index);
+    return this.actions.map((one) => ({ action: one, isOwn: false }));
+  }
+
   // The values that the chosen action can have; none for what is not switched.
   get values() {
     const { action } = this.#typed.value;
@@ -236,6 +334,17 @@ export class Draft {
     const { action, off_delay: lasting } = this.#typed.value;
     if (isPulse(action) && lasting === IMMEDIATELY) this.#typed.value.off_delay = USUAL_PULSE;
     this.#fitValue();
+    this.#fitMessage();
+  }
+
+  // What its slot says; a text that was typed comes along to an empty one.
+  #fitMessage() {
+    const { action, message } = this.#typed.value;
+    if (!channelOf(action)) return;
+    this.#message = messageOf(this.#slots, action);
+    const { says, after, to } = this.#message;
+    const isEmpty = says === "" && after === "";
+    this.#typed.value.message = isEmpty ? { ...message, to } : this.#message;
   }
 
   #fitValue() {
@@ -250,13 +359,25 @@ export class Draft {
   problem(letter) {
     if (letter === NAME) return this.#nameProblem();
     if (letter === HOURS) return this.#hoursProblem();
-    return problemOf(this.#schema(letter), this.#wire(letter));
+    if (PARTS.some((part) => part === letter)) return this.#messageProblem(letter);
+    const isEnd = letter in ENDS && !this.#isUnused(ENDS[letter].hysteresis);
+    const wrong = isEnd ? endProblem(this.#typed.value, letter) : null;
+    return wrong ?? problemOf(this.#schema(letter), this.#wire(letter));
   }
 
   get problems() {
-    return [...this.#event.letters.filter((letter) => letter in FIELDS), NAME, HOURS].filter(
-      (letter) => this.problem(letter) !== null,
-    );
+    const own = this.#event.letters.filter((letter) => letter in FIELDS);
+    return [...own, NAME, HOURS, ...PARTS].filter((letter) => this.problem(letter) !== null);
+  }
+
+  /** @param {string} letter */
+  #messageProblem(letter) {
+    const kind = channelOf(this.#typed.value.action)?.kind;
+    if (!kind) return null;
+    const part = /** @type {Part} */ (letter);
+    const typed = this.#typed.value.message[part];
+    const schema = commandOf(this.#commands, kind).schema(MESSAGE[part]);
+    return problemOf(schema, part === "to" ? recipients(kind, typed) : typed);
   }
 
   #nameProblem() {
@@ -346,7 +467,7 @@ export class Draft {
     const { window } = this.#typed.value;
     const ofWindow = window ? this.#ofWindow(name) : undefined;
     if (ofWindow !== undefined) return ofWindow;
-    return this.#isUnused(name) ? this.#stored[name] : this.#typed.value[name];
+    return this.#isUnused(name) ? this.#stored[name] : this.#plain[name];
   }
 
   // The second condition of a rule with a window is its variable.
@@ -392,10 +513,12 @@ export class Draft {
   items(enable) {
     const { index } = this;
     const items = [];
-    if (this.isNew || !isSame(ruleOnly(this.#typed.value), ruleOnly(this.#stored))) {
+    if (this.isNew || !isSame(ruleOnly(this.#plain), ruleOnly(this.#stored))) {
       items.push(this.eventItem());
     }
+    const { action, message } = this.#typed.value;
     items.push(...this.#windowItems());
+    items.push(...messageItems(this.#commands, action, message, this.#message));
     if (this.#typed.value.name !== (this.#saved.value?.name ?? "")) {
       items.push(this.#commands.get("rulename").query({ A: index, B: this.#typed.value.name }));
     }
@@ -436,8 +559,8 @@ export class Draft {
 const FROM = "22:00";
 const TO = "06:00";
 
-/** @param {Rule} rule @param {Window | null} window */
-function toTyped(rule, window) {
+/** @param {Rule} rule @param {Window | null} window @param {Message} [message] */
+function toTyped(rule, window, message = NO_MESSAGE) {
   const typed = /** @type {TypedRule} */ ({
     permanent: rule.permanent,
     name: rule.name,
@@ -445,6 +568,9 @@ function toTyped(rule, window) {
     from: window ? timeText(window.from) : FROM,
     to: window ? timeText(window.to) : TO,
     days: window ? window.days : WEEKDAYS,
+    until: null,
+    until2: null,
+    message,
   });
   for (const name of Object.values(FIELDS)) {
     if (name !== "from" && name !== "to") typed[name] = blankText(rule[name]);
@@ -471,6 +597,6 @@ const delayText = (seconds) => (seconds === 0 ? IMMEDIATELY : durationText(secon
 
 // What `event` says of it.
 /** @param {TypedRule} typedRule */
-function ruleOnly({ permanent, name, from, to, days, ...rest }) {
+function ruleOnly({ permanent, name, from, to, days, message, until, until2, ...rest }) {
   return rest;
 }
