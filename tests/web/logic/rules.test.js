@@ -41,6 +41,8 @@ import {
 } from "../../../src/leverframe/web/pages/rules/window.js";
 import { ruleFrom } from "../../../src/leverframe/web/pages/rules/what_if.js";
 import { EntryDraft, wireOf } from "../../../src/leverframe/web/pages/schedule/entry.js";
+import { spanOf, spanText } from "../../../src/leverframe/web/pages/schedule/drawn_span.js";
+import { missedOn, missedText } from "../../../src/leverframe/web/pages/schedule/missed.js";
 import { daysText, entrySentence } from "../../../src/leverframe/web/pages/schedule/entry.js";
 import {
   copyTo,
@@ -50,6 +52,7 @@ import {
   move,
   partsOn,
   piecesOf,
+  roomOf,
   toEntries,
   stretch,
 } from "../../../src/leverframe/web/pages/schedule/week.js";
@@ -767,6 +770,51 @@ test("two entries that belong together are a span, one alone a moment", () => {
   );
   assert.deepEqual(partsOn([daylight], "Sat"), []);
   assert.notEqual(pieces[2].lane, daylight.lane, "a name needs room");
+});
+
+test("the name of a short piece stands behind it, late in the day before it", () => {
+  const HOUR = 3600;
+  const room = (from, to) => roomOf({ from: from * HOUR, to: to * HOUR }, 4 * HOUR);
+  assert.deepEqual(room(6, 12), { from: 6 * HOUR, to: 12 * HOUR, side: "within" });
+  assert.deepEqual(room(6, 6), { from: 6 * HOUR, to: 10 * HOUR, side: "behind" });
+  assert.deepEqual(room(22, 23), { from: 19 * HOUR, to: 23 * HOUR, side: "before" });
+  const at = (time, name) => ({ ...SCHEDULE[5], name, time });
+  const lanes = (label) =>
+    piecesOf([at(6 * HOUR, "One"), at(11 * HOUR, "Two")], label).map(({ lane }) => lane);
+  assert.deepEqual([lanes(), lanes(8 * HOUR)], [[0, 0], [0, 1]]);
+});
+
+test("hours that were drawn become an entry with its end, also from its address", () => {
+  const span = { day: "Tue", from: 79_200, to: 86_400 };
+  assert.deepEqual(spanOf(spanText(span)), span);
+  assert.equal(spanOf("1"), null);
+  const draft = new EntryDraft(commandsOf(NEWEST).get("sched_save"), 0, null, {
+    ...{ place: 1, entry: null },
+  });
+  draft.type("name", "Fan");
+  draft.takeHours(span);
+  assert.deepEqual(
+    toEntries(draft).map(([place, { name, time, days }]) => [place, name, time, days]),
+    [[0, "Fan", 79_200, ["Tue"]], [1, "Fan", 0, ["Wed"]]],
+  );
+});
+
+test("what was missed is shown until it was caught up, or until its end", async () => {
+  const DAY_S = 86_400;
+  const pieces = piecesOf(SCHEDULE);
+  const [begin, date] = [pieces[0].begin, 4];
+  const missed = date * DAY_S + begin;
+  const shown = (caughtUp, day = date) =>
+    missedOn({ schedule: [{ index: 0, missed, caught_up: caughtUp }] }, pieces, "Mon", day);
+  const { lane } = pieces[0];
+  assert.deepEqual(shown(missed + 60), [{ lane, from: begin, to: begin + 60, isCaughtUp: true }]);
+  assert.deepEqual(shown(null), [{ lane, from: begin, to: 72_000, isCaughtUp: false }]);
+  assert.deepEqual(shown(null, date + 7), []);
+  const state = { schedule: [{ index: 0, missed, caught_up: null }] };
+  assert.equal(missedText(state, [1], () => "07:00"), "");
+  await usePageWords("schedule");
+  assert.equal(missedText(state, [0, 3], () => "07:00"), "Missed: 07:00");
+  await usePageWords("rules");
 });
 
 test("a piece moves and stretches in steps of five minutes, over midnight too", () => {

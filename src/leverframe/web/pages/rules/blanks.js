@@ -3,6 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
+import { timeType } from "../../lib/forms/controls.js";
 import { isState, levelWord } from "../../lib/things/labels.js";
 import { codeName, readingName } from "../../lib/things/things.js";
 import { daysText, WEEKDAYS } from "../schedule/entry.js";
@@ -212,6 +213,8 @@ function dayChoices(days) {
 const hour = (editor, name) =>
   html`<input
     class="blank"
+    type=${timeType()}
+    step=${timeType() === "time" ? 1 : nothing}
     autocomplete="off"
     aria-label=${t(`window_${name}`)}
     .value=${editor.draft.typed[name]}
