@@ -13,13 +13,15 @@ import {
   usePageWords,
 } from "../../../src/leverframe/web/lib/format/words.js";
 import { adviceList, reason } from "../../../src/leverframe/web/pages/rules/list.js";
-import { Draft, EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/draft.js";
+import { Draft } from "../../../src/leverframe/web/pages/rules/draft.js";
+import { EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/typed.js";
 import {
   dependence,
   dependsOn,
   hoursText,
   shortSentence,
 } from "../../../src/leverframe/web/pages/rules/sentence.js";
+import { isUsed } from "../../../src/leverframe/web/lib/things/things.js";
 import { deletion, restoration } from "../../../src/leverframe/web/pages/rules/what_if.js";
 import { holdsNow } from "../../../src/leverframe/web/pages/rules/editor.js";
 import { sourceGroups } from "../../../src/leverframe/web/pages/rules/blanks.js";
@@ -398,6 +400,21 @@ test("the state of a rule shows what keeps it from acting", () => {
   assert.equal(stateOf(rule(true), now, finding("rule_waits")), "cannot");
   assert.equal(stateOf(rule(true), { met: false, pending_action: null }, []), "resting");
   assert.equal(stateOf(rule(true), { met: true, pending_action: "activate" }, []), "waiting");
+  const kept = { met: false, combined: true, pending_action: null };
+  assert.equal(stateOf(rule(true), kept, []), "idle", "its conditions are met, and say so");
+});
+
+test("a variable that the page made for a time window is hidden, another one is not", () => {
+  const used = (name) =>
+    isUsed(
+      {
+        overview: { isKnown: () => true, name: () => name },
+        live: { state: { EVENT8: 1 } },
+        settings: { rules: [] },
+      },
+      "EVENT8",
+    );
+  assert.deepEqual(["22:00-06:00", "Night", ""].map(used), [false, true, true]);
 });
 
 test("sources are grouped, with those that have a value first", () => {

@@ -9,11 +9,12 @@ import { go, leave, note, step } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
 import { freePlace, numberRules } from "../lib/live/tree.js";
 import { icon } from "../lib/things/signs.js";
-import { Draft, EMPTY_RULE } from "./rules/draft.js";
+import { Draft } from "./rules/draft.js";
 import { Editor } from "./rules/editor.js";
 import { ruleRow, standing } from "./rules/list.js";
 import { ownSlot } from "./rules/messages.js";
 import { ruleName, shortSentence } from "./rules/sentence.js";
+import { EMPTY_RULE } from "./rules/typed.js";
 import { deletion, restoration, ruleFrom, TEMPLATES, WhatIf } from "./rules/what_if.js";
 
 // After a change of the state the reports are read again; while a delay runs, every second.

@@ -7,13 +7,13 @@ import { timeType } from "../../lib/forms/controls.js";
 import { isState, levelWord } from "../../lib/things/labels.js";
 import { codeName, readingName } from "../../lib/things/things.js";
 import { daysText, WEEKDAYS } from "../schedule/entry.js";
-import { IMMEDIATELY } from "./draft.js";
 import { channelOf, messageName } from "./messages.js";
 import { dependence, dependsOn, joint, present } from "./sentence.js";
+import { IMMEDIATELY } from "./typed.js";
 import { WEEKEND, WORKDAYS } from "./window.js";
 
 /** @import { Editor } from "./editor.js" */
-/** @import { Part, TextBlank } from "./draft.js" */
+/** @import { TextBlank } from "./typed.js" */
 
 /** @typedef {TextBlank} Blank */
 /** Its name, and the choices. @typedef {[string, [string, string][]]} Group */
@@ -243,24 +243,6 @@ export const actionBlank = (editor) =>
         : codeName(editor.context, action),
     ]),
   );
-
-// A part of the message: what it says, what it says at the end, and to whom it goes.
-/** @param {Editor} editor @param {Part} part */
-export function messageBlank(editor, part) {
-  const problem = editor.problem(part);
-  const isAddress = part === "to" && channelOf(editor.draft.typed.action)?.kind === "mail";
-  return html`<input
-    id=${editor.id(part)}
-    class="blank"
-    type=${isAddress ? "email" : "text"}
-    autocomplete="off"
-    aria-label=${t(LABELS[part])}
-    aria-invalid=${problem ? "true" : "false"}
-    aria-describedby=${problem ? `${editor.id(part)}-wrong` : nothing}
-    .value=${editor.draft.typed.message[part]}
-    @input=${(event) => editor.changeMessage(part, event.target.value)}
-  />`;
-}
 
 /** @param {Editor} editor */
 export const valueBlank = (editor) =>

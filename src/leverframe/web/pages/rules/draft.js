@@ -4,11 +4,11 @@
 // the command table. Older ones write the value into the action: `OUT2=1`.
 
 import { signal } from "../../vendor/signals-core.js";
-import { secondsOfDay, timeText } from "../../lib/format/moments.js";
-import { durationText, numberOf, numberText, secondsOf } from "../../lib/format/numbers.js";
+import { secondsOfDay } from "../../lib/format/moments.js";
+import { numberOf, secondsOf } from "../../lib/format/numbers.js";
 import { choices, isChoice, problemOf, valueFrom } from "../../lib/forms/schema.js";
 import { freePlace, isSame } from "../../lib/live/tree.js";
-import { isState, levelAsked } from "../../lib/things/labels.js";
+import { isState } from "../../lib/things/labels.js";
 import { WEEKDAYS } from "../schedule/entry.js";
 import {
   channelOf,
@@ -17,11 +17,11 @@ import {
   isUsedElsewhere,
   messageItems,
   messageOf,
-  NO_MESSAGE,
   offeredActions,
   recipients,
 } from "./messages.js";
 import { isPulse, isSwitched } from "./sentence.js";
+import { EMPTY_RULE, FIELDS, IMMEDIATELY, ruleOnly, toTyped } from "./typed.js";
 import { ENDS, endProblem, endText, hysteresisText, withDistances } from "./until.js";
 import {
   freePlaces,
@@ -33,39 +33,9 @@ import {
 } from "./window.js";
 
 /** @import { Message, Slots } from "./messages.js" */
-/** @import { End } from "./until.js" */
+/** @import { TextBlank, TypedRule } from "./typed.js" */
 /** @import { Uses, Window } from "./window.js" */
 
-/** Within the hours of its window, or without. @typedef {"" | "in" | "out"} When */
-/**
- * Texts, and a boolean for `permanent`. A time window and a message have their own blanks; the
- * value at which a condition ends is null until it is typed.
- * @typedef {Record<Exclude<keyof Rule, "permanent" | "enabled"> | "from" | "to", string> &
- *   { permanent: boolean, window: When, days: string[], message: Message,
- *     until: string | null, until2: string | null }} TypedRule
- */
-
-// Letter of the command -> field of a rule.
-/** @typedef {"permanent" | "window" | "days" | "message" | End} OtherBlank */
-/** @typedef {Exclude<keyof TypedRule, OtherBlank>} TextBlank */
-/** @type {Record<string, TextBlank>} */
-export const FIELDS = {
-  B: "source",
-  C: "compare",
-  D: "reference",
-  E: "hysteresis",
-  F: "operator",
-  G: "action",
-  H: "source2",
-  I: "compare2",
-  J: "reference2",
-  K: "hysteresis2",
-  L: "off_delay",
-  M: "value",
-  N: "on_delay",
-  O: "depends",
-  P: "mode",
-};
 const SECOND = ["source2", "compare2", "reference2", "hysteresis2"];
 // Blanks of other commands, by letters that `event` does not have.
 const NAME = "name";
@@ -77,31 +47,8 @@ const PARTS = /** @type {Part[]} */ (Object.keys(MESSAGE));
 const DELAYS = ["on_delay", "off_delay"];
 // Letters of durations: people type "3 min".
 const DURATIONS = ["L", "N"];
-// A wait of nothing, whatever the language calls it.
-export const IMMEDIATELY = "immediately";
 const USUAL_PULSE = "10 s";
 
-/** @type {Rule} */
-export const EMPTY_RULE = {
-  source: "VCC",
-  compare: ">=",
-  reference: 0,
-  hysteresis: 0,
-  operator: "-",
-  action: "OUT0",
-  source2: "VCC",
-  compare2: ">=",
-  reference2: 0,
-  hysteresis2: 0,
-  off_delay: 0,
-  value: 1,
-  on_delay: 0,
-  depends: 0,
-  mode: 0,
-  enabled: false,
-  permanent: false,
-  name: "",
-};
 /** @type {Uses & Partial<Slots>} */
 const NO_USES = { rules: [], schedule: [], event_variables: [] };
 
@@ -554,49 +501,4 @@ export class Draft {
   #flag(command, A, B) {
     return this.#commands.get(command).query({ A, B });
   }
-}
-
-const FROM = "22:00";
-const TO = "06:00";
-
-/** @param {Rule} rule @param {Window | null} window @param {Message} [message] */
-function toTyped(rule, window, message = NO_MESSAGE) {
-  const typed = /** @type {TypedRule} */ ({
-    permanent: rule.permanent,
-    name: rule.name,
-    window: window ? (levelAsked(rule.compare2, rule.reference2) ? "in" : "out") : "",
-    from: window ? timeText(window.from) : FROM,
-    to: window ? timeText(window.to) : TO,
-    days: window ? window.days : WEEKDAYS,
-    until: null,
-    until2: null,
-    message,
-  });
-  for (const name of Object.values(FIELDS)) {
-    if (name !== "from" && name !== "to") typed[name] = blankText(rule[name]);
-  }
-  // What is 0 or 1 has no comparison in the sentence: "is on", "is off".
-  if (isState(rule.source)) {
-    typed.reference = blankText(levelAsked(rule.compare, rule.reference));
-    typed.compare = EMPTY_RULE.compare;
-  }
-  if (isState(rule.source2)) {
-    typed.reference2 = blankText(levelAsked(rule.compare2, rule.reference2));
-    typed.compare2 = EMPTY_RULE.compare2;
-  }
-  typed.on_delay = delayText(rule.on_delay);
-  typed.off_delay = delayText(rule.off_delay);
-  return typed;
-}
-
-/** @param {string | number} value */
-const blankText = (value) => (typeof value === "number" ? numberText(value) : value);
-
-/** @param {number} seconds */
-const delayText = (seconds) => (seconds === 0 ? IMMEDIATELY : durationText(seconds));
-
-// What `event` says of it.
-/** @param {TypedRule} typedRule */
-function ruleOnly({ permanent, name, from, to, days, message, until, until2, ...rest }) {
-  return rest;
 }

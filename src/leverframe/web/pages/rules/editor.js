@@ -23,15 +23,15 @@ import {
   FIRST,
   LABELS,
   lastingBlank,
-  messageBlank,
   modeBlank,
   operatorBlank,
   SECOND,
   valueBlank,
   windowBlanks,
 } from "./blanks.js";
-import { IMMEDIATELY, FIELDS, MESSAGE } from "./draft.js";
-import { channelOf, isUsedElsewhere } from "./messages.js";
+import { MESSAGE } from "./draft.js";
+import { messageBlank, messageNote } from "./message_view.js";
+import { channelOf } from "./messages.js";
 import {
   conditionText,
   effectOf,
@@ -42,11 +42,13 @@ import {
   truth,
 } from "./sentence.js";
 import { Trial } from "./trial.js";
+import { FIELDS, IMMEDIATELY } from "./typed.js";
 import { dependentsOf, isWithin, windowName } from "./window.js";
 
 /** @import { ConditionFields } from "./blanks.js" */
-/** @import { Draft, Part, TypedRule } from "./draft.js" */
+/** @import { Draft, Part } from "./draft.js" */
 /** @import { Condition, Member } from "./sentence.js" */
+/** @import { TypedRule } from "./typed.js" */
 
 /**
  * @typedef {object} Surroundings
@@ -321,31 +323,7 @@ export class Editor extends DraftForm {
           <a href=${address("schedule")}>${t("page_schedule")}</a>
         </p>`
       : nothing;
-    return html`${this.#messageNote()} ${window}`;
-  }
-
-  // A message may be shared; all mails go to one recipient, by one server.
-  #messageNote() {
-    const { action } = this.draft.typed;
-    const channel = channelOf(action);
-    if (!channel) return nothing;
-    const isShared = isUsedElsewhere(this.settings, action, this.draft.index);
-    return html`${isShared ? html`<p class="aside">${t("message_shared")}</p>` : nothing}
-    ${channel.kind === "mail" ? this.#mailNote() : nothing}`;
-  }
-
-  #mailNote() {
-    const { message } = this.draft.typed;
-    const { host, recipient } = this.settings.email;
-    const isOther = message.to.trim() !== recipient && recipient !== "";
-    if (host && !isOther) return nothing;
-    return html`<p class="aside">
-      ${isOther ? t("mail_to_all", { recipient }) : nothing}
-      ${host
-        ? nothing
-        : html`${t("mail_without_server")}
-            <a href=${address("messages", { open: "email" })}>${t("mail_set_up")}</a>`}
-    </p>`;
+    return html`${messageNote(this.context, this.draft)} ${window}`;
   }
 
   #effectLines() {

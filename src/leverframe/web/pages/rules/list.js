@@ -23,7 +23,7 @@ import { isSwitched, ruleName, shortSentence } from "./sentence.js";
  * @property {(from: number, by: -1 | 1) => void} step
  */
 
-// met, held, cannot, waiting, off or resting: what stands in the row.
+// met, held, cannot, waiting, off, idle or resting: what stands in the row.
 /**
  * @param {Api.RuleReport} report
  * @param {Api.RuleExplanation} explanation
@@ -35,7 +35,8 @@ export function stateOf({ number, settings }, explanation, findings) {
   if (own.some(({ kind }) => kind === "rule_held")) return "held";
   if (own.length > 0) return "cannot";
   if (explanation.pending_action) return "waiting";
-  return explanation.met ? "met" : "resting";
+  if (explanation.met) return "met";
+  return explanation.combined ? "idle" : "resting";
 }
 
 /** @type {Record<string, import("../../lib/things/signs.js").IconName>} */

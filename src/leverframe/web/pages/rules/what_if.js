@@ -11,8 +11,9 @@ import * as api from "../../lib/live/api.js";
 import { entryView, journalWords, reasonText } from "../../lib/things/journal.js";
 import { thingName } from "../../lib/things/things.js";
 import { wireOf } from "../schedule/entry.js";
-import { Draft, EMPTY_RULE } from "./draft.js";
+import { Draft } from "./draft.js";
 import { dependence } from "./sentence.js";
+import { EMPTY_RULE } from "./typed.js";
 import { goesWith, windowOfRule } from "./window.js";
 
 // Any change, tried: what would happen only with these commands, and only without them.
