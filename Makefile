@@ -67,6 +67,7 @@ mutate: $(TEST_READY) ## put mistakes into rules and parser and see whether the 
 docs: $(TEST_READY) ## write the reference, take the pictures, and build the site in build/site
 	@$(BIN)/python -m docs._ext
 	@$(BIN)/python -m tools.screenshots docs/images
+	@$(BIN)/python -m tools.terminal_recordings docs/images
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs 2 docs build/site
 	@echo "The site begins at build/site/index.html"
 

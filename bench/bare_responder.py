@@ -1,7 +1,8 @@
 """The baseline of the HTTP measurements: the parser and one write per request.
 
-It has no limits, no timeouts, no parsing of headers and no handler: the difference to this program
-is the cost of our own connection layer and of everything behind it. It is not a usable server.
+It has no limits, no timeouts, no parsing of headers and no handler. The additional time that
+Leverframe needs is the cost of its connection layer and of everything behind it. This is not a
+usable server.
 
     python bench/bare_responder.py --port 8090 [--body-file reply.json] [--reply /path=file ...]
 """

@@ -28,9 +28,9 @@ from leverframe.storage.lanes.sqlite_lane import SqliteLane
 
 GOAL_LATE_MS = 20.0
 #: Rounds of the reference for one controller's day. The goal is 20 minutes for 1,000 days on the
-#: machine of the goal, which is 1.2 s per day. On another machine, the program of that time
-#: (174749b), which took 0.97 s there, takes as long as 344,000 rounds (median of 288 hours in
-#: alternation); so 1.2 s are 426,000 rounds.
+#: machine of the goal, or 1.2 s per day. Commit 174749b took 0.97 s on that machine. On another
+#: machine it takes as long as 344,000 rounds (median of 288 hours in alternation), so 1.2 s
+#: correspond to 426,000 rounds.
 GOAL_DAY_ROUNDS = 426_000
 MANY = 1_000
 READINGS_EACH_S = 4

@@ -36,7 +36,8 @@ REFERENCE_ROUNDS = 3_000
 HOUR_S, YEAR_S = 3600.0, 365 * 86400.0
 #: Changes per second as a share of those of the reference.
 GOAL_CHANGES = 0.4
-#: A second on the machine of `RESULTS.md` at bda7a976, where 2.05 s were 242,000 rounds of 8.47 us.
+#: The rounds in a second on the machine of `RESULTS.md` at bda7a976, where 2.05 s were 242,000
+#: rounds of 8.47 us.
 GOAL_DAY_ROUNDS = 118_000
 GOAL_REACTION_MS = 0.02
 
@@ -139,7 +140,7 @@ def measure_changes(kind: str, labels: list[str], count: int, rounds: int) -> Fi
 
 
 class Subject:
-    """A controller in virtual time that requests configure."""
+    """A controller in virtual time, which is configured by requests."""
 
     def __init__(self, built: ControllerHost) -> None:
         self.controller = built.controller
@@ -225,7 +226,7 @@ def times_real_time(span_s: float, took_s: float) -> str:
 
 
 async def measure_reaction(count: int) -> Figure:
-    """Measure from a change of a digital input to the pin of a rule, in a busy controller."""
+    """Measure the time from a change of an input to the pin of a rule, in a busy controller."""
     subject = await Subject.start()
     await make_busy(subject)
     await subject.ask("/outs.cgi?aout=50")

@@ -1,9 +1,9 @@
 """Figures of the benchmarks, each with its reference, its goal and all of its rounds.
 
 Every benchmark is a module with a function `measure(quick)` that returns a list of figures. The
-reference is measured in the same run, in alternation with ours, because the speed of machines
-drifts and only ratios can be compared between machines. `quick` is a short run that only shows that
-everything works.
+reference is measured in the same run, in alternation with the program, because the speed of
+machines drifts and only ratios can be compared between machines. `quick` is a short run that only
+shows that everything works.
 
 A figure contains numbers; this module formats them.
 """
@@ -22,7 +22,7 @@ class Reference(Record, frozen=True):
     name: str
     value: float | None = None
     unit: str = ""
-    #: The ratio of ours to the reference, or its inverse; compared with the goal.
+    #: The ratio of the program to the reference, or its inverse; compared with the goal.
     ratio: float | None = None
     #: Further results of the reference.
     more: str = ""

@@ -1,9 +1,9 @@
 """The cost of the first view: the transferred bytes, and the time until an output can be switched.
 
 A real Chromium with an empty cache opens the Status page of a running controller, with the
-processor throttled to a quarter, and reports when the first lever is shown; for comparison it does
-the same with a page that contains only one lever. In addition, unthrottled: the time to draw a day
-of one-second values of one reading.
+processor throttled to a quarter, and reports when the first lever is shown. For comparison, it also
+opens a page that contains only one lever. A further figure is the time to draw a day of one-second
+values of one reading, without throttling.
 """
 
 import shutil

@@ -1,8 +1,7 @@
 """Many controllers in one process: the cost of each, idle and used, and their rate of writes.
 
-Memory and processor time are those of this process. Pauses are those of a task on the same loop
-that wants to run every millisecond. The durable changes use the controllers' own path, without
-HTTP.
+Memory and processor time are those of this process. A pause is the delay of a task on the same loop
+that should run every millisecond. The durable changes use the controllers' own path, without HTTP.
 """
 
 import asyncio
@@ -28,7 +27,8 @@ from leverframe.storage.sqlite import SqliteStore
 
 GOAL_IDLE_KB, GOAL_USED_KB, GOAL_BUILD_S = 30.0, 200.0, 30.0
 GOAL_IDLE_PERCENT, GOAL_PAUSE_MS = 2.0, 50.0
-#: The share of a single store's changes in the same run: 6,000/s while a single store had 9,062/s.
+#: The goal as a share of the rate of a single store in the same run: 6,000/s at a time when a
+#: single store reached 9,062/s.
 GOAL_SHARE = 0.66
 FEW, MANY, ADDED = 1_000, 10_000, 1_000
 BATCH = 50

@@ -1,9 +1,9 @@
-"""Durable changes of a hundred controllers of one node by HTTP: their cost, and how long some wait.
+"""Durable changes of a hundred controllers of one node by HTTP: their cost, and the longest waits.
 
-Each of 64 clients changes the next controller in turn. What a node does now and then, such as
-moving batches into the tables or recording journals, is felt by the slowest hundredth. The node has
-its store in a file or, where it is installed, in a PostgreSQL that writes to the disk before it
-answers; the reference is the bare SQLite of `http_load`.
+Each of 64 clients changes the next controller in turn. Occasional work of a node, such as moving
+batches into the tables or recording journals, delays the slowest hundredth of the changes. The node
+has its store in a file or, if PostgreSQL is installed, in a database that writes to the disk before
+it answers; the reference is the bare SQLite of `http_load`.
 """
 
 import sys
@@ -21,7 +21,7 @@ from tests.postgres_server import is_installed, postgres_server
 
 CONTROLLERS, CLIENTS = 100, 64
 GOAL = Goal(max_p99_ms=40)
-#: Journals are recorded every five seconds: a round lasts longer.
+#: Journals are recorded every five seconds, so a round lasts longer.
 ROUND_S, QUICK_ROUND_S = 6, 1
 
 

@@ -1,9 +1,9 @@
 """One controller of a node under a flood: how much it slows its neighbour's answers.
 
 The node runs on one core, and the clients on the other. The neighbour switches an output every few
-milliseconds, like a program that regulates by requests: in alternation alone, and next to another
-controller that is flooded by HTTP, Modbus TCP, SNMP or MQTT, is followed on many streams, cannot
-deliver its messages, or has rules that trigger each other endlessly.
+milliseconds, like a program that regulates by requests. It does so alone and, in alternation, next
+to another controller. That controller is flooded by HTTP, Modbus TCP, SNMP or MQTT, is followed on
+many streams, cannot deliver its messages, or has rules that trigger each other endlessly.
 """
 
 import http.client

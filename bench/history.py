@@ -1,4 +1,4 @@
-"""The cost of the history: on the event loop, on its thread, on the disk, and of reading."""
+"""The cost of the history: on the event loop, on its thread, on the disk, and when it is read."""
 
 import random
 import tempfile
@@ -43,7 +43,7 @@ def measure(quick: bool) -> list[Figure]:
 
 
 def on_the_loop() -> Figure:
-    """Compare a changing value without and with a recorder."""
+    """Compare the cost of a changing value without and with a recorder."""
     machine = Machine(Profile(), defaults(Profile()), UTC, {})
     machine.at = Moment(0.0, START)
     costs = []
@@ -58,7 +58,7 @@ def on_the_loop() -> Figure:
 
 
 def fill(compactor: Compactor, span_s: int) -> Figure:
-    """Record eight readings that change every second, passed on every five seconds."""
+    """Record eight readings that change every second, passed to the history every five seconds."""
     values = dict.fromkeys(LABELS, 20.0)
     spent = 0.0
     for second in range(0, span_s, 5):

@@ -1,4 +1,4 @@
-"""The cost of the history in a database: space there, and processor time there and on the node."""
+"""The cost of the history in a database: its space, and the processor time of database and node."""
 
 import os
 import random

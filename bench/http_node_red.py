@@ -1,8 +1,8 @@
 """HTTP compared with Node-RED: the same command as a flow of three nodes.
 
-The flow keeps the output in its context and sends the same bytes as answer. At the first run, npm
-installs Node-RED into a folder of the user's cache. It runs without editor, telemetry and checks
-for updates, and listens only on loopback.
+The flow keeps the output in its context and sends the same bytes as its answer. On the first run,
+npm installs Node-RED into a folder of the user's cache. It runs without editor, telemetry and
+checks for updates, and listens only on loopback.
 """
 
 import contextlib

@@ -2,8 +2,8 @@
 
 Both servers run on one core, the load on the other; every connection has one request in progress.
 Rounds alternate between the servers, and the ratio is calculated within each round, because the
-machine's speed drifts. Our server is the whole controller, with the same commands behind a write as
-by HTTP; the other has a list of registers, on the same event loop.
+machine's speed drifts. Our server is the whole controller: a write carries out the same commands as
+a request by HTTP. The other server only has a list of registers, on the same kind of event loop.
 """
 
 import asyncio

@@ -40,8 +40,8 @@ LABELS = MAPPED[:20]
 CHANGES_PER_S = 1000
 #: Twenty labels change together, fifty times per second.
 ROUND_S = len(LABELS) / CHANGES_PER_S
-#: A late round is made up for, but not immediately: a value that changes again before it was sent
-#: is sent only once, which is correct.
+#: A late round is made up for, but not immediately: a value that changes again before it is sent is
+#: sent only once, which is correct.
 MIN_PAUSE_S = 2 * GATHER_S
 LAG_GOAL_MS = 20.0
 

@@ -59,7 +59,7 @@ def figure(what: str, seconds: list[float], unit: str) -> Figure:
 
 
 async def measure_arrival(folder: Path, messages: int) -> Figure:
-    """Measure single messages: from the effect of a rule to the request at the server."""
+    """Measure the time of single messages: from the effect of a rule to the request received."""
     arrivals = Arrivals()
     server = await asyncio.start_server(arrivals.serve, "127.0.0.1", 0)
     built = await start(folder, server.sockets[0].getsockname()[1])

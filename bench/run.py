@@ -1,7 +1,8 @@
 """Run every benchmark, one after the other, and write one table: `bench/RESULTS.md`.
 
-Each benchmark runs in its own process. Only a complete run is written to the file, and as a line to
-the history of all runs; a quick run, or a run of some benchmarks, is only printed.
+Each benchmark runs in its own process. Only a complete run is written to that file, and appended as
+a line to the history of all runs; a quick run, or a run of some benchmarks, is only printed. A
+complete run fails if a figure is worse than in all earlier runs on the same machine (`gate.py`).
 
     make bench [ARGS="[--quick] [NAME ...]"]
 """
@@ -21,6 +22,7 @@ from typing import Any
 
 from bench import trend
 from bench.figure import Figure, Skipped, format_rounds, progress
+from bench.gate import find_worse
 from bench.noise import Noise, listen
 from bench.trend import Run
 
@@ -147,10 +149,10 @@ def main() -> None:
     unknown = set(options.names) - set(BENCHMARKS)
     if unknown:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
-    is_whole = not options.quick and not options.names
+    is_whole, earlier = not options.quick and not options.names, []
     if is_whole:
         # Report a damaged history now, not after an hour.
-        trend.read()
+        earlier = trend.read()
     listen_s = LISTEN_QUICKLY_S if options.quick else LISTEN_S
     before = listen(listen_s)
     print(before, file=sys.stderr)
@@ -170,6 +172,9 @@ def main() -> None:
         RESULTS.write_text(text)
         trend.append(run)
     print(text, end="")
+    if worse := find_worse(run, earlier):
+        print("Worse than in all earlier runs on this machine:", *worse, sep="\n", file=sys.stderr)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

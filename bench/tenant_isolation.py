@@ -35,7 +35,7 @@ GOAL_GROWTH_MB = 64.0
 #: The default limit of controllers of a tenant.
 CONTROLLERS = 100
 CONNECTIONS = 8
-#: The number of connections of a malicious client: most of what one address may have.
+#: The number of connections of a malicious client: most of those that one address may have.
 MANY_CONNECTIONS = 600
 PAUSE_S = 0.01
 #: A refusal must come within this time.

@@ -1,9 +1,10 @@
 """All complete runs of the benchmarks, a line each in `bench/history.jsonl`, to compare commits.
 
 The file only grows. A line contains the medians of a run, and the time of the reference (a dict and
-twenty comparisons) around each part: times in units of it can be compared between machines. The
-lines up to bda7a976 were converted from the tables of their time, which have fewer digits and a
-reference for only a few parts. `python -m docs._ext` writes the page in the docs from this file.
+twenty comparisons) around each part. In units of this reference, times can be compared between
+machines. The lines up to bda7a976 were converted from the tables of their time, which have fewer
+digits and a reference for only a few parts. `python -m docs._ext` writes the page in the docs from
+this file.
 """
 
 import os
@@ -20,6 +21,8 @@ from bench.figure import Figure, Record
 from bench.python_build import python_build
 
 HISTORY = Path(__file__).parent / "history.jsonl"
+#: Units of times.
+_IN_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 
 class Machine(Record, frozen=True):
@@ -41,7 +44,7 @@ class Run(Record, frozen=True):
     date: Annotated[datetime, Meta(tz=True)]
     machine: Machine
     is_quiet: bool
-    #: The time of one change of the reference, before and after the part.
+    #: By part: the mean time of one change of the reference, before and after the part.
     reference_us: dict[str, float]
     figures: dict[str, list[Figure]]
 
@@ -91,3 +94,15 @@ def read(path: Path = HISTORY) -> list[Run]:
 def append(run: Run, path: Path = HISTORY) -> None:
     with path.open("ab") as file:
         file.write(encode(run))
+
+
+def compare(figure: Figure, round_us: float | None) -> tuple[float | None, str]:
+    """Return a figure in the unit in which commits are compared."""
+    if figure.reference and figure.reference.ratio is not None:
+        return figure.reference.ratio, f"of {figure.reference.name}"
+    if figure.value is not None and round_us:
+        if figure.unit in _IN_US:
+            return figure.value * _IN_US[figure.unit] / round_us, "rounds"
+        if figure.unit == "/s":
+            return figure.value * round_us / 1e6, "per round"
+    return figure.value, figure.unit

@@ -1,11 +1,12 @@
 """The cost of twins: import, start, reset, fork, waiting, memory, and tests with twins.
 
 Work within one process is reported as processor time, which other work on the machine does not
-lengthen, and as a ratio to a reference that is measured in alternation with it: the import to a
-bare Python, `until` to `advance` over the same time, the rest to a dict and twenty comparisons. For
-comparison: a twin as a process, the server of pytest-httpserver, which returns canned answers and
-simulates nothing, and a device of lewis, which exists only as a process. If one of the last two is
-not installed, it is left out.
+lengthen, and as a ratio to a reference that is measured in alternation with it. The reference of
+the import is a bare Python, that of `until` is `advance` over the same time, and that of all other
+figures is a dict and twenty comparisons. Three others are measured for comparison: a twin as a
+process; the server of pytest-httpserver, which returns canned answers and simulates nothing; and a
+device of lewis, which exists only as a process. If one of the last two is not installed, it is left
+out.
 """
 
 import re

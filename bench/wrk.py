@@ -120,7 +120,7 @@ def compare(
     other: Callable[[], Load],
     other_name: str,
 ) -> Figure:
-    """Measure ours and the other in alternation; the figure is the median of all rounds."""
+    """Measure our server and the other in alternation; the figure is the median of all rounds."""
     own, others = [], []
     for _ in range(rounds.count):
         own.append(ours())

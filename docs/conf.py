@@ -8,15 +8,19 @@ project = "Leverframe"
 html_title = "Leverframe"
 author = copyright = "the contributors of Leverframe"
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx_copybutton"]
 html_theme = "furo"
 html_static_path = ["static"]
+html_logo = html_favicon = "../src/leverframe/web/icon.svg"
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
 html_theme_options = {"top_of_page_buttons": []}
 
+# Copied commands come without the prompt and the output.
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 # Headings are link targets by the names that GitHub gives them.
 myst_heading_anchors = 4
 myst_links_external_new_tab = False

@@ -162,7 +162,8 @@ async def test_unknown_board_is_reported_with_the_available_ones() -> None:
 
 @pytest.mark.usefixtures("own_board")
 def test_board_of_another_package_is_not_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check_board(Config(board=Wiring(kind="own")), Sources(None, {}, {}), None) == DONE
+    own = Config(board=Wiring(kind="own"))
+    assert check_board(own, Sources(None, {}, {}), None, as_json=False) == DONE
     assert "The board own comes from another package" in capsys.readouterr().out
 
 

@@ -1,10 +1,10 @@
 """Check that all locked packages are pinned by hash, not withdrawn, and without known weaknesses.
 
-The files show the hashes. The rest comes from the package index that pip uses: its page for a
-release lists the weaknesses that were published for it, and says whether it was withdrawn. Some
-mirrors have only the page of a project, which lists the weaknesses of its newest release; anything
-that cannot be determined is listed but is not a failure. Without access to an index, only the files
-are checked.
+The files contain the hashes. The rest comes from the package index that pip uses: the page of a
+release lists its published weaknesses, and says whether the release was withdrawn. Some mirrors
+have only the page of a project, which lists the weaknesses of its newest release; anything that
+cannot be determined is listed but is not a failure. Without access to an index, only the files are
+checked.
 
     python -m tools.audit_dependencies
 """

@@ -88,7 +88,7 @@ IN_FRONT = {
     "test-all": {"thorough": THOROUGH},
 }
 TOOLS = [{name: command} for name, command in LINT.items()]
-#: Sequences of checks that run at the same time as these.
+#: Sequences of checks that run at the same time as those of `IN_FRONT`.
 BESIDE = {
     "quick": [{name: LINT[name] for name in ("lint", "format")}],
     "check": TOOLS,
@@ -125,8 +125,8 @@ class Result:
 def temporary_files() -> Iterator[dict[str, str]]:
     """Provide a folder in memory for the tests, which would wait for a disk at each durable change.
 
-    If it has too little space, or does not allow programs to be started, the tests use the usual
-    folder.
+    If that folder has too little space, or does not allow programs to be started, the tests use the
+    usual folder.
     """
     if not _holds_files(MEMORY):
         yield {}
@@ -152,7 +152,7 @@ def run_check(
     beside: bool = False,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
-    """Run a tool of this Python environment; beside others, show its output at its end."""
+    """Run a tool of this Python environment; if it runs beside others, collect its output."""
     heading = f"\n--- {name}: {' '.join(command[:MAX_SHOWN])}"
     if not beside:
         print(heading, flush=True)

@@ -1,10 +1,10 @@
-"""What one more idle controller costs in memory, by part and by type of object.
+"""Measure the memory that one more idle controller needs, by part and by type of object.
 
     python -m tools.controller_memory [--real] [--sqlite] [--lines COUNT] [--after SECONDS]
 
-Bytes are those that are allocated while controllers are added and are still in use afterwards; the
-line that asked for them decides about the part. The table by type has only what the collector
-knows, which is what refers to something else.
+Bytes count if they are allocated while controllers are added and are still in use afterwards; the
+line that allocated them determines the part. The table by type contains only objects that the
+collector tracks, which are those that refer to other objects.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from leverframe.storage.lanes.sqlite_lane import SqliteLane
 
 FEW, MANY = 100, 1_100
 SHOWN_TYPES = 16
-#: The parts by the beginning of the path of a file in the package; the first that fits counts.
+#: The parts by the beginning of the path of a file in the package; the first match counts.
 PARTS = {
     "engine: values and causes, samples": ("core/engine/machine.py", "core/engine/journal.py"),
     "engine: features": ("core/engine/", "core/labels.py"),

@@ -37,7 +37,7 @@ class Judged(NamedTuple):
 
 
 def judge(path: str, marks: bytes) -> Judged:
-    """Count covered lines and branches like coverage.py; most of the time is parsing."""
+    """Count covered lines and branches like coverage.py; parsing takes most of the time."""
     report = _report()
     reader = PythonFileReporter(path, report)
     steps = list(steps_of(path, marks, reader.parser)) if marks else []

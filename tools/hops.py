@@ -2,10 +2,11 @@
 
     python -m tools.hops [--path requests|fleet|unit ...] [--tree] [--source src]
 
-`requests` are those of one controller, `fleet` is `fleet send` on two nodes that share a database
-(PostgreSQL is needed), `unit` is `unit plan` of a controller. Without `--path` all of them are
-traced. In a process of its own, a profile function counts the calls in all threads: of the first
-request, and of a similar one after others. The program is not changed for this.
+`requests` are requests to one controller, `fleet` is `fleet send` on two nodes that share a
+database (PostgreSQL is needed), `unit` is `unit plan` of a controller. Without `--path` all of them
+are traced. Each path runs in a separate process, where a profile function counts the calls in all
+threads: the calls of a first request, and of a similar one after other requests. The program is not
+changed for this.
 
 The two nodes and the command run in one process, so regular work of the nodes is counted, too, if
 it falls into that time. The unit of `unit plan` is another process, which is not counted.
@@ -37,7 +38,7 @@ from tests.ports import free_port
 from tools.fleet_demo import NoDemo, database
 
 PROJECT = Path(__file__).parent.parent
-#: Route -> its target; if it contains a number, no two requests are alike.
+#: The target of each route. A number in a target makes each request differ from the previous one.
 ROUTES = {
     "switch an output": "/outs.cgi?out0={flip}",
     "read a status file": "/json/status.json",
@@ -252,7 +253,7 @@ def leverframe(source: Path, *words: str) -> None:
 
 
 def trace_commands(source: Path, function: str, *given: str) -> Iterator[Traced]:
-    """Run a function of this module in a process of its own; yield what it has recorded."""
+    """Run a function of this module in a separate process and yield the calls it recorded."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "calls.json")
         code = f"import sys; from tools import hops; hops.{function}(*sys.argv[1:])"
@@ -322,7 +323,7 @@ class LoopsWithoutSignals(asyncio.DefaultEventLoopPolicy):
 def record_commands(
     recorder: Recorder, report: Path, title: str, words: Callable[[int], list[str]]
 ) -> None:
-    """Record a command that runs for the first time, and another one after it."""
+    """Record the first run of a command, and a second run."""
     from leverframe.__main__ import main as run
 
     recorded = {}

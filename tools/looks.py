@@ -1,7 +1,7 @@
-"""Take pictures of every page of the program, and of what opens over it, in four looks, for review.
+"""Take pictures of every page of the program and of its dialogs, in four looks, for review.
 
-The pages are those of the pages' own table, and the drawers those of the rows on Things: a new page
-or row is included automatically. Parts without an address are reached by actions.
+The list of pages comes from the pages' own table, and the list of drawers from the rows on Things,
+so a new page or row is included automatically. Parts without an address are reached by actions.
 """
 
 from base64 import b64encode
@@ -74,7 +74,7 @@ def live_new(address: str) -> None:
 
 
 def guard(address: str) -> None:
-    """Require sign-in on a controller, with two accounts of which one is read-only."""
+    """Require sign-in on a controller, with two accounts, one of them read-only."""
     names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
     ask(address, "/eeprom.cgi?bit3=1")
     ask(address, f"/stm.cgi?auth=11{'*'.join(names)}")
@@ -103,7 +103,7 @@ def is_phone(page: Page) -> bool:
 
 
 def open_own_menu(page: Page) -> None:
-    # On a phone, this is on the page that lists all pages.
+    # On a phone, this menu is on the page that lists all pages.
     if not is_phone(page):
         page.locator("details.own summary").click()
 
@@ -195,7 +195,7 @@ def look_at_units(page: Page) -> None:
     expect(page.locator("[data-under=cellar] .plan")).to_be_visible()
 
 
-# --- what is taken ---
+# --- pictures ---
 
 
 def over_pages(lived: str) -> Iterator[View]:
@@ -223,7 +223,7 @@ def first_run(new: str) -> Iterator[View]:
     for step in FIRST_RUN_STEPS:
 
         def stand_at(page: Page, step: str = step) -> None:
-            # Only after a scan of the buses is there anything to name.
+            # There is nothing to name before a scan of the buses.
             begin = "find" if step == "names" else step
             ask(new, f"/stm.cgi?firstrun={FIRST_RUN_STEPS.index(begin)}")
             page.reload()

@@ -194,7 +194,7 @@ def write() -> None:
 
 
 def pytest_addoption() -> None:
-    """Start when the plugin is loaded, because others and conftest files import the package."""
+    """Start at loading, because other plugins and conftest files import the package."""
     sys.meta_path.insert(0, MarkingFinder)
 
 

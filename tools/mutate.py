@@ -1,16 +1,16 @@
 """Check whether the tests notice mistakes in the rules and in the parser of commands.
 
 Take a sample of all mutants (see `mutants.py`), always the same for the same seed and sources. Each
-mutant runs in a process of its own, in which an import returns the changed module, on a copy of the
-project, so that nothing is changed and work can continue. A mutant is killed if the tests of its
-part fail, or do not end in time.
+mutant runs in its own process, in which an import returns the changed module. The tests run on a
+copy of the project, so that nothing is changed and work can continue. A mutant is killed if the
+tests of its part fail, or do not end in time.
 
 mutmut 3.8 was tried on `interface/table/shape.py` and its tests: 240 mutants in 43.5 s of processor
-time, 0.2 s each; 208 were noticed, 18 were not, 14 had no test. This tool took 0.7 s for each of
-40, of which 38 were noticed. mutmut imports everything once and switches between functions that
-already exist. This is faster, but misses code that runs on import: the constructors of rows and
-parameters, from which the parser is built, and the 59 of 1,428 mutants outside of functions. Here
-each mutant is imported.
+time, 0.2 s each; 208 were noticed, 18 were not, 14 had no test. This tool took 0.7 s for each of 40
+mutants; 38 were noticed. mutmut imports everything once and switches between functions that already
+exist. This is faster, but misses code that runs on import: the constructors of rows and parameters,
+from which the parser is built, and the 59 of 1,428 mutants outside of functions. Here each mutant
+is imported.
 
     python -m tools.mutate [--sample 240] [--seed 1] [--only NAME]
 
@@ -41,7 +41,7 @@ COPIED = ("src", "tests", "docs", "examples", "pyproject.toml")
 #: Relative to the copy, in which the tests run.
 SOURCE = Path("src", "leverframe")
 WANTED_PERCENT = 80
-#: Limits of processor time, so that a busy machine kills no mutant, and of waiting.
+#: The limit of processor time, so that a busy machine kills no mutant, and the limit of waiting.
 CPU_LIMIT_S, WALL_LIMIT_S = 90, 600
 MEMORY_LIMIT = 2 << 30
 QUICKLY = (
@@ -158,7 +158,7 @@ def has_passed(status: int) -> bool:
 
 
 def survivors(tried: list[tuple[Part, Mutant]], together: int) -> Iterator[tuple[Mutant, bool]]:
-    """Yield each mutant as its tests end, and whether they passed in spite of it."""
+    """Yield each mutant as its tests end, and whether they passed despite the mutant."""
     running: dict[int, tuple[Mutant, float]] = {}
     waiting = iter(tried)
     following = next(waiting, None)

@@ -37,7 +37,7 @@ def read_version(project: Path) -> str:
 
 
 def find_obstacles(project: Path) -> Iterator[str]:
-    """Yield what must be done before the release."""
+    """Yield a message for each step that is missing before the release."""
     version = read_version(project)
     plugin = tomllib.loads((project / PLUGIN / "pyproject.toml").read_text(encoding="utf-8"))
     if plugin["project"]["version"] != version:
@@ -65,7 +65,7 @@ def find_obstacles(project: Path) -> Iterator[str]:
 
 
 def find_removed(project: Path, version: str) -> list[str]:
-    """List the parts of the public interface that the previous release had; none without one."""
+    """List the parts of the public interface that were removed since the previous release."""
     tags = _git(project, "tag", "--list", "v*", "--sort=-v:refname").split()
     earlier = [tag for tag in tags if tag != f"v{version}"]
     try:

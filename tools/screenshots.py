@@ -1,4 +1,4 @@
-"""Take pictures of the pages, of controllers after a simulated example.
+"""Take pictures of the pages of controllers after a simulated example.
 
     python -m tools.screenshots docs/images               the pictures of the documents
     python -m tools.screenshots --all FOLDER              every page, desk and phone, light and dark
@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Browser, expect, sync_playwright
 
@@ -39,6 +40,8 @@ PICTURES = {
     "simulated-board": "simulation",
     "journal": "log",
 }
+#: Pictures of guides, which are not on the first page of the site.
+LIGHT_ONLY = {"modbus", "simulated-board"}
 DRAWN_AFTER_MS = 2000
 QUIET = ("--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run")
 VIRTUAL = "--virtual-time"
@@ -103,9 +106,17 @@ def watching(unit: str) -> Iterator[str]:
             yield address
 
 
-def take(browser: Browser, address: str, route: str, size: tuple[int, int], file: Path) -> None:
+def take(
+    browser: Browser,
+    address: str,
+    route: str,
+    size: tuple[int, int],
+    file: Path,
+    theme: Literal["light", "dark"] = "light",
+) -> None:
     width, height = size
     page = browser.new_page(
+        color_scheme=theme,
         locale="en",
         timezone_id="UTC",
         viewport={"width": width, "height": height},
@@ -126,6 +137,8 @@ def take_for_documents(browser: Browser, folder: Path) -> None:
         simulate_morning(node)
         for name, route in PICTURES.items():
             take(browser, address, route, DESK, folder / f"{name}.png")
+            if name not in LIGHT_ONLY:
+                take(browser, address, route, DESK, folder / f"{name}-dark.png", "dark")
         take(browser, address, "status", PHONE, folder / "phone.png")
         take(browser, node, "", DESK, folder / "fleet.png")
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import groupby
 
-#: The places of the tests that take, and wait, longest: they begin first.
+#: The places of the tests that take or wait longest; these tests begin first.
 LONGEST = (
     *("tests/units/test_inventory_story.py", "tests/docs/test_site.py", "tests/soak"),
     # Browser tests of up to 20 s each: at the end of a run, one of them would leave a core idle.
@@ -60,6 +60,6 @@ class Turns:
 
 
 def _rank(name: str) -> int:
-    """Return the rank of the test's place among the longest; their number if it is none of them."""
+    """Return the rank of a test's place among the longest; other tests get the last rank."""
     ranks = (rank for rank, place in enumerate(LONGEST) if name.startswith(place))
     return next(ranks, len(LONGEST))

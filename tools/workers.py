@@ -1,11 +1,12 @@
 """Run tests in several processes after one collection: `pytest -p tools.workers --workers 4`.
 
-Each worker of pytest-xdist imports and collects all tests. Here one process does, and then forks.
-Measured with four workers on 1,615 tests of the engine, status files, wire, configuration and HTTP:
-pytest-xdist 3.8 needs 52.7 s of processor time, this plugin 37.5 s; collecting the whole suite
-costs each worker of pytest-xdist 10 s. Its schedulers also do not know which tests take long
-(`turns.py`). For tests and plug-ins a worker looks like one of pytest-xdist: `PYTEST_XDIST_WORKER`,
-`config.workerinput`, `config.workeroutput`, and `pytest_testnodedown` when it ends.
+Each worker of pytest-xdist imports and collects all tests. Here one process does so, and then forks
+the workers. Measured with four workers on 1,615 tests of the engine, status files, wire,
+configuration and HTTP: pytest-xdist 3.8 needs 52.7 s of processor time, this plugin 37.5 s;
+collecting the whole suite costs each worker of pytest-xdist 10 s. Its schedulers also do not know
+which tests take long (`turns.py`). For tests and plug-ins a worker looks like one of pytest-xdist:
+`PYTEST_XDIST_WORKER`, `config.workerinput`, `config.workeroutput`, and `pytest_testnodedown` when
+it ends.
 """
 
 import os
@@ -149,7 +150,7 @@ class Run:
 
 
 def _work(session: pytest.Session, messages: Connection, number: int, count: int) -> None:
-    """Run the assigned tests; discard the output of an ordinary end of a run."""
+    """Run the assigned tests; suppress the usual output at the end of a run."""
     config: Any = session.config
     name = os.environ["PYTEST_XDIST_WORKER"] = f"gw{number}"
     config.workerinput = {"workerid": name, "workercount": count}

@@ -1,10 +1,10 @@
-"""The page of the benchmarks: what each figure was at the last commits that were measured."""
+"""The page of the benchmarks: each figure at the last commits that were measured."""
 
 import statistics
 from collections.abc import Iterator, Sequence
 
 from bench.figure import Figure, format_amount, format_number
-from bench.trend import Run
+from bench.trend import Run, compare
 from docs._ext.markdown import prose, table
 
 _OPENING = """\
@@ -29,8 +29,6 @@ for each of the last commits that `make bench` measured as a whole, the newest o
 run. The figures of runs up to bda7a976 come from older, rounded tables.
 """
 _LAST = 6
-#: Units of times.
-_IN_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 
 def benchmarks_page(runs: Sequence[Run]) -> str:
@@ -57,7 +55,7 @@ def _describe(run: Run) -> tuple[str, ...]:
 
 
 def _rows(part: str, runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
-    """Return a row for each figure, in the unit of the newest."""
+    """Yield a row for each figure, in the unit of the newest."""
     by_run = [{figure.what: figure for figure in run.figures.get(part, ())} for run in runs]
     newest = {what: figure for figures in by_run for what, figure in figures.items()}
     for what, last in newest.items():
@@ -80,15 +78,3 @@ def _rows(part: str, runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
 
 def _cell(value: float, met: bool | None) -> str:
     return f"**{format_number(value)}**" if met is False else format_number(value)
-
-
-def compare(figure: Figure, round_us: float | None) -> tuple[float | None, str]:
-    """Return a figure in the unit in which commits are compared."""
-    if figure.reference and figure.reference.ratio is not None:
-        return figure.reference.ratio, f"of {figure.reference.name}"
-    if figure.value is not None and round_us:
-        if figure.unit in _IN_US:
-            return figure.value * _IN_US[figure.unit] / round_us, "rounds"
-        if figure.unit == "/s":
-            return figure.value * round_us / 1e6, "per round"
-    return figure.value, figure.unit

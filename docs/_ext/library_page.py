@@ -117,7 +117,7 @@ def _fields_of(cls: type) -> frozenset[str]:
 
 
 def _attributes_in(cls: type) -> Iterator[tuple[str, str]]:
-    """Yield what a class declares and what its constructor sets."""
+    """Yield the attributes that a class declares and those that its constructor sets."""
     source = textwrap.dedent(inspect.getsource(cls))
     (tree,), lines = ast.parse(source).body, source.splitlines()
     assert isinstance(tree, ast.ClassDef)
@@ -131,7 +131,7 @@ def _attributes_in(cls: type) -> Iterator[tuple[str, str]]:
 def _list_declared(
     statement: ast.stmt, lines: list[str], kind: type[ast.Name | ast.Attribute]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what a statement declares: names in a class, attributes of `self` in a constructor."""
+    """Yield the names that a statement declares: in a class, or as attributes of `self`."""
     if not isinstance(statement, ast.AnnAssign | ast.Assign):
         return
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]

@@ -14,7 +14,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape plain text outside the `code` in it."""
+    """Escape the parts of a text that are not `code`."""
     parts = text.split("`")
     parts[0::2] = (_SPECIAL.sub(r"\\\g<0>", part) for part in parts[0::2])
     return "`".join(parts)

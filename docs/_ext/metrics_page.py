@@ -103,7 +103,7 @@ def _rows_of_cluster() -> list[tuple[str, str, str, str]]:
 
 
 def _any_unit() -> UnitHealth:
-    """Return a unit of which everything is known, so that every family has its labels."""
+    """Return a unit with all values known, so that every family shows its labels."""
     unit = UnitHealth("cellar", "http://192.168.1.10", hardware="3.9", software="1.75")
     unit.is_up, unit.seen, unit.uptime_s, unit.compared = True, 0.0, 0.0, []
     unit.values = {"DS1": 20.0, "ENERGY1": 0.0, "OUT0": 0, "PWM0.duty": 0.0}

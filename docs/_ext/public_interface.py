@@ -1,4 +1,4 @@
-"""The public interface as a list of lines: what a release may not remove without saying so."""
+"""The public interface as a list of lines, which a release may not remove without notice."""
 
 import inspect
 from collections.abc import Iterator

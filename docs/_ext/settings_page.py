@@ -39,7 +39,7 @@ class TreePlace(NamedTuple):
 
     path: str
     is_leaf: bool
-    #: Of a leaf in an entry that is not there by default.
+    #: The default of the field, for leaves of entries that do not exist by default.
     default: Any
     comment: str
 
@@ -117,7 +117,7 @@ def _values(path: str, profile: Profile) -> list[Any]:
 
 
 def _default(place: TreePlace) -> Any:
-    """Return one default value, or a tuple of them where the positions differ."""
+    """Return one default value, or a tuple of them if the positions differ."""
     values = _values(place.path, NEWEST)
     if not values:
         return place.default
@@ -125,7 +125,7 @@ def _default(place: TreePlace) -> Any:
 
 
 def _length(place: TreePlace) -> str | None:
-    """State how many places a list has: of entries always, of values where versions differ."""
+    """State the length of a list; for a list of values, only if versions differ."""
 
     def ask(profile: Profile) -> str | None:
         values = _values(place.path, profile)

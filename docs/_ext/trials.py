@@ -1,8 +1,8 @@
 """The settings that a row changes, found by trial.
 
 Many rows only name a setting; the remaining rows change settings in code. Therefore every row is
-performed on a stage, with each of its fields in turn at each of its examples, and the settings
-before and after are compared.
+performed on a stage, once for each example of each field, and the settings before and after are
+compared.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ def settings_changed(row: Row) -> list[str]:
 
 
 def settings_of_fields(row: Row) -> dict[str, list[str]]:
-    """Return the leaves that each field sets; none where an index selects between leaves."""
+    """Return the leaves that each field sets; nothing if an index selects between leaves."""
     profile = newest_with(row)
     outcomes = list(_outcomes(row, profile))
     if not outcomes or outcomes[0][0] is not None:
@@ -118,7 +118,7 @@ def _variations(row: Row, profile: Profile) -> Iterator[tuple[str | None, dict[s
 
 
 def _samples(param: Param, profile: Profile, seen: Mapping[str, Any]) -> list[str]:
-    """Return the texts to try in a field: all of an index, since it may select what is set."""
+    """Return the texts to try in a field: all values of an index, which may select the setting."""
     if isinstance(param, Int) and param.hi - param.lo < MAX_RULES:
         return [str(number) for number in range(param.lo, param.hi + 1)]
     return param.examples(profile, seen)

@@ -110,3 +110,26 @@ def test_mistake_in_a_line_is_refused_with_its_words(line: str, detail: str) -> 
         read_rule(line, NAMES)
     assert detail in refused.value.detail
     assert refused.value.allowed or "duration" in detail
+
+
+@for_each(
+    ("option", "words"),
+    [
+        ("starts after 5s", "starts after"),
+        ("while rule 3", "unless rule or while rule"),
+        ("only at the end", "only at the start or only at the end"),
+    ],
+)
+def test_option_that_the_version_lacks_is_refused(option: str, words: str) -> None:
+    older = Names(Profile("3.5", "1.49"), {})
+    with pytest.raises(Refusal, match=f"Rules of HW 3.5 SW 1.49 do not have {words}."):
+        read_rule(f"when DS1 >= 25 then OUT1 on, {option}", older)
+
+
+def test_state_is_also_written_with_an_equals_sign() -> None:
+    lines = (
+        "when INPD1 = 1 and OUT2=0 then OUT1 on",
+        "when INPD1 is on and OUT2 is off then OUT1 on",
+    )
+    first, second = (read_rule(line, NAMES) for line in lines)
+    assert first == second

@@ -835,12 +835,12 @@ def test_older_versions_have_rules_in_the_same_words() -> None:
 @pytest.mark.parametrize(
     ("when", "then", "sentence"),
     [
-        ("DS1 > 30", "OUT0", "is not a condition; write it like DS1 >= 30"),
-        ("DSX >= 30", "OUT0", "has no source 'DSX'; known: CO2"),
-        ("DS1 >= 30", "OUT9", "has no action 'OUT9'; known: AutoSwitch OUT0"),
-        ("DS1 = 30", "OUT0", "DS1 can be compared only with >= or <, not with ="),
-        ("OUT1 >= 1", "OUT0", "OUT1 can be compared only with =, not with >="),
-        ("DS1 >= 30.125", "OUT0", "30.125 has too many decimals; rules allow at most two"),
+        ("DS1 > 30", "OUT0", "is not a condition. Allowed: SOURCE >= NUMBER"),
+        ("DSX >= 30", "OUT0", "DSX is not available to rules of HW 3.9"),
+        ("DS1 >= 30", "OUT9 on", "OUT9 is not available to rules .* Allowed: AutoSwitch OUT0"),
+        ("DS1 = 1", "OUT0", "DS1 is not on or off. Allowed: a number: DS1 >= 20"),
+        ("OUT1 >= 1", "OUT0", "OUT1 has no numbers. Allowed: OUT1 is on or is off"),
+        ("DS1 >= 30.125", "OUT0", "numbers have at most two decimals"),
     ],
 )
 def test_impossible_rule_is_an_error_with_the_possible_ones(

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from bench import run as bench_run
 from bench import trend
 from bench.figure import Figure, Reference, format_amount
+from bench.gate import Worse, find_worse
 from bench.noise import Noise
-from bench.trend import DamagedLine, Machine, Run
-from docs._ext.benchmarks_page import benchmarks_page, compare
+from bench.trend import DamagedLine, Machine, Run, compare
+from docs._ext.benchmarks_page import benchmarks_page
+from tests.cases import for_each
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(max_size=8)
@@ -168,3 +170,55 @@ def test_amount_has_three_digits_or_all_of_a_whole_number(
     value: float, unit: str, text: str
 ) -> None:
     assert format_amount(value, unit) == text
+
+
+def ratio(value: float, goal: str = ">= 0.2") -> Figure:
+    return Figure("a day", 30.0, "us", reference=Reference("bare", 3.0, "us", value), goal=goal)
+
+
+@for_each(
+    ("now", "before", "is_worse"),
+    [
+        (ratio(0.30), [0.40, 0.41], True),
+        # Within the tolerance, or an earlier run was as bad.
+        (ratio(0.36), [0.40, 0.41], False),
+        (ratio(0.30), [0.40, 0.41, 0.29], False),
+        (ratio(0.50), [0.40, 0.41], False),
+        # Smaller is better.
+        (ratio(0.50, "< 1"), [0.40, 0.41], True),
+        (ratio(0.30, "< 1"), [0.40, 0.41], False),
+        # Without a goal, the direction of a ratio is not known.
+        (ratio(0.30, ""), [0.40, 0.41], False),
+        (ratio(0.30), [], False),
+    ],
+)
+def test_gate_reports_a_figure_that_is_worse_than_ever(
+    now: Figure, before: list[float], is_worse: bool
+) -> None:
+    earlier = [run_of("a", ratio(value, now.goal)) for value in before]
+    assert bool(find_worse(run_of("b", now), earlier)) is is_worse
+
+
+def test_gate_compares_times_in_rounds_and_ignores_other_machines() -> None:
+    before, now = run_of("a", Figure("a day", 2.0, "s")), run_of("b", Figure("a day", 3.0, "s"))
+    (worse,) = find_worse(now, [before])
+    assert str(worse) == "engine, a day: 750,000 instead of 500,000 rounds"
+    slower = msgspec.structs.replace(now, reference_us={"engine": 6.0})
+    assert find_worse(slower, [before]) == []
+    elsewhere = msgspec.structs.replace(before, machine=Machine(4, "other", "3.11", "6", "x86_64"))
+    assert find_worse(now, [elsewhere]) == []
+
+
+def test_whole_run_with_a_worse_figure_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench_run, "BENCHMARKS", {})
+    monkeypatch.setattr(bench_run, "listen", lambda span_s: Noise(0.1, 0.0, 0.0, 0.0))
+    monkeypatch.setattr(bench_run, "RESULTS", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(trend, "append", lambda run: None)
+    worse = Worse("engine", "a day", 3.0, 2.0, "rounds")
+    monkeypatch.setattr(bench_run, "find_worse", lambda run, earlier: [worse])
+    monkeypatch.setattr("sys.argv", ["bench"])
+    with pytest.raises(SystemExit):
+        bench_run.main()
+    assert "engine, a day: 3 instead of 2 rounds" in capsys.readouterr().err

@@ -185,7 +185,7 @@ async def test_other_device_at_an_address_is_reported_as_no_unit() -> None:
     async with Twin() as twin:
         with twin.fault(faults.garbage()):
             (other,) = await look_up(twin.url)
-    assert "not like a unit" in other.trouble
+    assert "not as a unit does" in other.trouble
     assert not other.mac
 
 
@@ -233,7 +233,7 @@ async def test_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[str]
         assert (unit["mac"], unit["name"], unit["sign_in"]) == (MAC, "Cellar", False)
         with twin.fault(faults.garbage()):
             await find_units([twin.url], None, None, 1.0, None, True, False, None)
-        assert "not like a unit" in capsys.readouterr().out
+        assert "not as a unit does" in capsys.readouterr().out
     assert (
         await find_units([f"{HERE}:{free_port()}"], None, None, 1.0, None, True, False, None) == 1
     )

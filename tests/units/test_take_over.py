@@ -273,7 +273,7 @@ async def test_nothing_is_planned_for_another_unit_or_version(tmp_path: Path) ->
         await take_place(twin, tmp_path)
     for other, said in (
         (Twin(mac="02:00:00:00:00:01"), "MAC address"),
-        (Twin(mac=MAC, sw="1.49"), "compare them"),
+        (Twin(mac=MAC, sw="1.49"), "compare the unit and the controller"),
     ):
         async with other as twin:
             with pytest.raises((AnotherUnit, CannotTakeOver), match=said):

@@ -1,7 +1,7 @@
 """The machine's disk: Debian with systemd, Debian's kernel, and Leverframe as in its guide.
 
 Everything comes from Debian's mirror and from the package index. Slow intermediate results are kept
-in `build/kernel`, by their inputs.
+in `build/kernel`, under names derived from their inputs.
 """
 
 import compileall
@@ -211,7 +211,7 @@ def _pins(name: str) -> list[str]:
 
 
 def _compile(folder: Path) -> None:
-    """Compile if the Python is the same; the machine would need long for it at every start."""
+    """Compile modules if the Python versions match; the machine would need long at every start."""
     if sys.version_info[:2] == tuple(map(int, PYTHON.split("."))):
         compileall.compile_dir(
             folder, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH

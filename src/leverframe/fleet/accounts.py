@@ -1,6 +1,4 @@
-"""Accounts of the operator and of tenants, and controllers that are open to every user of the
-machine.
-"""
+"""Accounts at a node, and controllers that are open to every user of the machine."""
 
 import asyncio
 import logging
@@ -35,13 +33,14 @@ from leverframe.storage.store import Changes
 
 # Authentication at a node: accounts of the operator and of tenants, by HTTP Basic.
 #
-# On a loopback address a node without accounts is open to this machine. From the first account on,
-# all users must sign in, as on any other address: a proxy could bring strangers even to loopback.
+# On a loopback address, a node without accounts is open to all users of this machine. From the
+# first account on, all users must sign in, as on any other address: a proxy could admit strangers
+# even on loopback.
 
 log = logging.getLogger(__name__)
 
-#: The setting with the administrator's name: the same as a controller's, so that the same commands
-#: set both.
+#: The setting with the administrator's name. A controller has the same setting, so the same
+#: commands set both.
 _NAME_PATH = "access.admin.name"
 
 
@@ -71,7 +70,8 @@ class NodeAccounts:
         self._accounts: Accounts = {}
         #: The account records that `_accounts` was built from.
         self._known: dict[str, FleetAccount] | None = None
-        #: A read that started before a password was generated must not overwrite it.
+        #: Held during reads: a read that began before a password was generated must not overwrite
+        #: it.
         self._reading = asyncio.Lock()
         self._take(lane.store(OF_NODE).load().settings)
 
@@ -81,7 +81,7 @@ class NodeAccounts:
 
     @property
     def protects_controllers(self) -> bool:
-        """Return whether new controllers require sign-in: strangers may reach the node."""
+        """Return whether new controllers require sign-in, because strangers may reach the node."""
         return self.must_sign_in or bool(self._registry.tenants)
 
     @property
@@ -96,7 +96,7 @@ class NodeAccounts:
         return None if account is None else self._asking(account)
 
     async def who(self, request: Request) -> Asking:
-        """Return the requester by name and password, or refuse wrong ones."""
+        """Check the name and password, and return the requester; refuse wrong ones."""
         return self._asking(await self._access.who(request))
 
     def watch(self, asking: Asking) -> Callable[[], bool]:
@@ -141,7 +141,7 @@ class NodeAccounts:
         self._known = None
 
     def _current(self) -> Accounts:
-        """Return the present accounts; another node may have changed them."""
+        """Return the current accounts; another node may have changed them."""
         records = self._registry.accounts
         if records is not self._known:
             known = {
@@ -168,12 +168,12 @@ def _account_of(record: FleetAccount) -> Account:
     return Account(record.name, role, f"accounts.{record.name}", joins_commands=is_admin)
 
 
-# Controllers that every user of the machine may use, and the administrators that close them.
+# Open controllers, which every user of the machine may use, and how they are closed.
 #
 # On a loopback address a new controller requires no sign-in. The first account or tenant of the
-# node changes that, since other users then share the machine or come through a proxy. So open
-# controllers then get an administrator. Controllers of one tenant get the same password, which the
-# answer shows once. A controller that already has a password keeps it.
+# node changes that, since other users then share the machine or come through a proxy. So each open
+# controller then gets an administrator. Controllers of one tenant get the same password, which the
+# response shows once. A controller that already has a password keeps it.
 
 NEW_ADMINISTRATOR = "The controller now requires sign-in and has an administrator."
 PASSWORD_STAYS = "The controller now requires sign-in; its passwords were not changed."
@@ -202,7 +202,7 @@ async def close_open(
 async def _close_some(
     members: Sequence[Member], passwords: Passwords, source: str, requester: Account
 ) -> list[MemberResult]:
-    """Make controllers of one tenant require sign-in; those without a password get the same one."""
+    """Make controllers of one tenant require sign-in; those without a password share a new one."""
     new = {member.name for member in members if not _access(member).admin.password}
     password = random_password()
     hashes = {password: await passwords.hash(password)} if new else {}
@@ -226,7 +226,7 @@ def _access(member: Member) -> AccessSettings:
 
 
 def _command_to_require_sign_in(member: Member, password: str) -> str:
-    """Return the command; an empty password keeps the present one."""
+    """Return the command that requires sign-in; an empty password keeps the current one."""
     access = _access(member)
     texts = (access.admin.name, password, access.user.name, "")
     packed = "*".join(b64encode(text.encode()).decode() for text in texts)

@@ -1,7 +1,7 @@
-"""What stored controllers need before they are built: read and written for hundreds together.
+"""The preparation of stored controllers before they are built, for hundreds of them together.
 
-Each step is one query, or one transaction, for all of a batch. What is wrong with one controller is
-its own problem: the others start.
+Each step is one query, or one transaction, for a whole batch. A fault of one controller does not
+keep the others from starting.
 """
 
 import asyncio
@@ -42,19 +42,19 @@ class BatchStart:
         first: FirstPasswords | None,
         unreadable: Mapping[int, UnreadableRow],
     ) -> None:
-        """Give controllers without an account a first password, if there is one.
+        """Prepare a batch; `first`, if any, creates passwords for controllers without an account.
 
-        Some are known to be unreadable.
+        The records of the controllers in `unreadable` cannot be read.
         """
         self._lane = lane
         self._clock = clock
         self._first = first
-        #: Why controllers cannot be built, by their numbers.
+        #: Why controllers cannot be built, by controller number.
         self.faults: dict[int, Exception] = dict(unreadable)
         self._stored: dict[int, Stored] = {}
 
     async def read(self, members: Iterable[Member]) -> None:
-        """Read what is stored of controllers."""
+        """Read the stored data of controllers."""
         await self._read([one.number for one in members if one.number not in self.faults])
 
     async def prepare(self, members: Sequence[Member]) -> list[ReadyMember]:
@@ -77,7 +77,7 @@ class BatchStart:
         ]
 
     async def _read(self, numbers: Sequence[int]) -> None:
-        """Read controllers together; where that fails, find those whose rows cannot be read."""
+        """Read controllers together; if that fails, find those whose rows cannot be read."""
         if not numbers:
             return
         try:
@@ -93,7 +93,7 @@ class BatchStart:
     async def _for_each(
         self, members: Iterable[Member], step: Callable[[Member], Coroutine[Any, Any, Result]]
     ) -> dict[int, Result]:
-        """Do a step for all sound controllers at a time, so that their writes share a transaction.
+        """Do a step for all controllers without a fault together; their writes share a transaction.
 
         Return the results by number.
         """

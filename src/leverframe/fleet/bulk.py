@@ -1,7 +1,7 @@
 """Try or carry out commands on many controllers, with a result for each.
 
-Trying a command stages it without writing it, so the refusals are the real ones. "All or none"
-first tries the command on all controllers, and then runs it in the same round of the event loop.
+Trying a command stages it without writing it, so the refusals are real. "All or none" first tries
+the command on all controllers, and then runs it in the same round of the event loop.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -41,7 +41,7 @@ from leverframe.storage.store import StoreUnavailable
 
 #: The account in journals and audit trails.
 BY_FLEET = Account("fleet", ADMIN, joins_commands=True)
-#: The number of changes by a command that are reported.
+#: Maximum number of changes by a command that are reported.
 MAX_EFFECTS = 4
 DONE = 200
 NOT_SAVED = 507
@@ -196,7 +196,7 @@ async def _try_on_all(
     hashes: Mapping[str, str],
     needed: set[str],
 ) -> list[MemberResult]:
-    """Try a command on all controllers; the results hold in the round in which this returns."""
+    """Try a command on all controllers; the results hold for the round in which this returns."""
 
     def attempt(member: Member) -> MemberResult:
         perform = partial(_perform, command, requester, member.controller)
@@ -338,7 +338,7 @@ async def submit_all(
     requester: Account,
     hashes: Mapping[str, str],
 ) -> BulkReport:
-    """Run a different command on each controller; its passwords are already hashed."""
+    """Run a separate command on each controller; the passwords are already hashed."""
     answers = []
     for member in members:
         (written,) = parse_commands(command(member))

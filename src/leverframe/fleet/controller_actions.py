@@ -1,6 +1,6 @@
 """Operations on running controllers besides commands: time, copies, faults.
 
-A fork of a controller in virtual time resumes from its present state; in real time it starts with
+A fork of a controller in virtual time resumes from its current state; in real time it starts with
 its settings, as after a power cut.
 """
 
@@ -37,7 +37,7 @@ PACE_S = 0.05
 NONE = "none"
 #: Tolerance when wall times are compared: seconds since 1970 leave few digits for the fraction.
 SAME_S = 0.001
-#: Settings that identify a controller.
+#: Rows that belong to a single controller, and are not copied.
 _OWN_ROWS = ("identity.", "snmp.boots", "profile.", "job.")
 
 
@@ -50,18 +50,21 @@ class GroupTime:
 
     def __init__(self, node: FleetNode) -> None:
         self._node = node
-        #: By tenant, while the time of its controllers is advanced.
+        #: The locks of tenants, while the time of their controllers is advanced.
         self._moving: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: asyncio.Task[None] | None = None
         #: How far one controller may be ahead of the others during an advance.
         self.window_s = WINDOW_S
-        #: Seconds of virtual time per second; 0 while it is frozen.
+        #: Seconds of virtual time per second; 0 while time is frozen.
         self.rate = 0.0
 
     async def advance(
         self, members: Sequence[Member], seconds: float, *, of_all: bool = True
     ) -> None:
-        """Advance controllers; with `of_all`, also the common time if these are all of the node."""
+        """Advance controllers.
+
+        With `of_all`, also advance the common time, if these are all controllers of the node.
+        """
         self._require_virtual()
         _check_distance(seconds)
         async with self._hold_time_of(members):
@@ -105,7 +108,7 @@ class GroupTime:
         clock.set_wall(wall)
 
     async def step(self, members: Sequence[Member], *, of_all: bool = True) -> int:
-        """Advance all controllers to their next deadline; return how many of them have one then."""
+        """Advance controllers to their next deadline; return the number of those due then."""
         self._require_virtual()
         controllers = [one.controller for one in members]
         async with self._hold_time_of(members):
@@ -265,7 +268,7 @@ async def set_fault(members: Sequence[Member], text: str, seed: int) -> BulkRepo
 async def make_new(
     node: FleetNode, new: Sequence[NewController], administrator: dict[str, Any]
 ) -> dict[str, str]:
-    """Create the controllers of a fleet file; record and return why any of them fails, by name."""
+    """Create controllers of a fleet file; record and return the reason for each failure."""
     refusals = await node.refusals_of(new)
     made = [
         replace(one, leaves={**one.leaves, **administrator})
@@ -275,7 +278,7 @@ async def make_new(
     try:
         await node.add(made)
     except Refusal:
-        # If one of them is refused, the others are still created.
+        # If one controller is refused, the others are still created.
         for one in made:
             try:
                 await node.add([one])
@@ -295,7 +298,7 @@ async def place_and_start(
 ) -> Member:
     """Assign another address and port to a failed controller, and start it.
 
-    If it cannot be reached there, it keeps its address and port.
+    If the controller could not be reached there, it keeps its previous address and port.
     """
     async with node.changing:
         before = node.registry.records.get(number)

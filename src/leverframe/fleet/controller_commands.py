@@ -10,11 +10,9 @@ from datetime import tzinfo
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from leverframe.core.durations import (
     moment_words,
@@ -27,6 +25,10 @@ from leverframe.core.errors import DONE, NO, printable_json
 from leverframe.fleet.client import CommandLineClient, NodeClient, NodeRefused
 from leverframe.fleet.progress import NOT_DONE
 from leverframe.host.terminal import bar_of, is_watched, progress_bar
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 #: Number of controllers that one request creates.
 AT_A_TIME = 50
@@ -85,7 +87,7 @@ def _print_table(found: list[JsonObject], zone: tzinfo) -> None:
 
 
 def _print_not_started(about: JsonObject) -> None:
-    """Warn of controllers that are missing from a table; scripts use the overview and metrics."""
+    """Warn about controllers missing from a table; scripts use the overview and metrics."""
     # Nodes of older versions do not report them.
     sentences: list[str] = about.get("not_started", [])
     if not sentences:
@@ -155,7 +157,7 @@ def add_controllers(
                 made.append(client.post("add", {**options, **places}, body))
                 advance(part)
     finally:
-        # Even if the next batch is refused: only this answer contains their password.
+        # Print them even if the next batch is refused: only these responses contain the passwords.
         if made:
             _print_made(made, as_json)
 
@@ -390,15 +392,20 @@ def print_json(objects: list[Any]) -> None:
         print(printable_json(msgspec.json.encode(one).decode()))
 
 
-def table_of(*titles: str) -> Table:
+def table_of(*titles: str) -> "Table":
     """Create a table that cuts no text: long cells continue on the next line."""
+    # Imported here and below: commands without a table must not need the extra of the library.
+    from rich.table import Table
+
     table = Table()
     for title in titles:
         table.add_column(title, overflow="fold")
     return table
 
 
-def tables() -> Console:
+def tables() -> "Console":
+    from rich.console import Console
+
     return Console(highlight=False, width=None if sys.stdout.isatty() else 200)
 
 

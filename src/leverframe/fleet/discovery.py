@@ -48,8 +48,9 @@ class FleetDiscovery:
         self._port: SharedPort | None = None
 
     def start(self, host: str, port: int = PORT) -> None:
-        """Listen, on loopback only for this machine; if that fails, the node runs without
-        discovery.
+        """Listen for queries; if that fails, the node runs without discovery.
+
+        A node on a loopback address listens only to this machine.
         """
         interface = LOOPBACK if is_loopback4(host) else None
         try:
@@ -95,8 +96,8 @@ class FleetDiscovery:
 
 # mDNS for a node: one responder announces all controllers that have an address in the network.
 #
-# Controllers without an address share that of the node, and are reached by names that mDNS cannot
-# announce.
+# Controllers without an address share the address of the node, and are reached by names that mDNS
+# cannot announce.
 
 #: Address and port of HTTP.
 Place = tuple[str, int]
@@ -118,7 +119,7 @@ class FleetMdns:
         self._closing: set[asyncio.Task[None]] = set()
 
     def start(self, host: str) -> None:
-        """Announce the present controllers, and every later change."""
+        """Announce the current controllers, and every later change."""
         self._responder = MdnsResponder(() if host == ANY_ADDRESS else (host,))
         self._node.watchers.add(self._look)
         self._look()

@@ -2,11 +2,11 @@
 
 A request names a controller in one of three ways: by the first label of the `Host`
 (`gh-1.localhost`), by the local address that the client connected to, or by the port. A request
-that names no controller reaches the node. Unknown names are refused, so a browser that was led here
+that names no controller reaches the node. Unknown names are refused, so a browser that connects
 under a foreign name (DNS rebinding) reaches nothing.
 
 Connections and request time are counted per controller, so that a flood of requests to one
-controller leaves some of both for the others.
+controller leaves connections and time for the others.
 """
 
 import socket
@@ -47,10 +47,9 @@ from leverframe.server.routes.sign_in import redirect_to_https
 
 ConnectionFactory = Callable[["Door", ServerState, "Entrance | None", Lease], Connection]
 
-#: A single controller gets three fifths of the connections, the next one three fifths of the rest.
+#: One controller gets at most three fifths of the connections, the next three fifths of the rest.
 PER_FREE = 1.5
-#: Number of host names for which it is cached whether they are addresses; longer ones are not
-#: cached.
+#: Number of host names for which the cache records whether they are addresses.
 MAX_KEPT_NAMES = 256
 _LOCALHOST = "localhost"
 #: The address at which commands and browsers on this machine find the node.
@@ -64,7 +63,7 @@ NO_SUCH_NAME = (
 
 
 class DoorNames(OwnNames):
-    """The names of a controller behind a front door, which has matched the `Host` already."""
+    """The names of a controller behind a front door, which has already checked the `Host`."""
 
     def __init__(
         self, *, secure: bool, origins: Iterable[str] = (), has_proxies: bool = False
@@ -115,9 +114,10 @@ class Door:
         self._host = ""
         #: Whether all addresses of 127.0.0.0/8 reach this door.
         self.takes_loopback = False
-        #: Creates the protocol of a new connection; if there are other nodes, one that can forward.
+        #: Creates the protocol of a new connection. With other nodes, this protocol can forward
+        #: requests.
         self.connections_as: ConnectionFactory = DoorConnection
-        #: Where controllers are, if there are other nodes.
+        #: The owners of controllers, if there are other nodes.
         self.directory: Directory | None = None
         self._context: ssl.SSLContext | None = None
 
@@ -287,7 +287,8 @@ class Door:
         if entrance.listener is not None:
             await entrance.listener.close()
         if self.directory is not None:
-            # Requests that waited for their turn must not reach what another node has by now.
+            # Requests that waited for their turn must not reach a controller that another node may
+            # have.
             entrance.handler, entrance.admission = MISDIRECTED.handler, MISDIRECTED.admission
         for connection in tuple(entrance.connections):
             connection.controller_left()
@@ -297,7 +298,8 @@ class Door:
     ) -> None:
         """Move a controller to another address, and to sockets of another port.
 
-        None keeps its present port, and an empty sequence leaves it without one.
+        If `sockets` is None, the controller keeps its port; if it is empty, the controller has no
+        port of its own any more.
         """
         if entrance.address is not None:
             self._by_address.pop(entrance.address, None)
@@ -324,8 +326,9 @@ class Door:
         self._by_name[name] = entrance
 
     def meant(self, request: Request, by_place: "Entrance") -> "Entrance":
-        """Find the entrance for a request: by its `Host`, else by the address or port of the
-        connection.
+        """Find the entrance for a request.
+
+        The `Host` decides, or otherwise the address or port of the connection.
         """
         host = request.headers.get("host")
         if host is None:
@@ -344,7 +347,7 @@ class Door:
         return label if not domain or domain in self._domains else ""
 
     def _no_such_name(self, request: Request) -> Reply:
-        """Refuse an unknown name; if it is below one of our domains, add a link to the node."""
+        """Refuse an unknown name; if it is below a domain of the door, add a link to the node."""
         host = request.headers.get("host", "")
         name = self._label_of(_host_name(host))
         if self.roster.is_starting and name:
@@ -379,8 +382,9 @@ class Door:
         return is_mine and self.roster.knows(name)
 
     def answers_for(self, name: str) -> bool:
-        """Return whether this node answers for a controller, even if only with the cause of its
-        failure.
+        """Return whether this node answers for a controller.
+
+        For a controller that failed to start, the answer is the cause.
         """
         return self.has(name) or self._is_failed_here(name)
 
@@ -400,7 +404,7 @@ class Door:
         return Entrance(idle.name, refuse, refuse)
 
     def at_port(self, port: int) -> Entrance:
-        """Return the present entrance of a port that was opened before its controller started."""
+        """Return the current entrance of a port that was opened before its controller started."""
         return self._by_port.get(port, self.starting)
 
     def _handle(self, request: Request) -> SentAnswer:
@@ -420,7 +424,7 @@ class DoorConnection(Connection):
         self._by_port = entrance is not None
         #: The entrance to which the connection is charged.
         self._used_for: Entrance | None = None
-        #: The name of that entrance at the time.
+        #: The name of that entrance when the connection was charged to it.
         self._held_as = ""
 
     def connection_made(self, transport: Any) -> None:
@@ -445,7 +449,7 @@ class DoorConnection(Connection):
             self._used_for = None
 
     def controller_left(self) -> None:
-        """Complete the current answer, then close: the controller of the connection is gone."""
+        """Complete the current response, then close: the controller of the connection is gone."""
         self.stop()
 
     def _meant(self, request: Request) -> Entrance:

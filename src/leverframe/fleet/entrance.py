@@ -1,4 +1,4 @@
-"""What is behind a node's front door: controllers, started or not yet, and refusals."""
+"""The entrances behind a node's front door: controllers, started or not, and refusals."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -50,8 +50,8 @@ def for_people(
 ) -> Reply:
     """Return a refusal as a page for browsers; for programs return it unchanged.
 
-    If `link` is empty, the page links to its own address. `cause` is quoted in the node's own
-    words. If waiting may help, the page reloads automatically, without a script.
+    If `link` is empty, the page links to its own address. `cause` is shown in English. If waiting
+    may help, the page reloads automatically, without a script.
     """
     if not wants_page(request):
         return reply
@@ -76,7 +76,7 @@ class EntranceConnection(Protocol):
     """A connection that the door has assigned to an entrance."""
 
     def stop(self) -> None:
-        """Complete the current answer, then close."""
+        """Complete the current response, then close."""
 
     def reset(self) -> None:
         """Close immediately with a reset."""
@@ -90,7 +90,7 @@ def _no_tenant() -> str:
 
 
 class Entrance:
-    """What the door reaches under a name; faults can affect it like an HTTP server."""
+    """The destination of requests under one name; faults can affect it like an HTTP server."""
 
     __slots__ = (
         "address",
@@ -113,15 +113,16 @@ class Entrance:
         share: LoopShare | None = None,
         tenant: Callable[[], str] = _no_tenant,
     ) -> None:
-        #: The name in its log lines.
+        #: The name that log lines show.
         self.logged = LoggedName(name) if isinstance(name, str) else name
         self.handler: Callable[[Request], SentAnswer] = handler
         self.admission = admission
         self.address: str | None = None
-        #: Its own port and listener, if they were opened before the controller started.
+        #: Its own port, if that was opened before the controller started, and its own listener, if
+        #: any.
         self.port: int | None = None
         self.listener: HttpListener | None = None
-        #: Connections whose last request was for it.
+        #: Connections whose last request was for this entrance.
         self.connections: set[EntranceConnection] = set()
         #: The controller is off: connections are reset.
         self.is_closed = False

@@ -62,9 +62,9 @@ from leverframe.interface.table.refusals import BadValue, Refusal
 #
 #     [cluster]
 #     database = "host=/run/postgresql dbname=fleet"   # as for psql: words, or postgresql://...
-#     node = "north"                                   # its name; the machine's if not given
+#     node = "north"                                   # its name; default: that of the machine
 #     inner = "10.0.0.5:8070"                          # where the other nodes reach this one
-#     capacity = 2                                     # what it carries in proportion to the others
+#     capacity = 2                                     # its capacity relative to the other nodes
 #     live_state_every = 1                             # seconds between saves of live states
 #
 # The password of the database is not in this file, but where PostgreSQL's programs look for it,
@@ -155,8 +155,8 @@ class ControllerTable(Struct, frozen=True):
 _DEVICES = ("serial_port", "serial_modbus")
 #: Files; relative paths are relative to the folder of the fleet file.
 _FILES = ("mqtt_certificate", "mqtt_key", "firmware_key")
-#: Keys of a single controller's configuration, and of a controller of a node. They concern the
-#: machine, so only the operator, who writes this file, may set them.
+#: Keys of a single controller's configuration that a controller of a node has, too. They concern
+#: the machine, so only the operator, who writes this file, may set them.
 MACHINE_KEYS = (
     *_DEVICES,
     *_FILES,

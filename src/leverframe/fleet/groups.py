@@ -57,7 +57,7 @@ async def advance_together(
 ) -> None:
     """Advance all controllers by `seconds`; their due tasks run before this returns.
 
-    If it is cancelled, all have advanced by the same time, which `MoveCancelled` contains.
+    If the advance is cancelled, all have advanced by the same time, which `MoveCancelled` contains.
     """
     begins = [controller.clock.now() for controller in controllers]
     await _GroupMove(controllers, begins, window_s).move_all(seconds)
@@ -66,9 +66,9 @@ async def advance_together(
 async def bring_together(
     controllers: Sequence[Controller], wall: float, window_s: float = 0.0
 ) -> None:
-    """Advance each controller to one moment; controllers that are already past it do not move.
+    """Advance each controller to one moment; controllers already past that moment do not move.
 
-    If it is cancelled, the controllers that were behind are all at the same moment.
+    If the advance is cancelled, the controllers that were behind are all at the same moment.
     """
     distances = [max(0.0, wall - controller.clock.wall()) for controller in controllers]
     longest = max(distances, default=0.0)
@@ -95,7 +95,7 @@ class _GroupMove:
         self._turns = bulk_turns()
 
     async def move_all(self, seconds: float) -> None:
-        """Advance each by `seconds` from its start, or as far as a cancelled advance gets."""
+        """Advance each controller by `seconds` from its start, or less if this is cancelled."""
         self._until_s = seconds
         due: list[tuple[float, int]] = []
         for number in range(len(self._controllers)):
@@ -120,9 +120,7 @@ class _GroupMove:
             heappush(due, (deadline - self._begins[number], number))
 
     async def _move_within_window(self, number: int, after_s: float) -> None:
-        """Serve a controller's deadline at a time, and its further deadlines up to the end of the
-        window.
-        """
+        """Serve a controller's deadline at `after_s`, and its later ones within the window."""
         controller, begin = self._controllers[number], self._begins[number]
         end_s, window_s = after_s, self._window_s
         if window_s:
@@ -135,10 +133,10 @@ class _GroupMove:
         self._reached_s = max(self._reached_s, end_s)
 
     async def _give_way(self) -> bool:
-        """Yield to the event loop; return whether that cancelled the advance, which then ends soon.
+        """Yield to the event loop; return True if the advance was cancelled just now.
 
-        Controllers that are behind the foremost one catch up, by at most a window, so that all end
-        at the same moment.
+        A cancelled advance ends soon. Controllers that are behind the foremost one catch up, by at
+        most a window, so that all end at the same moment.
         """
         if not self._turns.is_over():
             return False
@@ -164,10 +162,9 @@ def due_within(controllers: Sequence[Controller], seconds: float) -> int:
 
 
 def journal_digest(controllers: Sequence[Controller]) -> str:
-    """Return a digest of everything that happened to the controllers, in order; equal runs have
-    equal digests.
+    """Return a digest of the controllers' journals; equal runs have equal digests.
 
-    It covers the entries that their journals still keep, and the number of all entries.
+    The digest covers the entries that the journals still keep, and the number of all entries.
     """
     digest = sha256()
     for controller in controllers:
@@ -181,14 +178,14 @@ def journal_digest(controllers: Sequence[Controller]) -> str:
 # Snapshots of a node's controllers: whole groups under a label, kept in the node's storage.
 #
 # A snapshot contains what survives a power cut: settings and remembered state. They are in a part
-# of the storage like a controller's own, so that their secrets are encrypted in the same way. In
-# virtual time a snapshot also contains the live state, as long as the process runs: a controller
-# then resumes exactly there. Otherwise it restarts with its settings and remembered state.
+# of the storage like that of a controller, so their secrets are encrypted in the same way. In
+# virtual time, a snapshot also contains the live state while the process runs. A controller that is
+# restored then resumes exactly there. Otherwise it restarts with its settings and remembered state.
 
 log = logging.getLogger(__name__)
 
 MAX_LABELS = 20
-#: Labels of snapshots that jobs take; users cannot write such a label.
+#: Prefix of the labels of snapshots that jobs take; users cannot enter such a label.
 OF_JOBS = "job/"
 _HW, _SW = "profile.hw", "profile.sw"
 
@@ -214,15 +211,15 @@ class GroupSnapshots:
 
     def __init__(self, node: FleetNode) -> None:
         self._node = node
-        #: By the numbers of the stored parts.
+        #: Live states, by the numbers of the stored parts.
         self._live: dict[int, LiveSnapshot] = {}
 
     def labels(self, tenant: str | None = None) -> list[str]:
-        """List a tenant's labels; None, the operator, lists all."""
+        """List a tenant's labels; the operator (None) gets all."""
         return [one.label for one in self.list_kept(tenant)]
 
     def list_kept(self, tenant: str | None = None) -> list[KeptSnapshot]:
-        """Return a tenant's snapshots; None, the operator, gets all."""
+        """Return a tenant's snapshots; the operator (None) gets all."""
         return [
             KeptSnapshot(name_for_tenant(tenant, label), record.at, len(record.parts))
             for label, record in self._node.registry.snapshots.items()
@@ -257,9 +254,7 @@ class GroupSnapshots:
         return record
 
     async def keep(self, members: Sequence[Member], label: str) -> None:
-        """Take a snapshot of all these controllers for a job; refuse it if any of them cannot be
-        included.
-        """
+        """Take a snapshot of controllers for a job; refuse it if any of them cannot be included."""
         report = await self._take(members, OF_JOBS + label, with_live=False, adds=True)
         for result in report.results:
             if result.status == Moved.status:

@@ -1,8 +1,8 @@
 """The health of all controllers of a node, for searches among thousands.
 
-While a page watches, controllers report that something changed, and their health is read again:
-immediately for controllers in view, in batches for the others. Some time after the last page has
-left, everything is discarded; searching and paging read the latest state each time.
+While a page watches, controllers report changes, and their health is read again: immediately for
+controllers in view, in batches for the others. Some time after the last page has left, all results
+are discarded. Searching and paging read the latest state each time.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from leverframe.interface.names import name_of
 
 #: Number of changed controllers, besides those in view, whose health is read in one look.
 ASKED_AGAIN = 250
-#: How long everything is kept without a watcher.
+#: How long results are kept without a watcher.
 KEPT_S = 30.0
 
 Health = Literal["fault", "attention", "off", "fine", "unknown"]
@@ -80,7 +80,8 @@ def version_of(hw: str, sw: str) -> str:
 class HealthIndex:
     def __init__(self, node: FleetNode) -> None:
         self._node = node
-        #: By controller number; `_changed` has those whose health must be read again, oldest first.
+        #: The health of controllers by number. `_changed` has the controllers whose health must be
+        #: read again, oldest first.
         self._known: dict[int, MemberHealth] = {}
         self._changed: dict[int, None] = {}
         self._watchers: dict[int, tuple[Member, Callable[[], None], Callable[[bool], None]]] = {}
@@ -166,8 +167,8 @@ class HealthIndex:
         return sum(member.controller.audit.entry_count for member in members)
 
     async def find(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
-        """Find the controllers among these that match a request; reads the health of all."""
-        # A separate generator for each: several requests may look at the same time.
+        """Read the health of all controllers; return those among these that match a request."""
+        # A separate function for each request: several may look at the same time.
         with self.watching(lambda: None):
             self._changed.update(dict.fromkeys(self._known))
             await self.look()

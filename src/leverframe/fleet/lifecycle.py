@@ -20,7 +20,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It failed to start."""
+    """The controller failed to start."""
 
     #: A sentence for the operator; it may name files and ports of the machine.
     reason: str
@@ -47,7 +47,7 @@ class Running:
 class Leaving:
     """The controller is stopping or has stopped here; another start creates another member."""
 
-    #: Its state while it ran; None if it never did.
+    #: The state in which it ran; None if it never ran.
     ran: Running | None = None
 
 

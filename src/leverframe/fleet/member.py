@@ -83,7 +83,7 @@ class Member:
 
     @property
     def parts(self) -> Running:
-        """Return its running parts; after it has left, those that it had before."""
+        """Return the running parts; after the controller has left, the parts that it had."""
         found = self.state.ran if isinstance(self.state, Leaving) else self.state
         if not isinstance(found, Running):
             raise NotRunning(f"{self.name} does not run.")
@@ -103,12 +103,12 @@ class Member:
 
     @property
     def has_left(self) -> bool:
-        """Return whether it is stopping or has stopped here; it then accepts nothing new."""
+        """Return whether the controller is stopping or has stopped; it accepts nothing new."""
         return isinstance(self.state, Leaving)
 
     @property
     def failure(self) -> Failed | None:
-        """Return why it does not run, even while the start is retried."""
+        """Return why the controller does not run, even while its start is retried."""
         state = self.state
         if isinstance(state, Starting):
             return state.after
@@ -135,7 +135,7 @@ class Member:
         self.state = follow(self.state, MemberEvent.LEAVE, Leaving(ran))
 
     def is_due(self, now: float) -> bool:
-        """Return whether it has failed, and the next attempt is under way or due."""
+        """Return whether the controller has failed, and its next attempt is under way or due."""
         failure = self.failure
         if failure is None or isinstance(self.state, Starting):
             return failure is not None
@@ -169,7 +169,7 @@ def check_that_all_are_here(members: Iterable[Member]) -> None:
 def select_members(
     seen: Mapping[str, Chosen], names: Sequence[str], tags: Sequence[str]
 ) -> list[Chosen]:
-    """Choose controllers by name, or all, that have all of the tags; refuse an unknown tag."""
+    """Choose the named controllers, or all, that have all of the tags; refuse an unknown tag."""
     chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
     known = {tag for member in seen.values() for tag in member.record.tags}
     for tag in tags:

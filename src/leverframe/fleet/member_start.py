@@ -1,4 +1,4 @@
-"""The start of one controller of a node, with the parts that all share."""
+"""The start of one controller of a node, with the parts that all controllers share."""
 
 import asyncio
 import weakref
@@ -67,7 +67,7 @@ class MemberOptions(Struct, frozen=True):
     timezone: tzinfo = UTC
     lenient: bool = False
     sending: Sending = Sending(targets=Targets(in_node=True))
-    #: Strangers can reach the node: all users have to sign in.
+    #: Whether all users must sign in, because strangers can reach the node.
     must_sign_in: bool = False
     #: Called with controllers that had no account, and the password that was generated for them.
     show_password: ShowPassword = print_password
@@ -75,9 +75,9 @@ class MemberOptions(Struct, frozen=True):
     ports: NodeConfig = NodeConfig()
     #: Returns why controllers must not act now, if other nodes may have them.
     why_refused: Callable[[], Hindrance | None] | None = None
-    #: Problems of all controllers of the node.
+    #: Problems that all controllers of the node have.
     findings: FindingSource = tuple
-    #: Marks answers of controllers and about them.
+    #: Wraps a handler so that it marks answers of controllers, and about them, that may be stale.
     marked: Callable[[Handler], Handler] = lambda handler: handler
 
 
@@ -111,7 +111,7 @@ class MemberStarter(Struct, frozen=True):
         """Build a controller, register it at the door, and open its other ports."""
         record = member.record
         public_key = await asyncio.to_thread(config.public_key) if config.firmware_key else None
-        # Timers and tasks that it starts now are logged under its name.
+        # Timers and tasks that the controller starts now are logged under its name.
         logged = LoggedName(record.name)
         turns = LoopTurns(self.door.loop_shares, LoopShare())
         before = CONTROLLER.set(logged)
@@ -223,14 +223,15 @@ class MemberStarter(Struct, frozen=True):
 
 @lru_cache
 def _names_of(secure: bool, origins: tuple[str, ...], has_proxies: bool) -> DoorNames:
-    """Return names that controllers of a node share; each takes 1 KB."""
+    """Return names that controllers of a node share, because each object takes 1 KB."""
     return DoorNames(secure=secure, origins=origins, has_proxies=has_proxies)
 
 
 def tenant_of(member: Member) -> Callable[[], str]:
     """Return a function for the tenant of a controller, which may change while it runs.
 
-    It refers to the controller weakly: its entrance must not keep a removed one in memory.
+    The function refers to the controller weakly: an entrance must not keep a removed controller in
+    memory.
     """
     present = weakref.ref(member)
 
@@ -267,18 +268,19 @@ def keys_without_effect(
 
 
 class FirstPasswords:
-    """One password for all controllers that need one in a start; shown at the end in any case.
+    """One password for all controllers that need one at a start; it is shown in any case.
 
     A controller that was open on a loopback address has no account. If strangers can reach the
-    node, it gets an administrator before it is served, as a single controller does at its first
-    start.
+    node, such a controller gets an administrator before it serves requests, as a single controller
+    does at its first start.
     """
 
     def __init__(self, passwords: Passwords, show: ShowPassword) -> None:
         self._passwords = passwords
         self._show = show
         self._made: tuple[str, str] | None = None
-        #: Several controllers that start together get the same one.
+        #: Held while the password is generated: controllers that start together get the same
+        #: password.
         self._making = asyncio.Lock()
         self._names: list[str] = []
 

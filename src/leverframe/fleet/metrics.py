@@ -183,9 +183,9 @@ READINGS = 10
 class MemberFigures(Struct):
     """Counters of this node's part in the cluster since its start."""
 
-    #: Nodes that it has declared dead.
+    #: Nodes that this node has declared dead.
     takeovers: int = 0
-    #: Controllers that it has taken over, and released in an orderly way.
+    #: Controllers that this node has taken over, and released in an orderly way.
     claims: int = 0
     releases: int = 0
     #: How often this node itself was declared dead.

@@ -1,7 +1,7 @@
 """A node: many controllers in one process, created, found, renamed and removed together.
 
 The node finds its controllers by name and tags, keeps their records in a store of its own, and
-registers each at the front door. How a controller works is not known here.
+registers each at the front door. The node does not know how a controller works.
 """
 
 import asyncio
@@ -71,13 +71,14 @@ from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.lanes.lane import OF_NODE, Lane
 from leverframe.storage.store import Changes, Stored
 
-#: The prefix of findings about a controller that starts without its place.
+#: Prefix of problems with controllers that start without their address and port.
 WITHOUT_PLACE = "place "
-#: Controllers whose rows are read, and whose starts are counted, together.
+#: Number of controllers that are read and started in one batch.
 READ_AT_A_TIME = 200
-#: Controllers that are stopped together, before other requests have their turn.
+#: Number of controllers that are stopped together.
 STOPPED_AT_A_TIME = 50
-#: Controllers whose first rows share transactions; other requests have their turn after them.
+#: Number of new controllers whose first rows share transactions; then other requests have their
+#: turn.
 MADE_AT_A_TIME = 10
 
 
@@ -96,7 +97,7 @@ class FleetNode:
         self.door = door
         self.lane = lane
         self.options = options
-        #: Without one, each controller has a short history in memory.
+        #: Without a shared history, each controller has a short history in memory.
         self._history = history
         self.registry = registry or Registry(self.lane.store(OF_NODE))
         #: All controllers and their states.
@@ -134,7 +135,7 @@ class FleetNode:
         self.look_at_accounts: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
         #: Called in this order when the node closes.
         self.endings: list[Callable[[], None]] = []
-        #: One change of the fleet at a time.
+        #: Held during each change of the fleet.
         self.changing = asyncio.Lock()
         self._starter = MemberStarter(
             *(door, lane, clock, options, history),
@@ -158,11 +159,11 @@ class FleetNode:
         live: Mapping[int, SavedLive] = MappingProxyType({}),
         show_password: ShowPassword | None = None,
     ) -> dict[int, str]:
-        """Start stored controllers, as the fleet file says; return why any of them fails.
+        """Start stored controllers, as the fleet file says; return the reason for each failure.
 
         Controllers with a saved live state resume from it, if they can. If strangers can reach the
-        node, controllers without an account get an administrator first; its password is shown to
-        the user who started the node, unless `show_password` takes it.
+        node, controllers without an account get an administrator first; the password is shown to
+        the user who started the node, or passed to `show_password`.
         """
         hashes = Passwords(self.services.hashing)
         with FirstPasswords(hashes, show_password or self.options.show_password) as first:
@@ -172,7 +173,7 @@ class FleetNode:
         return self.roster.reasons_by_number(numbers)
 
     async def start_stored(self) -> dict[int, str]:
-        """Start all stored controllers; return why any of them fails."""
+        """Start all stored controllers; return the reason for each failure."""
         return await self.start_some(sorted(self.registry.records))
 
     async def _start_batch(
@@ -184,7 +185,7 @@ class FleetNode:
             passwords = first if must_sign_in else None
             batch = BatchStart(self.lane, self.clock, passwords, self.registry.unreadable)
             await batch.read(members)
-            # Another node may have some since then.
+            # Another node may have taken some of them since then.
             members = [member for member in members if not member.has_left]
             with self._note_failures(members):
                 for member in members:
@@ -214,7 +215,7 @@ class FleetNode:
 
     @contextmanager
     def _note_failures(self, members: Iterable[Member]) -> Iterator[None]:
-        """Note why controllers fail that are being started; others start in spite of a fault."""
+        """Record why controllers that are being started fail; other controllers still start."""
         try:
             yield
         except BaseException as error:
@@ -231,7 +232,7 @@ class FleetNode:
     async def start_failed(
         self, numbers: Sequence[int], show_password: ShowPassword | None = None
     ) -> dict[int, str]:
-        """Retry controllers that failed to start here; return why any of them fails."""
+        """Retry controllers that failed to start here; return the reason for each failure."""
         if self.cluster is not None:
             return await self.cluster.start_now(numbers)
         return await self.start_some(numbers, show_password=show_password)
@@ -246,7 +247,7 @@ class FleetNode:
         await self.door.end_start()
 
     async def drop(self, members: Sequence[Member]) -> None:
-        """Stop controllers that another node starts; what is stored of them stays."""
+        """Stop controllers that another node starts; their stored data stays."""
         async with self.changing:
             await self._stop(members)
         self.notify_watchers()
@@ -254,9 +255,9 @@ class FleetNode:
     async def hand_over(self, members: Sequence[Member]) -> dict[int, SavedLive]:
         """Stop controllers that another node resumes; return their live states, if any."""
         async with self.changing:
-            # Some may have been removed while others changed something.
+            # Some may have been removed while this waited for other changes.
             members = [member for member in members if not member.has_left]
-            # Together: each waits for the thread of the history several times.
+            # Hand them over together: each waits for the thread of the history several times.
             found = await asyncio.gather(*map(self._hand_over_one, members))
         self.notify_watchers()
         handed = zip(members, found, strict=True)
@@ -277,7 +278,7 @@ class FleetNode:
         self.roster.note_running(member, running)
 
     def _config_of(self, record: MemberRecord) -> Config:
-        """Return the fleet file's keys for a controller; only the tenant that it names gets them.
+        """Return the fleet file's keys for a controller; refuse if the file names another tenant.
 
         Otherwise a tenant could take a name of the file, and with it a device of the machine.
         """
@@ -295,10 +296,11 @@ class FleetNode:
         return said.config
 
     async def take_over(self, records: Sequence[MemberRecord]) -> dict[str, Conflict]:
-        """Adopt a file's keys for known controllers: tags, version, address and port.
+        """Adopt a file's keys for known controllers: tags, version, address, port and tenant.
 
-        A tenant counts, too; without one in the file, it stays. A controller whose address or port
-        belongs to a controller outside the file goes without it; return why, by their names.
+        If the file names no tenant, the controller keeps its tenant. A controller whose address or
+        port belongs to a controller outside the file gets neither address nor port; return the
+        conflicts by name.
         """
         by_name = {record.name: record for record in records}
         known = self.registry.records
@@ -374,14 +376,14 @@ class FleetNode:
             self.check_new([one.record for one in new])
             await self.check_room(len(new), within)
             numbers = await self.registry.reserve(len(new))
-            # A node that was killed may have left something under these numbers.
+            # A node that was killed may have left data under these numbers.
             await self.lane.forget(numbers)
             made: list[Member] = []
             try:
                 for begin in range(0, len(new), MADE_AT_A_TIME):
                     end = begin + MADE_AT_A_TIME
                     made += await self._make_all(numbers[begin:end], new[begin:end])
-                    # Present objects stay: no collection has to walk through them.
+                    # Existing objects stay, so the garbage collector need not visit them again.
                     gc.freeze()
                 await self.registry.put({member.number: member.record for member in made})
             except BaseException:
@@ -417,9 +419,10 @@ class FleetNode:
         return member
 
     async def remove(self, members: Sequence[Member], not_running: Sequence[int] = ()) -> None:
-        """Remove controllers from the records, then stop them and remove all that is stored.
+        """Remove controllers from the records, then stop them and delete their stored data.
 
-        If the records cannot be written, they keep running as if nothing had been requested.
+        If the records cannot be written, the controllers keep running as if nothing had been
+        requested.
         """
         async with self.changing:
             check_that_all_are_here(members)
@@ -434,9 +437,9 @@ class FleetNode:
     async def _clear_away(
         self, running: Sequence[Member], numbers: Sequence[int], parts: Sequence[int]
     ) -> None:
-        """Stop removed controllers; what they write until then is erased after that.
+        """Stop removed controllers, then erase everything that they have written.
 
-        The removal holds in any case: data that cannot be erased belongs to no controller any more.
+        The removal holds even if data cannot be erased: it no longer belongs to any controller.
         """
         await self._stop(running)
         erasing: list[End] = [partial(self.lane.forget, [*numbers, *parts])]
@@ -445,7 +448,7 @@ class FleetNode:
         await close_all(erasing)
 
     async def _stop(self, members: Sequence[Member]) -> None:
-        """Stop controllers, several together: each waits for the history and for its clients."""
+        """Stop controllers, many together: each waits for the history and for its clients."""
         members = [member for member in members if not member.has_left]
         for begin in range(0, len(members), STOPPED_AT_A_TIME):
             await asyncio.gather(*map(self._stop_one, members[begin : begin + STOPPED_AT_A_TIME]))
@@ -456,7 +459,7 @@ class FleetNode:
         count_done()
 
     async def close(self) -> None:
-        """Stop all controllers, each independently; then all that must be remembered is on disk."""
+        """Stop all controllers, each independently; all remembered state is then on disk."""
         for end in self.endings:
             end()
         if self._history is not None:
@@ -468,18 +471,18 @@ class FleetNode:
     # --- names and tags ---------------------------------------------------------------------------
 
     def name_of(self, number: int, tenant: str = OPERATOR) -> str | None:
-        """Return the name of a controller for a tenant, at this node or another one."""
+        """Return the name of a controller of this or another node, if the tenant may see it."""
         record = self.registry.records.get(number)
         if record is None:
             return None if self.cluster is None else self.cluster.name_of(number, tenant)
         return record.name if is_seen(tenant or None, record.tenant) else None
 
     def by_number(self, numbers: Collection[int]) -> list[Member]:
-        """Find those of some controllers that run here."""
+        """Find the controllers with these numbers that run here."""
         return [member for member in self.members.values() if member.number in numbers]
 
     def visible_to(self, tenant: str | None) -> dict[str, Member]:
-        """Return the controllers of a tenant by name; all for None, the operator."""
+        """Return a tenant's controllers by name; the operator (None) gets all."""
         if tenant is None:
             return self.members
         return {
@@ -494,9 +497,9 @@ class FleetNode:
         tags: Sequence[str] = (),
         tenant: str | None = None,
     ) -> list[Member]:
-        """Find controllers by name, and those that have all of the tags; all without either.
+        """Find the named controllers, or all, that have all of the tags.
 
-        An unknown name or tag is refused, and so is a controller of another tenant.
+        Refuse unknown names and tags, and controllers of other tenants.
         """
         seen = self.visible_to(tenant)
         for name in names:
@@ -522,7 +525,7 @@ class FleetNode:
         self.notify_watchers()
 
     async def place(self, member: Member, address: str | None, port: int | None) -> None:
-        """Move a controller to an address and a port of its own, from its present ones."""
+        """Move a controller to another address and another port of its own."""
         async with self.changing:
             check_that_all_are_here([member])
             before = member.record
@@ -579,7 +582,7 @@ class FleetNode:
                 check_that_all_are_here(members)
             if tenant != OPERATOR and tenant not in self.registry.tenants:
                 raise no_such_tenant(tenant)
-            # Others may have been removed in the meantime.
+            # Some may have been removed in the meantime.
             there = [member for member in members if self.members.get(member.name) is member]
             records = {
                 member.number: msgspec.structs.replace(member.record, tenant=tenant)
@@ -611,7 +614,7 @@ def _change_tags(
 ) -> MemberRecord:
     """Return a record with other tags; refuse more than a controller may have."""
     tags = tuple(sorted({*record.tags, *added} - set(removed)))
-    # A record of an earlier version may have more, and loses them one by one.
+    # A record of an earlier version may have more tags; it can then only lose tags.
     return msgspec.structs.replace(
         record, tags=tags if len(tags) <= len(record.tags) else check_tag_count(tags)
     )

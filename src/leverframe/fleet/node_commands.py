@@ -49,7 +49,7 @@ STUCK_S = 60.0
 
 
 class NotEmptied(ErrorForPeople):
-    """A node still has controllers: one sentence."""
+    """A node still has controllers; the message is one sentence."""
 
 
 def migrate_tables(database: str) -> None:
@@ -141,7 +141,7 @@ _END = "\n\n"
 
 
 class HaproxyRefused(ErrorForPeople):
-    """HAProxy refused a map, or cannot be reached: one sentence."""
+    """HAProxy refused a map, or cannot be reached; the message is one sentence."""
 
 
 def map_controllers(
@@ -282,7 +282,7 @@ async def release_controller(data_folder: Path, name: str, to: Path) -> None:
         number, _ = node.controller(name)
         with empty_folder(to) as folder:
             trouble = await move_out(node.lane, node.folder, number, name, folder)
-        # After everything was copied, so that a failure loses nothing.
+        # Delete the data only after everything was copied, so that a failure loses nothing.
         parts = await node.registry.remove([number])
         await node.lane.forget([number, *parts])
         if node.folder.history_path.exists() and not trouble:
@@ -361,7 +361,8 @@ async def _change_in_database(
         try:
             async with short_life(table, folder) as life:
                 name = _account_at(life.lane, life.registry, account)
-            # Prompt outside of `short_life`: its lease could expire while the user types.
+            # Prompt outside of `short_life`: other nodes could declare this life dead while the
+            # user types.
             password = passwd.new_password(name, generate=generate)
             async with short_life(table, folder) as life:
                 await _set_at_node(life.lane, life.registry, name, password)

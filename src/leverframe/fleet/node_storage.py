@@ -1,7 +1,8 @@
 """The storage of a node's controllers: a file of its own, or a database shared with other nodes.
 
-The storage is opened before the node is created, connected to it before it listens, and started
-when the node listens. At the end the node leaves the storage before the door closes.
+The storage is opened before the node is created, and connected to the node before the node listens.
+Once the node listens, the storage is started. At the end, the node leaves the storage before the
+door closes.
 """
 
 import logging
@@ -31,7 +32,7 @@ class NodeStorage(Protocol):
     lane: Lane
     #: The records of controllers; None if they are in the lane itself.
     registry: Registry | None
-    #: How long the node may act; None means for ever.
+    #: How long the node may act; None means forever.
     lease: NodeLease | None
 
     def history(self, config: NodeConfig) -> SharedHistory | None:
@@ -41,7 +42,7 @@ class NodeStorage(Protocol):
         """Connect a node that does not listen yet."""
 
     async def start(self) -> None:
-        """Join other nodes, if there are any; the node listens by now."""
+        """Join other nodes, if there are any; the node already listens."""
 
     def is_elsewhere(self, name: str) -> bool:
         """Return whether another node has a controller with this name."""

@@ -173,7 +173,8 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
             return
         others = self.node.cluster
         if others is not None and others.living():
-            # It has joined other nodes, and knows even the controllers that are still starting.
+            # This node has joined other nodes, and knows even the controllers that are still
+            # starting.
             return
         is_to_join = self.node.door.directory is not None
         if not endpoint.while_starting or (is_to_join and endpoint.scope is not None):

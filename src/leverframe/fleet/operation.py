@@ -26,25 +26,25 @@ Reply = TypeVar("Reply")
 class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
     """A row of the table, from which the client, the endpoint and its description are derived."""
 
-    #: Does the part of this node.
+    #: Runs the part of this node.
     run: Callable[[FleetContext], Any]
-    #: Lets all nodes concerned do their parts; None if this node alone can answer.
+    #: Lets all nodes concerned run their parts; None if this node alone can answer.
     scope: "Callable[[FleetContext, Operation[Any]], Any] | None" = None
     #: Merges the answers that the scope has collected.
     merge: Callable[[FleetContext, Any], Any] | None = None
-    #: Open to tenants too: it shows and changes only what belongs to the requester's tenant.
+    #: Whether tenants may use it; it then shows and changes only the data of the requester's
+    #: tenant.
     for_tenants: bool = True
-    #: It concerns no controllers, or reports which of them do not run yet.
+    #: Whether it is available while the node starts, because it concerns no controllers, or reports
+    #: which of them do not run yet.
     while_starting: bool = False
-    #: It also applies to controllers that failed to start, if they are named.
+    #: Whether it also applies to controllers that failed to start, if they are named.
     with_failed: bool = False
-    #: It accepts a body, but changes nothing.
+    #: Whether it accepts a body, but changes nothing.
     is_question: bool = False
 
     def answer(self, context: FleetContext) -> Any:
-        """Run the operation; if there are no other nodes, the part of this node is the whole
-        answer.
-        """
+        """Run the operation; without other nodes, the part of this node is the whole answer."""
         return (self.run if context.node.cluster is None else self.run_everywhere)(context)
 
     def run_everywhere(self, context: FleetContext) -> Any:

@@ -122,7 +122,7 @@ def _show(answer: Reply) -> int:
 
 
 def show_drift(client: CommandLineClient, as_json: bool, template: Path, options: Reply) -> int:
-    """Print how controllers differ from a template; return 1 if any does."""
+    """Print how controllers differ from a template; return 1 if any of them differs."""
     body = _text_of(template).encode()
     found = client.post("drift", options, body)
     differing = [one for one in found if one.get("differs") or one["status"] != 200]

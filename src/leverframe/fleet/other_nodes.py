@@ -123,7 +123,7 @@ class SilentNode(Refusal):
     status = 503
     title = "A node does not answer"
     sentence = "Node {node} does not answer. Nothing was done there."
-    #: Whether it may have carried out the call.
+    #: Whether the node may have carried out the call.
     has_taken_it = False
 
     def __init__(self, node: str = "") -> None:
@@ -200,13 +200,12 @@ class OtherNodes(Protocol):
         """Return why this node must not act for the fleet now."""
 
     def name_of(self, number: int, tenant: str) -> str | None:
-        """Return the name of a controller for a tenant, as of this node's last look at the
-        database.
-        """
+        """Return a controller's name as of the last look, if the tenant may see the controller."""
 
     def last_known(self) -> list[LocatedController]:
-        """Return where controllers were at the last look; their records contain only name and
-        tenant.
+        """Return where controllers were at the last look.
+
+        Their records contain only the name and the tenant.
         """
 
     async def locate(self, numbers: Collection[int] | None = None) -> list[LocatedController]:
@@ -225,7 +224,7 @@ class OtherNodes(Protocol):
         """Pin controllers to a node while it is alive; None unpins them."""
 
     async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
-        """Retry failed controllers of this node immediately; return why they fail."""
+        """Retry failed controllers of this node immediately; return the reason for each failure."""
 
     async def drain(self, name: str, *, undo: bool) -> None:
         """Drain a node, also across restarts, or let it accept controllers again."""

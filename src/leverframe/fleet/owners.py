@@ -1,8 +1,8 @@
 """Ask the owners of controllers or jobs, until all have answered or the time is up.
 
-Controllers and jobs move between nodes. The owners are looked up and asked together; whatever moved
-in the meantime is looked up again. This is the only such loop: operations, job steps, pages and
-forwarded connections supply their own ways to find owners and to call a node.
+Controllers and jobs move between nodes. The owners are looked up and asked together. Targets that
+moved in the meantime are looked up again. This is the only such loop: operations, job steps, pages
+and forwarded connections supply their own ways to find owners and to call a node.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ async def ask_owners(
     also: Iterable[Owner] = (),
     no_owner: type[SilentNode] = NoOwner,
 ) -> list[OwnerPart[Target]]:
-    """Ask the owners of all targets, and ask again for open ones; always ask owners in `also`.
+    """Ask the owners of all targets, and those in `also`; ask again for targets that are open.
 
     `find` locates open targets again, and omits removed ones. `wait` returns when an owner may have
     changed, at the latest after the given number of seconds.

@@ -171,7 +171,7 @@ async def fleet_stream(
         await asyncio.sleep(FLEET_LOOK_S)
         if not is_still_admitted():
             return
-        # A node that does not answer delays this by its deadline.
+        # A node that does not answer delays this by the deadline of the call.
         new = await look()
         if difference := _difference(last, new):
             yield message("change", difference)
@@ -257,7 +257,7 @@ def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
     }
     if rows := [row for row in new.rows if known.get(row.name) != row]:
         difference["rows"] = rows
-    # The node's time in real time is not a change.
+    # In real time, the passing of time at the node is not a change.
     of_before = last.node if new.node.virtual else replace(last.node, time=new.node.time)
     if new.node != of_before:
         difference["node"] = new.node
@@ -267,14 +267,15 @@ def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
 # A page of one node shows the controllers of all nodes: each node sends its part of the view.
 #
 # Every node first sends the sort keys of its controllers, and then the rows of those in view.
-# Controllers whose node does not answer are shown as unknown, so that a user who searches for one
-# does not think that it was removed. A node that was asked keeps watching its controllers for a
-# while, as it does for its own pages; the next request then reads only the changes.
+# Controllers whose node does not answer are shown as unknown, so that a user who searches for such
+# a controller does not think that it was removed. A node that was asked keeps watching its
+# controllers for a while, as it does for its own pages; the next request then reads only the
+# changes.
 
 #: How long a node keeps watching after the last request.
 LOOK_ON_S = 10.0
 
-#: The health as a number (or 0), the name (or ""), and the number of a controller.
+#: The sort key of a controller: its health as a number (or 0), its name (or ""), and its number.
 Key = tuple[int, str, int]
 #: The health rank if the problems are unknown; it sorts before all others.
 UNKNOWN = -1
@@ -284,7 +285,7 @@ NO_NODE = ""
 
 class KeysCall(Struct, frozen=True, forbid_unknown_fields=True):
     wanted: Wanted
-    #: Number of tags to return at most.
+    #: Maximum number of keys to return.
     count: int
     #: The controllers that the node should have, as far as the asking node knows.
     expected: list[int] = []
@@ -359,7 +360,7 @@ async def _unknown(
 
 
 async def _locate(others: OtherNodes, numbers: Collection[int]) -> list[LocatedController]:
-    """Look up controllers, without removed ones; if the database fails, as of the last look."""
+    """Look up controllers, omitting removed ones; if the database fails, as of the last look."""
     try:
         return await others.locate(numbers)
     except StoreUnavailable:

@@ -35,7 +35,7 @@ NOT_DONE = 424
 
 #: Maximum length of the id by which a request is followed.
 MAX_ID_LETTERS = 64
-#: Maximum number of a tenant's requests with much memory that run together; others wait in line.
+#: Maximum number of a tenant's requests that need much memory and run together; others wait.
 MAX_LARGE = 4
 
 
@@ -61,12 +61,12 @@ class RequestsUnderWay:
 
     def __init__(self) -> None:
         self._reports: dict[_Key, ProgressReport] = {}
-        #: By tenant, while such requests are running.
+        #: Places for requests that need much memory, by tenant, while such requests are running.
         self._large: WeakValueDictionary[str | None, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def large(self, tenant: str | None) -> AsyncIterator[None]:
-        """Hold one of a tenant's places for requests that need much memory; wait for a turn first.
+        """Hold one of a tenant's places for requests that need much memory; wait until one is free.
 
         Hundreds of such requests together would fill the memory of the node and delay other
         requests.

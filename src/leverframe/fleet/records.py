@@ -1,7 +1,7 @@
-"""The records of controllers at a node: names, tags and addresses, kept in its own store.
+"""The records of controllers at a node: names, tags and addresses, in the store of the node.
 
-All other data of a controller is in its own store. A name is a label of a host name, so that every
-controller has its own URL; new names are built from a pattern.
+All other data of a controller is in the controller's own store. A name is a label of a host name,
+so that every controller has its own URL; new names are built from a pattern.
 """
 
 import re
@@ -70,7 +70,7 @@ class FleetAccount(Struct, frozen=True):
 
 
 def is_label(name: str) -> bool:
-    """Return whether a tenant, controller or node of this name can be part of a host name."""
+    """Return whether the name of a tenant, controller or node can be part of a host name."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -95,9 +95,7 @@ def no_such_tenant(name: str) -> NoSuchTenant:
 
 
 def within_tenant(tenant: str | None, name: str) -> str:
-    """Return the stored name of a job or snapshot, so that names of different tenants never
-    collide.
-    """
+    """Return the stored name of a job or snapshot; names of different tenants never collide."""
     return f"{tenant}{_MARK}{name}" if tenant else name
 
 
@@ -275,9 +273,7 @@ class TakenPlaces:
             self.add(record)
 
     def add(self, record: MemberRecord) -> None:
-        """Reserve the name, address and port of a record; refuse it if another record has one of
-        them.
-        """
+        """Reserve a record's name, address and port; refuse the record if one of them is in use."""
         if record.name in self._names:
             raise Conflict(
                 f"A controller named {record.name} exists already; choose another name.",
@@ -311,12 +307,12 @@ class Registry:
             }
 
         self.records: dict[int, MemberRecord] = {}
-        #: Controllers whose record cannot be read; what is known of it is among the records.
+        #: Controllers whose record cannot be read; `records` has what is known about them.
         self.unreadable: dict[int, UnreadableRow] = {}
         for number, row in under(_ROW, Any).items():
             self._take_record(int(number), row)
         snapshots = under(_SNAPSHOT_ROW, SnapshotRecord)
-        #: By label, oldest first.
+        #: Snapshots by label, oldest first.
         self.snapshots: dict[str, SnapshotRecord] = dict(
             sorted(snapshots.items(), key=lambda one: one[1].at)
         )
@@ -326,13 +322,13 @@ class Registry:
             sorted((int(number), id) for number, id in under(_JOB_ROW, str).items())
         )
         self.tenants: dict[str, TenantRecord] = under(_TENANT_ROW, TenantRecord)
-        #: By name; replaced by another object whenever an account changes.
+        #: Accounts by name; the mapping is replaced by another object whenever an account changes.
         self.accounts: dict[str, FleetAccount] = under(_ACCOUNT_ROW, FleetAccount)
         #: Numbers are not reused while the process runs.
         self._next = max((*self.records, *parts, *self.jobs), default=0) + 1
 
     def _take_record(self, number: int, row: Any) -> None:
-        """Read a record; one that is broken must not keep the other controllers from starting."""
+        """Read a record; a broken record must not keep the other controllers from starting."""
         try:
             self.records[number] = msgspec.convert(row, MemberRecord, strict=False)
         except msgspec.ValidationError as error:
@@ -341,7 +337,7 @@ class Registry:
             self.note_unreadable(number, record, error)
 
     def note_unreadable(self, number: int, record: MemberRecord, error: Exception) -> None:
-        """Note why a controller cannot start, with what is left of its record."""
+        """Record why a controller cannot start, with the readable part of its record."""
         self.records[number] = record
         self.unreadable[number] = UnreadableRow(
             f"The record of the controller cannot be read: {error}."
@@ -364,9 +360,7 @@ class Registry:
             self.unreadable.pop(number, None)
 
     async def remove(self, numbers: Collection[int]) -> list[int]:
-        """Delete the records of controllers and their places in snapshots; return the parts'
-        numbers.
-        """
+        """Delete controllers from the records and snapshots; return the numbers of their parts."""
         changed, parts = self.snapshots_without(numbers)
         rows = {f"{_ROW}{number}": DELETED for number in numbers}
         rows |= {f"{_SNAPSHOT_ROW}{label}": _snapshot_row(one) for label, one in changed.items()}
@@ -393,7 +387,7 @@ class Registry:
         self.tenants = {**self.tenants, record.name: record}
 
     async def remove_tenant(self, name: str) -> None:
-        """Delete a tenant without controllers and accounts; refuse to delete others."""
+        """Delete a tenant; refuse if it has controllers or accounts."""
         owners = (record.tenant for record in self.records.values())
         check_unused(name, owners, self.accounts.values())
         await self._store.commit(Changes(kept={f"{_TENANT_ROW}{name}": DELETED}))
@@ -417,9 +411,7 @@ class Registry:
         del self.jobs[number]
 
     async def load_accounts(self) -> None:
-        """Read tenants and accounts that other nodes may have changed: here there are no other
-        nodes.
-        """
+        """Do nothing: there are no other nodes that could have changed tenants or accounts."""
 
     def job_ids_in_use(self) -> Collection[str]:
         """Return the ids of jobs whose rows at controllers are still needed."""
@@ -442,9 +434,7 @@ class Registry:
     def snapshots_without(
         self, numbers: Iterable[int]
     ) -> tuple[dict[str, SnapshotRecord | None], list[int]]:
-        """Return the snapshots that change if controllers are removed, and the numbers of their
-        parts.
-        """
+        """Return the snapshots that change without these controllers, and the parts to delete."""
         removed = set(numbers)
         changed: dict[str, SnapshotRecord | None] = {}
         parts: list[int] = []

@@ -38,12 +38,13 @@ class NodeStarting(Refusal):
 
 class Roster:
     def __init__(self) -> None:
-        #: By name, in the order in which they were created.
+        #: Running controllers by name, in the order in which they were created.
         self.running: dict[str, Member] = {}
-        #: Controllers that do not run, by number or, if nothing is stored of them yet, by name.
+        #: Controllers that do not run, by number, or by name if they are not stored yet.
         self._idle: dict[int | str, Member] = {}
         #: Names of controllers that failed to start at some time. Every request that waits for a
-        #: controller asks for its failure: a search took a twentieth of a takeover.
+        #: controller checks whether the controller failed. A search took a twentieth of the time of
+        #: a takeover.
         self._failed_names: set[str] = set()
         #: Problems of tables in the fleet file that create no controllers, by the table and the
         #: name in it, which may contain `{n}` if the table describes several.
@@ -60,8 +61,9 @@ class Roster:
     def begin_start(
         self, stored: Mapping[int, MemberRecord], written: Iterable[MemberRecord]
     ) -> None:
-        """Expect the stored controllers and those of a file; the file describes them more
-        completely.
+        """Expect the stored controllers and those of a file.
+
+        The records of the file replace stored ones, because they are more complete.
         """
         self.is_starting = True
         by_name = {record.name: number for number, record in stored.items()}
@@ -78,7 +80,7 @@ class Roster:
                 self.forget(member)
 
     def expect(self, record: MemberRecord, number: int = UNMADE) -> Member:
-        """Return the member of a controller that does not run, with its present record."""
+        """Return the member of a controller that does not run, with its current record."""
         key = record.name if number == UNMADE else number
         member = self._idle.get(key) or self._idle.setdefault(key, Member(record, number))
         member.record = record
@@ -131,7 +133,7 @@ class Roster:
                 self.forget(member)
 
     def retry_now(self, numbers: Collection[int] | None = None) -> None:
-        """Make failed stored controllers due now: all, or only the given ones."""
+        """Make failed stored controllers due now: all, or only those with these numbers."""
         now = time.monotonic()
         for member in self.list_failed():
             is_chosen = member.is_stored and (numbers is None or member.number in numbers)
@@ -150,7 +152,7 @@ class Roster:
         return sorted(failed, key=lambda it: (not it.is_stored, it.number, it.name))
 
     def numbers_of_failed(self, tenant: str | None = None) -> dict[str, int]:
-        """Return the numbers of a tenant's failed stored controllers by name; None gets all."""
+        """Return a tenant's failed stored controllers, by name; the operator (None) gets all."""
         failed = (one for one in self.list_failed() if one.is_stored)
         return {one.name: one.number for one in failed if is_seen(tenant, one.record.tenant)}
 
@@ -171,7 +173,7 @@ class Roster:
         return member is None or member.failure is None or member.is_due(time.monotonic())
 
     def any_due(self, among: Collection[int] | None = None) -> bool:
-        """Return whether any failed controller, or any of the given ones, is to be retried now."""
+        """Return whether any failed controller, or any in `among`, is to be retried now."""
         now = time.monotonic()
         chosen = self.list_failed() if among is None else map(self._idle.get, among)
         return any(one is not None and one.is_due(now) for one in chosen)
@@ -179,7 +181,7 @@ class Roster:
     # --- reports ----------------------------------------------------------------------------------
 
     def stop_progress(self) -> ProgressReport | None:
-        """Return the number of stopped controllers; None unless the node stops."""
+        """Return the number of stopped controllers; None unless the node is stopping."""
         count = self.count_at_stop
         return None if count is None else ProgressReport(max(0, count - len(self.running)), count)
 
@@ -237,7 +239,10 @@ class Roster:
         return f"This controller failed to start. {why} The node retries it when it restarts."
 
     def sentences_of(self, tenant: str | None) -> dict[int, str]:
-        """Return refusals for a tenant's failed stored controllers, by number; None gets all."""
+        """Return refusals for a tenant's failed stored controllers, by number.
+
+        The operator (None) gets all of them, with their causes.
+        """
         return {
             one.number: _sentence_of(one, one.failure) if tenant is None else CAUSE_WITHHELD
             for one in self.list_failed()

@@ -11,8 +11,8 @@
     sim = "DS1=4&INPD1=1"             # what the boards sense, as for /sim.cgi
     commands = ["/outs.cgi?out0=1"]
 
-All of it is checked before the run. Time is virtual and the same for all; two runs with the same
-events end with the same digest.
+The whole file is checked before the run. Time is virtual, and the same for all controllers. Two
+runs with the same events end with the same digest.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -167,9 +167,7 @@ def _misshapen(table: Mapping[str, Any], after_s: float | None) -> Iterator[str]
 
 
 def _mistakes(node: FleetNode, happening: FleetHappening) -> Iterator[str]:
-    """Yield mistakes: events that concern no controller, and orders that no controller could
-    accept.
-    """
+    """Yield mistakes: events that choose no controller, and orders that no controller accepts."""
     try:
         members = node.select(happening.names, happening.tags)
     except Refusal as refusal:

@@ -56,7 +56,7 @@ class ApiCall(Struct, frozen=True, forbid_unknown_fields=True):
     body: bytes
     asking: Asking
     source: str
-    #: The controllers that the node is to handle; None if none are chosen.
+    #: The controllers that the node is to handle; None if the request chooses no controllers.
     numbers: list[int] | None = None
 
 
@@ -65,7 +65,7 @@ class ApiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     value: bytes
     #: Controllers that this node does not have.
     missing: list[int]
-    #: The node does not know whether it still has its controllers.
+    #: Whether the node is in doubt that it still has its controllers.
     is_stale: bool = False
     #: Controllers of this node that failed to start, and why.
     not_started: dict[int, str] = {}
@@ -82,7 +82,7 @@ Missing = dict[int, str | None]
 async def run_here(
     context: FleetContext, operation: Operation[Reply], numbers: Numbers
 ) -> tuple[Reply, Missing]:
-    """Do the part of this node; return the answer and the controllers that are not here."""
+    """Run the part of this node; return the answer and the controllers that are not here."""
     missing: Missing = {}
     if numbers is not None:
         node = context.node
@@ -104,7 +104,7 @@ def others_of(context: FleetContext) -> OtherNodes:
 async def ask_node_for(
     context: FleetContext, operation: Operation[Any], node: str, numbers: Numbers = None
 ) -> tuple[Any, Missing]:
-    """Let a node, this or another one, do its part; raise its refusal, or SilentNode."""
+    """Let this or another node run its part; raise its refusal, or SilentNode."""
     others = others_of(context)
     if node == others.name:
         return await run_here(context, operation, numbers)
@@ -257,7 +257,7 @@ async def ask_parts(
     targets: Sequence[LocatedController],
     also: Iterable[str] = (),
 ) -> Parts:
-    """Let every owner do its part; raise the refusal if all of them refuse.
+    """Let every owner run its part; raise the refusal if all of them refuse.
 
     Nodes in `also` are asked even if they have none of the controllers.
     """
@@ -302,7 +302,7 @@ async def _ask_owner(
             is_open = refusal.status == Moved.status
         return [OwnerPart(node, list(targets), refusal=refusal, is_open=bool(targets) and is_open)]
     except StoreUnavailable as error:
-        # Treated like another node's refusal: the other nodes have done their parts.
+        # This is treated like another node's refusal: the other nodes have run their parts.
         return [OwnerPart(node, list(targets), refusal=operation.refusal(error))]
     left = set(missing)
     if isinstance(value, BulkReport):

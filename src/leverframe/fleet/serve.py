@@ -137,7 +137,7 @@ async def start_controllers(
     is_elsewhere: Callable[[str], bool] = lambda name: False,
     tenants: Sequence[str] = (),
 ) -> list[str]:
-    """Start the stored controllers, then the new ones; return why any of them fails."""
+    """Start the stored controllers, then the new ones; return the reason for each failure."""
     node = web.node
     for name in tenants:
         if name not in node.registry.tenants:
@@ -176,7 +176,7 @@ async def start_controllers(
 async def _serve(fleet: FleetFile) -> None:
     config = fleet.config
     with FleetFolder(Path(config.data)) as folder:
-        # Checked before a password is generated and shown for a start that fails.
+        # Check the address before a password is generated and shown: the start may fail.
         with bind_errors_for_people(config.host, config.port):
             try_host(config.host, config.port)
         storage = await _open_storage(fleet.cluster, folder)
@@ -202,7 +202,8 @@ async def _serve(fleet: FleetFile) -> None:
         try:
             node.begin_start(one.record for one in fleet.controllers)
             stop = await _open_door(web, config, folder)
-            # Before the controllers start, because they soon need many of these parts.
+            # Load these parts before the controllers start, because controllers soon need many of
+            # them.
             await FeatureLoader().load(SMALL)
             if config.discovery:
                 discovery.start(config.host)
@@ -282,9 +283,7 @@ def _way_on(cluster: ClusterTable | None, config: NodeConfig) -> str:
 
 
 async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> asyncio.Event:
-    """Listen on the node's address, with its certificate if it has one; return a function that
-    stops it.
-    """
+    """Listen on the node's address, with its certificate, if any; return the event for a stop."""
     node, door = web.node, web.node.door
     wildcards = tuple(f"*.{name}" for name in config.hosts)
     of_all = replace(config, hosts=(*config.hosts, *wildcards))

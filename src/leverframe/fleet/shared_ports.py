@@ -176,7 +176,8 @@ class BusyConnection(asyncio.Protocol):
 
     A client that gets no answer assumes that its unit is dead. After "busy" it repeats the request
     on the same connection, which is handed over as soon as the controller runs. The port opens when
-    the first controller with Modbus TCP has started; which others use it is known only then.
+    the first controller with Modbus TCP has started. Whether another controller uses the port is
+    known only when that controller has started.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""The process of a controller: its assembly, its reachability, its supervision, an orderly stop."""
+"""The process of a controller: assembly, reachability, supervision and orderly shutdown."""

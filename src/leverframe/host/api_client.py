@@ -26,9 +26,9 @@ class ApiReply(NamedTuple):
 class ApiClient:
     """Sends requests to one server, over a persistent connection or a new one for each request.
 
-    `url` contains scheme, host and port; the certificate of that host is checked against `ca_file`,
-    by default against the authorities of the machine. Only without a persistent connection may
-    several threads use it.
+    `url` contains scheme, host and port. The certificate of the host is checked against `ca_file`,
+    or by default against the certificate authorities of the machine. Several threads may share a
+    client only if it has no persistent connection.
     """
 
     def __init__(

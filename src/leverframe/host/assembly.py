@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 # A started controller with the services that it needs.
 #
 # A process, a node, a twin, a trial and a scenario use the same host but open different parts of
-# it. All of them have the controller and its request function; `ports.py` opens the servers.
+# it. Each of them has the controller and its request function; `ports.py` opens the servers.
 
 Wrapping = Callable[[Handler], Handler]
 MakeProblem = Callable[[int, str], Reply]
@@ -67,11 +67,11 @@ def as_it_is(handler: Handler) -> Handler:
 
 
 class WebOptions(Struct, frozen=True):
-    """What the request function of a controller needs beside it, to be created."""
+    """Options for creating the request function of a controller."""
 
     reach: Reach
     cookie_name: str
-    #: Its name in the configuration, if it has one there.
+    #: The name of the controller in the configuration; empty if it has none.
     public_name: str
     tenant: Callable[[], Hashable]
     lenient: bool
@@ -82,34 +82,34 @@ class ControllerHost(Struct):
 
     controller: Controller
     web_options: WebOptions
-    #: Wraps a handler to record the requests of clients, in virtual time, for tests.
+    #: Wraps a handler. In virtual time, the wrapper records the requests of clients for tests.
     noting: Wrapping
-    #: Answers malformed requests; these are recorded, too.
+    #: Builds the reply to a malformed request. Such requests are recorded, too.
     problem: MakeProblem
-    #: Its name until a user sets another.
+    #: The name of the controller until a user sets another.
     name: str
     #: The default for host names, independent of the configured name.
     host_label: str
     mac: str
     snmp_identity: EngineIdentity
     mqtt: MqttService
-    #: The services it shares with other controllers of the process.
+    #: The services that the controllers of the process share.
     node: NodeServices
     #: The controller's turns among the controllers of the process.
     turns: LoopTurns
-    #: The targets it may connect to.
+    #: The targets that the controller may connect to.
     targets: Targets
     services: tuple[Service, ...] = ()
     present_web: Web | None = None
     present_descriptors: DescriptorBudget | None = None
     #: Answers for requests that the controller does not support.
     answers: "RecordedAnswers | None" = None
-    #: Closers of everything opened for it since the start, in this order.
+    #: The functions that close what was opened since the start, in the order of opening.
     opened: list[End] = []
 
     @property
     def web(self) -> Web:
-        """Return its request function, created for the first request: 6 KB that idle ones save."""
+        """Return the request function, created at its first use; idle controllers save 6 KB."""
         if self.present_web is None:
             self.present_web = self._make_web()
         return self.present_web
@@ -140,7 +140,7 @@ class ControllerHost(Struct):
 
     @property
     def descriptors(self) -> DescriptorBudget:
-        """Return the file descriptors for its connections, which controllers of one port share."""
+        """Return the budget of file descriptors, which controllers on the same port share."""
         if self.present_descriptors is None:
             self.present_descriptors = DescriptorBudget()
         return self.present_descriptors
@@ -154,7 +154,7 @@ class ControllerHost(Struct):
         return self.controller.engine.settings.name or self.name
 
     def add(self, *services: Service) -> None:
-        """Close these together with the controller, before earlier ones."""
+        """Close these services with the controller, before services that were added earlier."""
         self.opened += [service.close for service in services]
 
     def handlers(
@@ -162,9 +162,9 @@ class ControllerHost(Struct):
     ) -> tuple[Handler, Handler]:
         """Return the handler of requests, and the function that admits their bodies.
 
-        `outward` adds headers for browsers that depend on how they reached the controller. What is
-        behind `late` handlers is created for the first request, which many controllers of a node
-        never get.
+        `outward` adds headers for browsers; the headers depend on how the browser reached the
+        controller. `late` handlers create the request function at the first request, because many
+        controllers of a node never receive one.
         """
         handle: Handler = self._answer if late else self.web.handle
         admit: Handler = self._admit_body if late else self.web.admit_body
@@ -206,7 +206,7 @@ class ControllerHost(Struct):
 
 
 def _forget_attributes(part: object) -> None:
-    """Delete what a part refers to, in its slots and beside them."""
+    """Delete all attributes of an object, in its slots and in its dictionary."""
     if hasattr(part, "__dict__"):
         vars(part).clear()
     for one in type(part).__mro__:
@@ -261,11 +261,11 @@ async def build(
 ) -> ControllerHost:
     """Build and start a controller on the board that the wiring describes.
 
-    Controllers of one process share a `node`, which stays open. They get `stored`, the content of
-    their stores, which is read for many controllers together. With `live`, a controller that ran on
-    another node resumes from its live state instead of starting, if the state fits; its clock then
-    continues from there. `turns` are the controller's turns among the controllers of the process.
-    An `identity` that was stored for this start already is used as it is.
+    Controllers of one process share a `node`, which stays open. `stored` is the content of the
+    store, if it was already read together with other stores. `live` is the live state of a
+    controller that ran on another node: if the state fits, the controller and its clock resume from
+    it. `turns` are the controller's turns among the controllers of the process. `identity` is the
+    identity that was already stored for this start.
     """
     turns = turns or turns_alone()
     shared = node or NodeServices()
@@ -273,8 +273,8 @@ async def build(
     identity = identity or await next_identity(store, stored, clock.wall())
     host_label, made_mac, cookie_name, boots = identity
     if stored.unsealed:
-        # An earlier program stored the secret in plain text; writing it again encrypts it. If that
-        # fails now, the next start finds it again.
+        # An earlier version of the program stored this secret in plain text; writing it again
+        # encrypts it. If writing fails, the next start tries again.
         with suppress(StoreUnavailable):
             await store.commit(Changes(settings=stored.unsealed))
     name, mac = configured.name or host_label, configured.mac or made_mac
@@ -394,7 +394,7 @@ def make_identity(randbytes: Callable[[int], bytes]) -> dict[str, str]:
 
 
 class KnownIdentity(NamedTuple):
-    """Who a controller is, from one start to the next."""
+    """The identity of a controller, and how often it has started."""
 
     name: str
     mac: str
@@ -404,7 +404,7 @@ class KnownIdentity(NamedTuple):
 
 
 async def next_identity(store: Store, stored: Stored, wall: float) -> KnownIdentity:
-    """Store another start, and return the identity; generate it at the first one."""
+    """Count and store this start; return the identity, which the first start generates."""
     kept = stored.kept
     first = make_identity(secrets.token_bytes)
     made: dict[str, Any] = {path: value for path, value in first.items() if path not in kept}
@@ -438,7 +438,7 @@ def _linux(wiring: Wiring, _: Clock) -> Board:
 
 
 def _of_package(wiring: Wiring, clock: Clock) -> Board:
-    # Imported here for the same reason: 20 ms.
+    # Imported here because the import takes 20 ms.
     from importlib.metadata import entry_points
 
     for found in entry_points(group=BOARDS_GROUP, name=wiring.kind):

@@ -46,7 +46,7 @@ class Release(msgspec.Struct, frozen=True):
 
 async def ask_for_release(url: str, trust: Trust, way_out: OutgoingChannel) -> Release:
     """Fetch the newest release, or raise `CannotSend` with a sentence."""
-    # As for messages: importing the client takes longer than a relay may wait.
+    # In a thread, as for messages: importing the client takes longer than a relay may wait.
     await asyncio.to_thread(import_module, "leverframe.notify.http_request")
     from leverframe.notify.http_request import answer_of, new_client
 

@@ -69,8 +69,8 @@ def set_up(level: str, form: str, syslog: str | None) -> None:
     root = logging.getLogger()
     root.setLevel(level.upper())
     if level == "warning":
-        # Always logged, because they are few and the first to look for: starts, stops and the
-        # version.
+        # Starts, stops and the version are always logged, because they are few and the first
+        # entries to look for.
         logging.getLogger("leverframe.host.serve").setLevel(logging.INFO)
     for handler in handlers:
         handler.setFormatter(formatter)

@@ -1,6 +1,6 @@
 """The ports of a controller: HTTP, SNMP, Modbus TCP and TFTP; and the bus of modules.
 
-Each is opened for the host of a controller, which closes it.
+Each port is opened for the host of a controller, and the host closes it.
 """
 
 import asyncio
@@ -103,7 +103,7 @@ def descriptor_budget() -> DescriptorBudget:
     return budget
 
 
-#: The plain port beside HTTPS, as named in the list of problems; and its usual number.
+#: The plain HTTP port beside HTTPS: its name in the list of problems, and its usual number.
 PART, HTTP_PORT = "HTTPS redirect", 80
 #: The maximum body size of each command with a body.
 _BODY_LIMITS = {row.form.items[0].text: row.body.max_bytes for row in TABLE if row.body is not None}
@@ -161,7 +161,7 @@ async def serve_http(
         else:
             to_https = partial(redirect_to_https, reach.names)
             await server.start(config.host, config.port, certificate.context, to_https)
-    # Not before: the start prepares an error response, which is not a client's.
+    # Set after the start, which prepares an error response that is not for a client.
     server.state.problem = host.problem
     host.opened.append(partial(server.stop, grace_s))
     controller.ports["http"] = lambda: server.port
@@ -187,9 +187,10 @@ async def open_ports(
     modbus: ListeningPlace | None = None,
     snmp: DatagramPlace | None = None,
 ) -> OpenPorts:
-    """Open Modbus TCP and SNMP, and poll the modules, on the controller's own ports.
+    """Open Modbus TCP and SNMP, and connect the bus of modules.
 
-    Controllers of a node share ports and have places there.
+    By default the servers use the controller's own ports. The controllers of a node share ports;
+    `modbus` and `snmp` are their places there.
     """
     controller = host.controller
     server = await connect_modbus_server(controller, config, host.descriptors, modbus, host.turns)

@@ -122,7 +122,7 @@ def reach_of(config: Config) -> Reach:
 
 
 def reach_of_node(config: NodeConfig, origins: tuple[str, ...] = ()) -> Reach:
-    """Determine from its listening address who can reach the process."""
+    """Determine who can reach the process, from its listening address."""
     is_local = is_loopback(config.host)
     machine = socket.gethostname()
     named = () if is_local else (machine, f"{machine}.local")
@@ -202,8 +202,8 @@ def certificate_of(config: NodeConfig, folder: Path, name: str) -> Certificate |
 
 
 def try_host(host: str, port: int) -> None:
-    """Raise the `OSError` that listening there would raise."""
-    # As bytes, as the event loop does: for a string Python loads the tables of international names.
+    """Raise the `OSError` that listening on this host and port would raise."""
+    # Pass bytes, as the event loop does: for a string Python loads tables of international names.
     name = host.encode() if host.isascii() else host
     for family, kind, protocol, _, address in socket.getaddrinfo(
         name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -1,4 +1,4 @@
-"""Recordings as files, and their answers to requests that a version does not know."""
+"""Recordings as files, and recorded answers to requests that a version does not support."""
 
 import os
 from collections import Counter
@@ -35,7 +35,7 @@ class RecordingFile:
     def __init__(self, path: Path, unit: str) -> None:
         self.exchanges = 0
         self.masked = 0
-        # Private, because it contains other users' requests, even without secrets.
+        # Private, because even without secrets it contains the requests of other users.
         self._descriptor = create_private(path)
         self._write(line_of(RecordingHead(FORMAT, unit, datetime.now(UTC))))
 
@@ -63,7 +63,7 @@ def read_recording(path: Path) -> Iterator[Exchange]:
 
 # Recorded answers, replayed in order to the same requests; the last answer is then repeated.
 
-#: What identifies a request: method, path, query and body, without their secrets.
+#: The identity of a request: method, path, query and body, without secrets.
 RequestKey = tuple[str, str, str | None, str]
 
 

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ log = logging.getLogger(__name__)
 
 Load = Callable[[], object]
 
-#: When the large parts are loaded: 150 ms and 9 MB are too much for short-lived processes.
+#: The delay before large parts are loaded; short-lived processes save 150 ms and 9 MB.
 LARGE_AFTER_S = 10.0
 RETRY_S = 60.0
 
@@ -131,11 +132,12 @@ SMALL: tuple[Load, ...] = (
 
 
 def large_features(settings: Settings) -> tuple[Load, ...]:
-    """List what only some controllers use; others load it in a thread when it is asked for.
+    """List the large parts that these settings need; other controllers load them on demand.
 
-    The libraries of pictures take 5 MB of an idle process.
+    The image libraries use 5 MB of an idle process.
     """
-    return (oled_panel.load,) if settings.oled.enabled else ()
+    is_drawn = settings.oled.enabled and find_spec("PIL") is not None
+    return (oled_panel.load,) if is_drawn else ()
 
 
 #: Interval between checks of the machine's clock, and so the delay until the schedule follows it.
@@ -241,7 +243,8 @@ async def _build(
         reach=reach,
         history=history_worker(config, folder),
         configured=ConfiguredIdentity(config.name, config.mac_address(), config.own_address()),
-        # The content read before is valid unless a version or an administrator has been written.
+        # `stored` is still valid unless a version or an administrator was written since it was
+        # read.
         stored=None if is_new or reach.must_sign_in else stored,
     )
 
@@ -364,7 +367,7 @@ def collect_rarely() -> None:
 
 def loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
     """Return the function that runs a coroutine on the fastest installed event loop."""
-    # Imported here: by now garbage collection skips it (see `run`).
+    # Imported here, after garbage collection was disabled (see `run`).
     import asyncio
 
     # Outside the `except`: otherwise the failed import would be the context of every later error,

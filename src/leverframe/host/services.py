@@ -1,7 +1,7 @@
 """Services of a controller: display, history, snapshots, outbox, serial port, modem, MQTT.
 
-Each function connects a service to the controller: the service gets its effects, readings and
-settings.
+Each function connects a service to the controller: the service receives the controller's effects,
+readings and settings.
 """
 
 import asyncio
@@ -246,9 +246,9 @@ def _value_at(settings: Settings, path: str) -> object:
 
 
 class MessageSender(Struct):
-    """What the channels of a controller send for, and by.
+    """The controller and the connections that its message channels use.
 
-    Its methods are passed where functions inside of a function would take 0.2 KB each.
+    Its bound methods replace nested functions, which would need 0.2 KB each.
     """
 
     controller: Controller
@@ -308,7 +308,7 @@ def _make_traps(number: int, sender: MessageSender) -> SnmpTraps:
     return SnmpTraps(origin, sender.way_out("trap"), number, sender.trap_threads)
 
 
-#: In the order in which they are shown. A modem that is there replaces the channel of SMS.
+#: The channels in the order in which they are shown. A connected modem replaces the SMS channel.
 CHANNEL_MAKERS: ChannelMakers[MessageSender] = {
     **{f"http{slot}": partial(_make_http, slot) for slot in range(1, 5)},
     "email": lambda sender: Mail(sender.host_label, sender.trust, sender.way_out("email")),

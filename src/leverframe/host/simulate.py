@@ -50,7 +50,7 @@ from leverframe.storage.store import MemoryStore
 #
 # The run moves from deadline to deadline, so its duration depends only on the number of events,
 # and the same scenario always produces the same result. Watchers are called after every deadline;
-# those in `simulate.py` print, record and summarize.
+# they print, record and summarize.
 
 #: The recorded cause of the commands of a scenario.
 BY_SCENARIO = "scenario"
@@ -86,7 +86,7 @@ class Simulation:
 
     @classmethod
     async def start(cls, scenario: Scenario) -> "Simulation":
-        """Start the controller; the whole scenario is checked, but nothing of it is run yet."""
+        """Start the controller and check the whole scenario, without running any of it."""
         clock = VirtualClock(scenario.start)
         built = await build(
             scenario.profile,

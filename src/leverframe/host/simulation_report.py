@@ -1,4 +1,4 @@
-"""What a simulated run prints and records: its timeline, its readings, and its summary."""
+"""The output of a simulated run: its timeline, its readings, and its summary."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ class TimelineLine(Struct, frozen=True):
 
 
 class Timeline:
-    """Prints every journal entry and every message: when, what, why."""
+    """Prints every journal entry and every message with its time and its cause."""
 
     def __init__(
         self,

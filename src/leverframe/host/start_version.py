@@ -40,7 +40,7 @@ def read_stored_profile(store: Store) -> tuple[str | None, str | None, str | Non
 
 
 def profile_in(stored: Stored) -> tuple[str | None, str | None, str | None]:
-    """Return the same from the content of a store that was already read."""
+    """Return the result of `read_stored_profile` for content that was already read."""
     kept = stored.kept
     return kept.get("profile.hw"), kept.get("profile.sw"), kept.get("profile.configured_sw")
 

@@ -4,11 +4,12 @@ import getpass
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from typing import TYPE_CHECKING
 
 from leverframe.core.errors import ErrorForPeople
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 # Prompt for a secret at the terminal, or read it from standard input for scripts.
 #
@@ -38,12 +39,19 @@ def ask_secret(what: str) -> str:
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a bar; call the yielded function with the number of steps just done."""
+    if not is_watched():
+        yield lambda steps: None
+        return
     with bar_of(what) as bar:
         task = bar.add_task("", total=total)
         yield lambda steps: bar.update(task, advance=steps)
 
 
-def bar_of(what: str) -> Progress:
+def bar_of(what: str) -> "Progress":
+    # Imported here: commands without a bar must not need the extra of the library.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
     return Progress(*columns, console=console, transient=True, disable=not is_watched())
@@ -51,4 +59,4 @@ def bar_of(what: str) -> Progress:
 
 def is_watched() -> bool:
     """Return whether standard error is a terminal."""
-    return Console(stderr=True).is_terminal
+    return sys.stderr.isatty()

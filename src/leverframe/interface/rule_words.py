@@ -27,8 +27,9 @@ from leverframe.core.labels import DIGITAL, shorten_labels
 from leverframe.core.profile import Profile
 from leverframe.core.settings import MAX_RULES, Rule
 from leverframe.interface.table.codes import RULE_OPERATORS
-from leverframe.interface.table.refusals import BadValue, Malformed
-from leverframe.interface.table.rules import actions_of, sources_of
+from leverframe.interface.table.params import has_field
+from leverframe.interface.table.refusals import BadValue, Malformed, NotOffered
+from leverframe.interface.table.rules import EVENT_ROW, SETTINGS, actions_of, sources_of
 
 EXAMPLE = "when DS1 >= 25 until 23 then OUT2 on"
 #: The values of an action that switches.
@@ -40,11 +41,17 @@ _LINE = re.compile(r"\s*when\s+(.+?)\s+then\s+(.+?)\s*", re.IGNORECASE | re.DOTA
 #: A part in quotes, or one separator outside of quotes.
 _OPERATOR = re.compile(r'"[^"]*"|\s+(and|or|nand|nor|xor)\s+', re.IGNORECASE)
 _COMMA = re.compile(r'"[^"]*"|(,)')
-_STATE = re.compile(r'("[^"]+"|\S+)\s+is\s+(on|off)', re.IGNORECASE)
+_STATE = re.compile(r'("[^"]+"|[^\s=]+)(?:\s+is\s+(on|off)|\s*=\s*([01]))', re.IGNORECASE)
 _READING = re.compile(
     rf'("[^"]+"|\S+)\s*(>=|<|\bat least\b|\bbelow\b)\s*({_NUMBER})(?:\s+until\s+({_NUMBER}))?',
     re.IGNORECASE,
 )
+#: By field: the options that older versions do not have.
+_SINCE_LATER = {
+    "N": "starts after",
+    "O": "unless rule or while rule",
+    "P": "only at the start or only at the end",
+}
 _OPTIONS = (
     "starts after TIME, ends after TIME, only at the start, only at the end, unless rule N, "
     "while rule N, permanent"
@@ -96,6 +103,7 @@ def read_rule(text: str, names: Names) -> Rule:
         )
     for option in options:
         rule = _with_option(rule, option.strip())
+    _check_options(rule, names.profile)
     return rule
 
 
@@ -115,13 +123,14 @@ def _read_condition(text: str, names: Names) -> _Condition:
         source = _read_source(found[1], names)
         if source not in DIGITAL:
             raise BadValue(f"{found[1]} is not on or off.", allowed=f"a number: {found[1]} >= 20")
-        return _Condition(source, ">=", float(found[2].lower() == "on"), 0.0)
+        is_on = found[3] == "1" if found[2] is None else found[2].lower() == "on"
+        return _Condition(source, ">=", float(is_on), 0.0)
     found = _READING.fullmatch(text)
     if found is None:
         raise Malformed(
             f"{text[:80]!r} is not a condition.",
-            allowed="SOURCE >= NUMBER, SOURCE < NUMBER, either with until NUMBER, or SOURCE is on"
-            " or is off",
+            allowed="SOURCE >= NUMBER or SOURCE < NUMBER, each with until NUMBER if you like, or"
+            " SOURCE is on or SOURCE is off; numbers have at most two decimals",
         )
     source, compare = _read_source(found[1], names), _COMPARISONS[found[2].lower()]
     if source in DIGITAL:
@@ -187,6 +196,15 @@ def _with_option(rule: Rule, option: str) -> Rule:
     if found is None or not 1 <= (number := int(found[2])) <= MAX_RULES:
         raise BadValue(f"{option[:40]!r} is not an option of a rule.", allowed=_OPTIONS)
     return replace(rule, depends=number + (MAX_RULES if found[1] == "while" else 0))
+
+
+def _check_options(rule: Rule, profile: Profile) -> None:
+    """Refuse options that this version has no field for: its command would leave them out."""
+    for letter, words in _SINCE_LATER.items():
+        name = SETTINGS[letter]
+        is_set = getattr(rule, name) != getattr(Rule(), name)
+        if is_set and not has_field(EVENT_ROW.params[letter], profile):
+            raise NotOffered(f"Rules of {profile} do not have {words}.", allowed="leave it out")
 
 
 def _read_delay(text: str) -> int:

@@ -62,7 +62,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     return reversed(chain)
 
 
-# A message of the outbox: what is stored of it, and what is shown of it.
+# A message of the outbox, in the forms in which it is stored and shown.
 
 WAITING = "waiting"
 SENT = "sent"
@@ -144,8 +144,8 @@ class Draft(Struct, frozen=True):
     target: str
     #: The data that `deliver` needs, as JSON; never a password.
     content: Mapping[str, Any] = field(default_factory=dict)
-    #: The channel whose queue it joins, if not its own: each recipient that can fail separately has
-    #: a queue of its own.
+    #: The channel whose queue the message joins, if not this one: each recipient that can fail
+    #: separately has its own queue.
     channel: str = ""
 
 
@@ -229,8 +229,8 @@ class Channel(Protocol):
 # Trusted authorities: the TLS context for all connections to servers.
 #
 # The context contains the authorities of the system, or those that come with the program if the
-# system has none, and those in the file that was given when the program was started. The context is
-# created once, when it is first needed, because reading authorities takes tens of milliseconds.
+# system has none, and those in `ca_file`. The context is created once, when it is first needed,
+# because reading authorities takes tens of milliseconds.
 
 
 class Trust:
@@ -241,7 +241,7 @@ class Trust:
         key: str | None = None,
     ) -> None:
         self._ca_file = ca_file
-        #: The certificate for servers that require one of their clients.
+        #: The client certificate for servers that require one.
         self._certificate = certificate
         self._key = key
 
@@ -323,7 +323,7 @@ HEADERS_OF_TEXT = {
     "MIME-Version": "1.0",
 }
 
-# Texts that `re` compiles at their first use, so that startup does not wait for them.
+# Patterns as text: `re` compiles them at their first use, so that startup does not wait for them.
 _PART = r"[^\s@<>()\[\],;:\"\\\x00-\x1f\x7f-\x9f]+"
 _ADDRESS = f"{_PART}@{_PART}"
 _CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+"

@@ -1,11 +1,11 @@
 """The queue of one channel and the task that delivers its messages in order, one at a time.
 
-The first message is retried until it is sent, permanently refused or expired; only then the next
-one follows. The task exists only while messages wait, so an idle queue costs nothing. A message is
+The first message is retried until it is sent, permanently refused or expired. Only then is the next
+message sent. The task exists only while messages wait, so an idle queue costs nothing. A message is
 sent only after it is on disk, or after the disk has refused it, because then sending is the only
 option.
 
-If the channel permits, a message whose attempt takes long leaves the queue: a task of its own
+If the channel permits, a message whose attempt takes long leaves the queue: a separate task
 continues to retry it, and the queue continues with the next message.
 
 Attempts are counted in memory only. After a restart, waiting messages are retried; if the delivery
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 #: The pause after the first failure.
 FIRST_PAUSE_S = 1.0
-#: It has no state, so all queues share it.
+#: The source of random numbers has no state, so all queues share it.
 CHANCE = SystemRandom()
 
 
@@ -53,7 +53,7 @@ class QueueContext(Struct, frozen=True):
     channels: Callable[[], Channels]
     first_pause_s: float
     chance: Random
-    #: By channel, why its messages cannot be sent: simulated failures.
+    #: The simulated failures: by channel, the reason why its messages cannot be sent.
     down: dict[str, str]
     #: Returns why no message of any channel may be sent now, or None.
     why_held: Callable[[], str | None] = lambda: None
@@ -63,7 +63,8 @@ class QueuedMessage(Struct):
     message: Message
     #: Done when the message is on disk or the disk has refused it.
     stored: asyncio.Future[None]
-    #: On the controller's monotonic clock, so that setting the wall clock expires no message.
+    #: A time on the controller's monotonic clock, so that setting the wall clock expires no
+    #: message.
     expires_at: float
     #: Set to end the pause after a failure.
     again: asyncio.Event = field(default_factory=asyncio.Event)
@@ -88,10 +89,10 @@ class QueueReports(Protocol):
 
 
 def pause_after(failures: int, first_s: float, longest_s: float, chance: Random) -> float:
-    """Return the pause after a number of failures: doubled each time, less up to a half.
+    """Return the pause after a number of failures: doubled each time, then less up to a half.
 
     The random part keeps a thousand controllers from contacting a recovered server in the same
-    second; the caller passes the source, so that a run can be repeated.
+    second. The caller passes the source of random numbers, so that a run can be repeated.
     """
     # More doublings would not lengthen the pause, but finally overflow the float.
     doublings = min(failures - 1, 60)
@@ -143,7 +144,8 @@ class ChannelQueue:
         self._busy = False
         self._has_power = True
         self._task: asyncio.Task[None] | None = None
-        #: Messages that have left the queue before their end, and the tasks that retry them.
+        #: Messages that have left the queue before they were finished, and the tasks that retry
+        #: them.
         self._aside: dict[int, QueuedMessage] = {}
         self._aside_tasks: set[asyncio.Task[None]] = set()
 
@@ -271,7 +273,7 @@ class ChannelQueue:
         return True
 
     async def _attempt_with_patience(self, first: QueuedMessage) -> str | None:
-        """Make one attempt; a message that takes too long leaves the queue, too."""
+        """Make one attempt; return None also if the message takes too long and leaves the queue."""
         limits = self.channel.limits
         attempt = asyncio.get_running_loop().create_task(self._attempt(first.message))
         try:

@@ -68,8 +68,8 @@ class Sms:
 
 # The channel of e-mail: one message per recipient.
 #
-# Text and recipient are fixed at the moment of the effect; server, login, sender and subject are
-# those of the moment of delivery.
+# Text and recipient are fixed at the moment of the effect. Server, login, sender and subject come
+# from the settings at the moment of delivery.
 
 #: On this port, TLS begins with the first byte.
 TLS_PORT = 465

@@ -1,10 +1,10 @@
 """The channels HTTP1-HTTP4: one request each, to an address from the settings.
 
 Server, path and body are fixed at the moment of the effect; the login is the one at the moment of
-delivery, so that a corrected login helps waiting requests. If the settings no longer name its
-server, a request is given up, because its path and body may contain tokens of that server.
-Redirects are not followed. A status below 300 means delivered. A refusal that a retry cannot change
-is final; after a refused login, or if the server is busy or failing, the request is retried.
+delivery, so that a corrected login helps waiting requests. A request is given up if the settings no
+longer name its server, because its path and body may contain tokens of that server. Redirects are
+not followed. A status below 300 means delivered. A refusal that a retry cannot change is final;
+after a refused login, or if the server is busy or failing, the request is retried.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class HttpCalls:
         answer_s: float = ANSWER_S,
         why_held: WhyHeld = lambda: None,
     ) -> None:
-        """Send nothing as long as `why_held` returns a reason, also when an attempt has begun."""
+        """Send nothing as long as `why_held` returns a reason, even if an attempt has begun."""
         self._why_held = why_held
         self._slot = slot
         self._trust = trust
@@ -132,7 +132,7 @@ def _request(message: Message, call: HttpClient) -> OutgoingRequest:
 
 
 def _judge(status: int, place: str) -> str:
-    """Return the answer in words, or raise `CannotSend` if it is no success."""
+    """Return the answer in words, or raise `CannotSend` if it is not a success."""
     # Imported here: the code that sent the request has already loaded it.
     from http import HTTPStatus
 

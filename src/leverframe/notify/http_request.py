@@ -32,12 +32,12 @@ CONNECT_S = 5.0
 MAX_IDLE = 20
 IDLE_S = 5.0
 
-#: Otherwise the library would import this on the event loop at its first connection.
+#: The library would otherwise import this on the event loop, at its first connection.
 import_module("anyio._backends._asyncio")
 
 
 class RecognisableConnections(httpcore.AnyIOBackend):
-    """Connections of controllers that this process recognises if they lead back to itself."""
+    """Creates connections that this process recognises if they lead back to itself."""
 
     async def connect_tcp(
         self,

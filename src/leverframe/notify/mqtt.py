@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 # The link to the MQTT broker: connected, and reconnected, while the settings require it.
 #
-# It connects with TLS and credentials, sets a last will, reports when it is up or down, and accepts
-# messages while it is up. After each failure the pause grows. `problem` is a sentence about the
-# present problem; it never contains a password.
+# The link connects with TLS and credentials, sets a last will, reports when it is up or down, and
+# accepts messages while it is up. After each failure the pause grows. `problem` is a sentence about
+# the present problem; it never contains a password.
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ FAREWELL_S = 1.0
 #: A shorter connection counts as a failure: two clients with the same name disconnect each other,
 #: and must not do so a hundred times per second.
 SHORT_S = 5.0
-#: The interval in which to check whether messages may be sent again.
+#: The interval at which to check whether messages may be sent again.
 HELD_S = 1.0
 
 

@@ -27,8 +27,8 @@ from leverframe.core.runtime.event_loop import LoopTurns
 from leverframe.core.runtime.outgoing import OutgoingChannel
 from leverframe.notify.channel import FIRST_REFUSAL
 
-# We report problems in sentences, so the library's log lines are not needed. It logs each packet,
-# even at the highest level, as fast as a broker sends them.
+# Problems are reported in sentences, so the library's log lines are not needed. The library logs
+# each packet, even at the highest level, as fast as a broker sends packets.
 logging.getLogger("gmqtt").setLevel(logging.CRITICAL + 1)
 
 KEEPALIVE_S = 30

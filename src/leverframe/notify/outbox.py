@@ -51,15 +51,15 @@ log = logging.getLogger(__name__)
 
 #: The number of finished messages that are kept per channel and state.
 KEPT = {SENT: 20, FAILED: 50, CAPTURED: 2000}
-#: The journal's kinds of entries for a message that ended well.
+#: The kinds of journal entries for messages that were sent or captured.
 _ARRIVED = {SENT: "message_sent", CAPTURED: "message_captured"}
 #: How many waiting messages of each channel are shown; all are counted.
 SHOWN_WAITING = 100
 
 
-#: What a channel sends for.
+#: The type of the object for which a channel sends messages.
 Sender = TypeVar("Sender")
-#: By the name of a channel: creates it.
+#: The functions that create channels, by the name of the channel.
 ChannelMakers = Mapping[str, Callable[[Sender], Channel]]
 NO_MAKERS: ChannelMakers[Any] = MappingProxyType({})
 
@@ -149,7 +149,7 @@ class Outbox:
         #: Present problems by channel; other parts read this, too.
         self._troubles = {} if troubles is None else troubles
         self._context = QueueContext(clock, set_up, first_pause_s, chance, {}, why_held)
-        #: Those that are created, and how the others are.
+        #: The channels that exist, and the functions that create the others.
         self._channels: dict[str, Channel] = {}
         self._makers: ChannelMakers[Any] = NO_MAKERS
         self._sender: Any = None
@@ -169,9 +169,9 @@ class Outbox:
         self._channels[name] = channel
 
     def offer(self, makers: "ChannelMakers[Sender]", sender: Sender) -> None:
-        """Create channels for a sender when there is something to send through them.
+        """Register functions that create the channels of a sender when messages need them.
 
-        Most controllers send nothing: 2.5 KB less for each of them.
+        Most controllers send nothing; each of them saves 2.5 KB.
         """
         self._makers, self._sender = makers, sender
 
@@ -243,7 +243,7 @@ class Outbox:
             stored = [
                 self._take(self._message(draft.channel or name, effect, draft)) for draft in drafts
             ]
-            # The store writes in order, so the last future covers all.
+            # The store writes in order, so the last future covers all of them.
             return stored[-1] if stored else None
         return None
 
@@ -374,7 +374,7 @@ class Outbox:
             log.error("the outbox could not be saved: %s", error)
         self._is_stored = error is None
 
-    # --- questions --------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     def figures(self) -> dict[str, ChannelFigures]:
         """Return the figures by channel, for `/api/outbox` and the metrics."""
@@ -428,7 +428,7 @@ class Outbox:
         return ended, dict(self._counts), self._number, held
 
     def resume_from(self, state: Any) -> None:
-        """Replace the messages by those of a state; messages that were already sent stay sent."""
+        """Replace the messages with those of a state; do nothing unless messages are captured."""
         if not self.capture:
             return
         ended, counts, self._number, held = state

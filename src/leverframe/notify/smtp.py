@@ -3,7 +3,7 @@
 With TLS switched on, port 465 uses TLS from the first byte, every other port must offer STARTTLS,
 and the certificate is checked. With TLS switched off, nothing is encrypted.
 
-The standard library formats every header, from texts without control characters. Each phase has its
+The standard library formats every header, from texts without control characters. Each phase has the
 deadline of RFC 5321 (4.5.3.2): a server that scans for viruses, or slows down unknown clients, may
 need minutes. After the final dot, only the server knows whether it has accepted the mail: until it
 answers, the delivery is uncertain.
@@ -202,7 +202,7 @@ class _Dialogue:
     async def _within(self, deadline_s: float, command: str, step: Awaitable[T]) -> T:
         """Wait for the answer to a command, or for the greeting; report which one is missing.
 
-        The deadline is set in the library.
+        The library enforces the deadline.
         """
         try:
             return await step

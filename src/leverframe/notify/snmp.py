@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from leverframe.core.engine.calls import Notify
+from leverframe.core.runtime.installation import explain_missing_extra
 from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
 from leverframe.core.settings import Snmp, SnmpTrap
 from leverframe.devices.wire.snmp import (
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 # The threads that send traps, and their senders; they exist only while there are traps to send.
 #
-# A sender needs a tenth of a second to create and a megabyte of memory, so all controllers of the
+# Creating a sender takes a tenth of a second and a megabyte of memory, so all controllers of the
 # process share at most one per sending thread.
 
 #: Number of threads; a receiver that does not acknowledge an inform blocks one for some seconds.
@@ -59,8 +60,10 @@ class TrapSenders:
     def sender(self) -> Iterator["TrapSender"]:
         """Lend a sender to this thread."""
         # Imported here, because a process that sends no traps does not need it.
-        from leverframe.notify.snmp_sender import TrapSender
-
+        try:
+            from leverframe.notify.snmp_sender import TrapSender
+        except ModuleNotFoundError as error:
+            raise CannotSend(explain_missing_extra(error)) from None
         with self._lock:
             lent = self._idle.pop() if self._idle else None
         if lent is None:
@@ -117,7 +120,7 @@ class TrapThreads:
         senders.close()
 
 
-#: By receiver.
+#: The name of the channel of each receiver.
 CHANNELS = ("snmp", "snmp2", "snmp3", "snmp4")
 
 
@@ -233,7 +236,7 @@ class SnmpTraps:
             sending = () if self._sending is None else (self._sending,)
             self._ending = self._threads.give_back(sending)
         if self._ending is not None:
-            # Cancelling the caller must not cancel this.
+            # Cancelling the caller must not cancel the release of the threads.
             await asyncio.shield(asyncio.wrap_future(self._ending))
 
 

@@ -22,7 +22,7 @@ _LAST_BELIEVED_S = 2**30
 class EngineIdentity(Struct, frozen=True):
     engine_id: bytes
     boots: int
-    #: Its start on the machine's monotonic clock, which setting the time does not change.
+    #: When it started, on the machine's monotonic clock, which setting the time does not change.
     started: float = field(default_factory=time.monotonic)
 
     def time_s(self) -> int:

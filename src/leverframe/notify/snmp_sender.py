@@ -61,7 +61,7 @@ def master_keys(snmp: Snmp) -> tuple[Any, bytes, Any, bytes | None]:
 
 @lru_cache(_MAX_KEYS)
 def _authentication_key(password: str) -> bytes:
-    """Derive a key from a password by hashing a megabyte; traps need it each time."""
+    """Derive a key from a password by hashing a megabyte; cached, because every trap needs it."""
     return bytes(config.AUTH_SERVICES[V3_AUTHENTICATION].hash_passphrase(password.encode()))
 
 
@@ -120,9 +120,9 @@ class CommonEngine:
 # A sender of SNMP traps by pysnmp; used by one thread at a time, outside the event loop.
 #
 # Before the first trap to a receiver, the library reads and compiles its own files, which takes
-# longer than a relay may wait. `snmp.py` loads this module only with the first trap. It sends for
-# any controller of the process, and separates the data of each: the engine that a receiver knows,
-# its user and its keys.
+# longer than a relay may wait. `snmp.py` loads this module only with the first trap. The sender
+# serves any controller of the process, and separates the data of each: the engine that a receiver
+# knows, its user and its keys.
 
 log = logging.getLogger(__name__)
 

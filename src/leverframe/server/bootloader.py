@@ -1,10 +1,12 @@
 """Receive new firmware by TFTP, while the bootloader waits for it.
 
-An image that the owner has signed for this hardware is installed: its version, and its site if it
-has one, are on disk before the client gets its last answer, in one step. Any other image is refused
-with the reason, and the old version starts again immediately; without the owner's key, every image
-is refused. Any client can begin a transfer, and the outputs are off until the bootloader ends, so
-no transfer extends the bootloader's time.
+An image that the owner has signed for this hardware is installed. Its version, and its site if it
+has one, are written to disk in one step, before the client gets its last answer. Any other image is
+refused with the reason, and the old version starts again immediately. Without the owner's key,
+every image is refused.
+
+Any client can begin a transfer, and the outputs are off until the bootloader ends. So no transfer
+extends the bootloader's time.
 """
 
 import asyncio
@@ -24,7 +26,7 @@ from leverframe.server.shared_ports import bind_udp
 from leverframe.storage.store import StoreUnavailable
 
 PART = "bootloader"
-#: After the last reply: the client may request it again for this long if it was lost.
+#: How long the client may request the last reply again, in case it was lost.
 LINGER_S = 3.0
 NO_KEY = (
     "This controller accepts no firmware because it has no key to verify it with. Set "
@@ -63,7 +65,7 @@ class TransferPlaces:
 
 
 class ImageInstaller(Struct, frozen=True):
-    """What verifies and installs images; it exists only if the owner's key is configured."""
+    """Verifies and installs images; exists only if the owner's key is configured."""
 
     max_bytes: int
     #: Raises `BadUpload` or `StoreUnavailable` if the image is not installed.
@@ -88,7 +90,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
     def __init__(
         self, controller: Controller, host: str | None, port: int, installer: ImageInstaller | None
     ) -> None:
-        """Accept images on this host, if one is given; without an installer, refuse them all."""
+        """Accept images on this host, if any; without an installer, refuse all images."""
         self._controller = controller
         self._host = host
         self._port = port
@@ -103,7 +105,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
 
     @property
     def port(self) -> int | None:
-        """The port that accepts firmware; None while none does."""
+        """The port that accepts firmware; None while it accepts none."""
         if self._transport is None or self._controller.bootloader_until is None:
             return None
         return cast(int, self._transport.get_extra_info("sockname")[1])
@@ -201,8 +203,9 @@ class BootloaderServer(asyncio.DatagramProtocol):
             self._do(self._judge(answer.file, sender))
 
     def _has_place(self, data: bytes) -> bool:
-        """Return whether a datagram may be handled: it begins no transfer, or a place is free for
-        it.
+        """Return whether a datagram may be handled.
+
+        A datagram that begins a transfer requires a free place.
         """
         is_over = self._controller.bootloader_until is None
         if self._installer is None or is_over or not is_write_request(data):
@@ -229,7 +232,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
             controller.restart()
 
     def _send(self, packet: bytes, sender: Sender) -> None:
-        # A client that has left misses no answer.
+        # A client that has left needs no answer.
         with suppress(OSError):
             if self._transport is not None and self._controller.has_power:
                 self._transport.sendto(packet, sender)

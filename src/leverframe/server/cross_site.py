@@ -1,13 +1,14 @@
 """Recognise requests that pages of other sites make a visitor's browser send.
 
 Commands change things by GET, so any page in the world could switch an output through the browser
-of a user who can reach the controller. Browsers say where a request comes from: by `Origin`,
-`Referer` and `Sec-Fetch-Site`. Programs send none of these, and do not need to.
+of a user who can reach the controller. Browsers name the source of a request in `Origin`, `Referer`
+and `Sec-Fetch-Site`. Programs send none of these, and do not need to.
 
-A page can make a browser send none of them, too: to a plain HTTP address in the network there is no
-`Sec-Fetch-Site`, a GET has no `Origin`, and the page decides about the `Referer`. The browser still
-sends the session cookie if the page is served from another port of the same host. So a request that
-uses a session to change something must name the page that it comes from.
+A page can also make a browser omit all of these headers: a request to a plain HTTP address in the
+network has no `Sec-Fetch-Site`, a GET has no `Origin`, and the page decides whether there is a
+`Referer`. The browser still sends the session cookie if the page is served from another port of the
+same host. So a request that uses a session to change something must name the page that it comes
+from.
 
 Origins named in the configuration are treated as our own pages; they are compared exactly as
 written.
@@ -24,7 +25,7 @@ from leverframe.server.problems import ForeignPage
 
 #: Headers by which browsers name the page that a request comes from.
 _NAMES_OF_PAGES = frozenset(("origin", "referer", "sec-fetch-site"))
-#: What browsers send in `Sec-Fetch-Site` if no page of another site caused the request.
+#: The values of `Sec-Fetch-Site` if no page of another site caused the request.
 _NOT_FOREIGN = (None, "same-origin", "none")
 
 
@@ -56,7 +57,7 @@ class OwnNames:
         has_proxies: bool = False,
     ) -> None:
         """Set the names from the configuration and those of the machine."""
-        #: Requests arrive over TLS.
+        #: Whether requests arrive over TLS.
         self.secure = secure
         self._begin = "https://" if secure else "http://"
         configured = {name.lower() for name in names}
@@ -64,9 +65,9 @@ class OwnNames:
         #: Configured names that other machines use: a proxy on this machine may forward their
         #: requests.
         self._for_others = frozenset(name for name in configured if not is_loopback(name))
-        #: A request from this machine may come from elsewhere, through a proxy.
+        #: Whether a request from this machine may come from elsewhere, through a proxy.
         self._has_proxies = has_proxies or bool(self._for_others)
-        #: Clients can use any address that the machine has now or gets later.
+        #: Whether clients can use any address that the machine has now or gets later.
         self._any_address = is_any_address(listening_on)
         #: Other sites whose pages may use the controller.
         self.origins = frozenset(origins)
@@ -109,13 +110,13 @@ class OwnNames:
             raise _foreign()
 
     def is_at_this_machine(self, request: Request) -> bool:
-        """Return whether the client itself is on this machine, not only a proxy for one elsewhere.
+        """Return whether the client itself is on this machine, and not only a proxy.
 
-        Proxies need not say what they are. So every sign must point to a local client: both ends
+        Proxies need not identify themselves. So every sign must point to a local client: both ends
         are loopback, the configuration names neither a proxy nor a public name, and the request is
         HTTP/1.1, which proxies that send their own `Host` do not use by default. A proxy that
         forwards only the client's `Host` looks like a local client, because clients may send any
-        `Host`. The guides warn of this.
+        `Host`. The guides warn about this.
         """
         headers = request.headers
         host = without_port(headers.get("host", "")).lower().rstrip(".")
@@ -139,7 +140,7 @@ class OwnNames:
 
     def _is_own_page(self, source: str, headers: dict[str, str]) -> bool:
         if source == self._begin + headers.get("host", "") and "x-forwarded-proto" not in headers:
-            # Our own pages nearly always send exactly this; comparing it whole saves 1 us.
+            # Our own pages nearly always send exactly this; comparing the whole text saves 1 us.
             return True
         scheme, mark, rest = source.lower().partition("://")
         authority = rest.partition("/")[0]

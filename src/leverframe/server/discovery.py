@@ -1,12 +1,13 @@
-"""UDP discovery: a client broadcasts a question, every controller in the network answers.
+"""UDP discovery: a client broadcasts a question, and every controller in the network answers.
 
 The answer has four lines: name, MAC address with dashes, software and hardware version, as units of
-HW 3.5+ SW 1.26 and later send it. It is sent from the address that was asked, which is how clients
-learn the address. No line holds the port, so a port that clients would not try follows the name.
+HW 3.5+ SW 1.26 and later send it. The answer is sent from the address that the question was sent
+to, so clients learn the address of the controller. No line contains the port, so a port that
+clients would not try follows the name.
 
 All controllers of a machine share the port, and each answers for itself. The three bytes that start
-the bootloader of a real unit work only if the configuration permits it, and at limited intervals:
-any host in the network could send them, and the bootloader switches the outputs off.
+the bootloader of a real unit work only if the configuration permits this, and at most once every
+ten minutes: any host in the network could send them, and the bootloader switches the outputs off.
 """
 
 import asyncio
@@ -125,9 +126,7 @@ class DiscoveryServer:
 
     @property
     def port(self) -> int | None:
-        """The port on which discovery is answered; None while it is not: older versions have no
-        discovery.
-        """
+        """The port of discovery; None while it is closed, and for versions without discovery."""
         if self._port is None or not answers_discovery(self._controller.profile):
             return None
         return self._port.number

@@ -34,7 +34,8 @@ class FairShares:
         return self._held[holder]
 
     def has_room(self, holder: str, amount: int = 1) -> bool:
-        # As if taken piece by piece: the last piece must still be within the share.
+        # The amount counts as if it were taken piece by piece: the last piece must be within the
+        # share.
         before, free = self._held[holder] + amount - 1, self.limit - self.used - amount + 1
         share = self._per_free * free
         if free <= self._last:
@@ -67,16 +68,16 @@ def source_of(peer: str) -> str:
     return peer
 
 
-# The file descriptors of the process: how many clients may hold, over all servers.
+# The file descriptors of the process, and how many of them the clients of all servers may hold.
 #
-# Each connection holds one, also while it is idle or before its TLS handshake. A process without
-# free descriptors can neither write its store nor send a message, so some are reserved. A
-# connection whose descriptor is close to the limit is refused whatever the count says: the system
+# Each connection holds a descriptor, even while it is idle or before its TLS handshake. A process
+# without free descriptors can neither write its store nor send a message, so some are reserved. A
+# connection whose descriptor is close to the limit is refused regardless of the count: the system
 # assigns the lowest free number, so the number reflects all open files and connections.
 
 #: Connections of all clients, if the system permits that number.
 MAX_CLIENTS = 2048
-#: A single address gets three fifths of the connections, the next one three fifths of the rest.
+#: One address gets at most three fifths of the connections, the next three fifths of the rest.
 PER_FREE = 1.5
 #: Reserved for the store, the buses, listening sockets and outgoing messages.
 RESERVED = 512
@@ -96,7 +97,7 @@ TLS = "tls"
 
 
 def lacks_descriptors(error: BaseException | None) -> bool:
-    """Return whether something failed because no file could be opened, at any depth of causes."""
+    """Return whether an error, or one of its causes, is that no more files can be opened."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _NONE_LEFT:
             return True

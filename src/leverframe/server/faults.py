@@ -28,7 +28,7 @@ from leverframe.server.http.request_journal import BENCH_HEADER, note_answer
 
 # Faults of bytes in transit: cut, delayed, corrupted, or lost in a reset connection.
 #
-# They affect Modbus answers and what is sent to the MQTT broker
+# They affect Modbus answers and the bytes that are sent to the MQTT broker
 # (`devices/simulated/fault_catalogue.py`). A delay is real time, and later bytes wait too, so that
 # they keep their order.
 
@@ -56,7 +56,7 @@ def reset_connection(transport: asyncio.Transport) -> None:
 
 
 class FaultyTransport:
-    """The transport of a connection to a broker; it applies faults to what is written."""
+    """The transport of a connection to a broker; it applies faults to the written bytes."""
 
     def __init__(self, transport: asyncio.Transport, faults: Faults) -> None:
         self._transport = transport
@@ -110,7 +110,7 @@ def faulty_transport(faults: Faults) -> Callable[[asyncio.Transport], asyncio.Tr
     return lambda transport: cast(asyncio.Transport, FaultyTransport(transport, faults))
 
 
-# Faulty answers that HTTP clients get while such faults are set (`host/controller/faults.py`).
+# Faulty answers to HTTP clients, while such faults are set (`host/controller/faults.py`).
 #
 # Without faults, requests do not pass through here: a server gets another handler only while faults
 # are set. The paths of the test bench are exempt; otherwise a fault could not be ended over HTTP.

@@ -65,7 +65,7 @@ class PagesAddress(Struct, frozen=True):
 # `<discovery>/<component>/<controller>/<object>/config`. Switches send the same commands as other
 # clients. An absent reading is unavailable, and so is everything while the controller is offline.
 
-#: What is published for an absent value.
+#: The text that is published for an absent value.
 ABSENT = "none"
 _PRESENCE = f"{{{{ 'offline' if value == '{ABSENT}' else 'online' }}}}"
 #: A value that is not a number must not reach a sensor; `None` means unknown to Home Assistant.
@@ -256,9 +256,9 @@ def _slug(text: str) -> str:
 
 # Readings and states on the broker: `<prefix>/<label>`, retained, the last value of each.
 #
-# A value is published when it changes, a reading when it has moved by its dead band since it was
-# last published. Nothing is queued: while the broker is slow or unreachable, only the latest value
-# is kept. An absent value is published as `none`.
+# A state is published when it changes. A reading is published when it has moved by its dead band
+# since its last publication. Nothing is queued: while the broker is slow or unreachable, only the
+# latest value is kept. An absent value is published as `none`.
 
 #: How far a reading must move before it is published again, in its unit. Labels that are not listed
 #: are published at every change.
@@ -307,7 +307,7 @@ class PublishedStates:
         self._seen: set[str] = set()
 
     def begin(self) -> None:
-        """Publish everything on a new connection."""
+        """Publish all values on a new connection."""
         self._published = {}
         self._seen = set()
         self._publish()
@@ -333,7 +333,7 @@ class PublishedStates:
             value = self._value(label)
             if is_news(label, self._published.get(label, NEVER), value):
                 if self._link.unacknowledged >= MAX_ON_THEIR_WAY:
-                    return  # an acknowledgement continues here
+                    return  # continued after an acknowledgement
                 self._published[label] = value
                 if value is not None and label not in self._seen:
                     self._seen.add(label)

@@ -1,8 +1,8 @@
 """mDNS: the controller announces itself as `_http._tcp` and `_leverframe._tcp` in its network.
 
-An announcement takes seconds, because the network is first asked whether the name is free, so it
-runs in the background. If the name is already in use, the library appends a number. Nothing depends
-on mDNS: if the network does not allow multicast, the log has one line about it. Controllers of one
+An announcement runs in the background, because it takes seconds: the network is first asked whether
+the name is free. If the name is already in use, the library appends a number. Nothing depends on
+mDNS: if the network does not allow multicast, the log has one line about it. Controllers of one
 process share the library's sockets.
 """
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from leverframe.core.profile import Profile
+from leverframe.core.runtime.installation import explain_missing_extra
 from leverframe.devices.readings import Troubles
 from leverframe.host.controller import Controller
 from leverframe.server.discovery import DiscoveryServer, find_own_address, own_addresses
@@ -37,7 +38,7 @@ class MdnsResponder:
     """The library's sockets and memory, shared by all announcers of this process."""
 
     def __init__(self, interfaces: Sequence[str] = ()) -> None:
-        """Use these addresses of the machine; use all if there are none."""
+        """Use these addresses of the machine; without any, use all addresses."""
         self._interfaces = interfaces
         self._opened: AsyncZeroconf | None = None
         self._users = 0
@@ -48,9 +49,7 @@ class MdnsResponder:
         self.turns = asyncio.Semaphore(AT_A_TIME)
 
     async def take(self) -> "AsyncZeroconf":
-        """Return the library's responder; it stays open until `give_back` was called for every
-        `take`.
-        """
+        """Return the library's responder; it stays open until each `take` has a `give_back`."""
         async with self._opening:
             if self._opened is None:
                 # Imported here, because importing needs time and memory.
@@ -180,7 +179,7 @@ class MdnsAnnouncer:
     async def _rename_services(self, before: asyncio.Task[None]) -> None:
         await before
         for number, old in enumerate(self._services):
-            # By its final name: the library may have appended a number.
+            # Use the final name: the library may have appended a number.
             new = self._service(old.type, old.name)
             assert self._zeroconf is not None
             await self._zeroconf.async_update_service(new)
@@ -189,6 +188,8 @@ class MdnsAnnouncer:
     async def _see_through(self, announce: Callable[[], Awaitable[None]]) -> None:
         try:
             await announce()
+        except ModuleNotFoundError as error:
+            self._troubles.note(PART, explain_missing_extra(error))
         except Exception as error:
             # The library's errors may have no text.
             why = str(error) or type(error).__name__
@@ -220,7 +221,7 @@ class MdnsAnnouncer:
         )
 
     async def close(self) -> None:
-        # The announcements no longer reach the network.
+        # Announcements must not reach the network any more.
         announcing, self._announcing = self._announcing, None
         if announcing is not None:
             announcing.cancel()

@@ -1,4 +1,4 @@
-"""A controller's state as answers to Modbus requests, and its commands for writes.
+"""Modbus requests to a controller: a read returns its state, and a write runs its commands.
 
 Any client that may connect may read. A write runs the same commands as over HTTP: all of them or
 none. It must come from an address that may write, and is refused if it would switch an output while
@@ -212,7 +212,7 @@ class ModbusRegisters:
 
 @lru_cache(maxsize=8)
 def _coils_of(profile: Profile) -> Coils:
-    """Build the coil commands of a version, at the first write to a controller of it: 2 ms."""
+    """Build the coil commands of a version, at the first write to such a controller; takes 2 ms."""
     coils: Coils = {
         (label, value): _call("/outs.cgi", f"{name}={value}", profile)
         for label, name in _SWITCHES.items()

@@ -4,7 +4,8 @@ A connection's requests are answered in order, one at a time, when it is the con
 the controllers of the process. Bytes that are not Modbus end the connection, because no later frame
 can be found. A frame that is not completed in time ends it too, and so does long silence; before
 the first request, a shorter silence is enough. While a client does not read its replies, nothing is
-read from it. Each address has a share of the connections, so that some remain for other addresses.
+read from it. Each address has a share of the connections, so that connections remain for other
+addresses.
 """
 
 import asyncio
@@ -38,9 +39,9 @@ from leverframe.server.shared_ports import ListeningPlace
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 32
-#: A single address gets a third of the connections, the next one a third of the rest.
+#: One address gets at most a third of the connections, the next one a third of the rest.
 PER_FREE = 0.5
-#: From the connection to the first complete request.
+#: Time from the connection to the first complete request.
 FIRST_FRAME_S = 10.0
 #: Time in which a frame that has begun must be complete.
 FRAME_S = 10.0
@@ -147,7 +148,7 @@ class ModbusTcpServer:
 
     async def move_to(self, place: ListeningPlace) -> None:
         """Listen at another place, or not at all; end the connections at the previous place."""
-        # Treated as a switch, so that settings that change in the meantime take effect.
+        # This counts as a switch, so that settings that change in the meantime take effect.
         self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
         await self._switching
 
@@ -172,7 +173,7 @@ class ModbusTcpServer:
                 await self._stop()
             elif not await self._start():
                 return
-        # Also if the port could not be opened and is no longer wanted.
+        # This also applies if the port could not be opened and is no longer wanted.
         self._troubles.note(NAME, None)
 
     async def _start(self) -> bool:
@@ -234,8 +235,9 @@ class ModbusTcpServer:
             self._sweep = None
 
     def may_write(self, peer: str) -> bool:
-        """Return whether an address may write; a peer that is not an address, such as `OWN_PEER`,
-        may not.
+        """Return whether a peer may write.
+
+        A peer that is not an address, such as `OWN_PEER`, may not.
         """
         try:
             # An IPv6 address may include the name of the interface.
@@ -402,7 +404,8 @@ class _Connection(asyncio.Protocol):
         frame = request.answer(pdu)
         what = None if active is None else active["what"]
         if active is not None and what == fault_catalogue.CORRUPT:
-            # After the header: with a wrong length the client would only wait.
+            # Only bytes after the header are corrupted: with a wrong length the client would only
+            # wait.
             frame = corrupt_bytes(active, frame, spared=HEADER_BYTES)
         if active is not None and what == fault_catalogue.CUT:
             self._transport.write(cut_bytes(active, frame))
@@ -412,7 +415,7 @@ class _Connection(asyncio.Protocol):
 
 
 async def _delay(answer: bytes | Coroutine[Any, Any, bytes], seconds: float) -> bytes:
-    """Return an answer late, after what was requested has been done."""
+    """Return an answer late; the request itself is carried out without a delay."""
     pdu = answer if isinstance(answer, bytes) else await answer
     await asyncio.sleep(seconds)
     return pdu

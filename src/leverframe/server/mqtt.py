@@ -1,9 +1,9 @@
-"""The MQTT service of a controller, and the answers to commands in their order.
+"""The MQTT service of a controller, with answers in the order of the commands.
 
 Answers are not numbered, so clients rely on their order: an answer waits until its command is
-stored, and for the answers before it. While the disk hangs, or the broker accepts nothing, a
+stored and all earlier answers are published. While the disk hangs, or the broker accepts nothing, a
 limited number of answers waits; further commands are refused. Refusals keep their place in the
-order, too; consecutive equal ones are counted, so that they need no more room than one.
+order, too. Consecutive equal refusals are counted, so that they need no more room than one.
 """
 
 import asyncio
@@ -35,14 +35,15 @@ from leverframe.server.home_assistant import (
 from leverframe.storage.store import Changes, StoreUnavailable
 from leverframe.storage.writer import Writer
 
-#: Maximum number of waiting answers; each needs one or two kilobytes with what its command has to
-#: store. Further commands are refused; brokers keep fewer messages for a client that does not read.
+#: Maximum number of waiting answers; further commands are refused. With the data that its command
+#: has to store, each answer needs one or two kilobytes. Brokers keep fewer messages for a client
+#: that does not read.
 MAX_WAITING = 5000
 FAULT = "The command failed because of an internal error; see the log."
 
 
 class WaitingAnswer(Struct):
-    #: What must be stored before the answer is published.
+    #: The work that must be stored before the answer is published.
     outstanding: Outstanding | None
     answer: str
     #: The number of consecutive commands with this reply.
@@ -53,7 +54,7 @@ class CommandAnswers:
     def __init__(self, publish: "Callable[[str], asyncio.Future[bool] | None]") -> None:
         """Publish answers with this function; its future ends when the broker has the answer.
 
-        It returns None without a connection.
+        The function returns None without a connection.
         """
         self._publish = publish
         self._waiting: deque[WaitingAnswer] = deque()
@@ -117,7 +118,7 @@ async def _final(waiting: WaitingAnswer) -> str:
 #     <prefix>/<label>    every reading and state, retained
 #     <prefix>/cmd        commands in the same text as over HTTP: out0=1&pwm1=0
 #     <prefix>/cmdr       the answer to each: 1, or why it was refused
-#     <prefix>/notify     what rules say by the action MQTT (through the outbox)
+#     <prefix>/notify     messages of rules with the action MQTT (through the outbox)
 #
 # The broker decides who may publish on `cmd`; commands have the rights of a control user: outputs,
 # PWM outputs and event variables, not settings. The lock of the outputs applies.
@@ -131,8 +132,8 @@ NAME = "MQTT broker"
 #: The name of the problem if the broker accepts the connection, but not all publications.
 REFUSED = "MQTT access"
 DONE = "1"
-#: By then, withdrawals by another controller under our prefix have arrived. Brokers can cause no
-#: more frequent renewals.
+#: Delay of a renewal. By then, withdrawals by another controller under our prefix have arrived. The
+#: delay also limits how often a broker can cause renewals.
 RENEW_S = 2.0
 _BY_MQTT = Cause("command", "MQTT", source="MQTT")
 
@@ -186,7 +187,7 @@ class RetainedTopics:
 
 
 class MqttService:
-    """MQTT beside a controller: what it needs is created when its settings first ask for it.
+    """The MQTT service of a controller; its parts are created when the settings first need them.
 
     Most controllers have no broker; each of them needs 5 KB less.
     """
@@ -197,7 +198,7 @@ class MqttService:
         self._controller = controller
         self._make_side = make_side
         self._side: BrokerSide | None = None
-        #: Where the pages are, once they are served.
+        #: The address of the pages, once they are served.
         self._pages: PagesAddress | None = None
 
     @property
@@ -213,7 +214,7 @@ class MqttService:
             self._present_side().start(settings)
 
     def pages_are_at(self, address: PagesAddress) -> None:
-        """Announce to Home Assistant where the pages are, from now on."""
+        """From now on, announce the address of the pages to Home Assistant."""
         self._pages = address
         if self._side is not None:
             self._side.pages_are_at(address)
@@ -239,14 +240,14 @@ class MqttService:
 
 
 class BrokerSide:
-    """The side of a controller that faces its broker, and follows its settings."""
+    """The part of a controller that communicates with its broker, and follows its settings."""
 
     def __init__(
         self, controller: Controller, link: MqttLink, outbox: Outbox, *, name: str, mac: str
     ) -> None:
         self._controller = controller
         self.link = link
-        #: Whether it follows the controller.
+        #: Whether this part follows the controller.
         self.is_started = False
         self._outbox = outbox
         self._name = name
@@ -309,7 +310,8 @@ class BrokerSide:
         if is_up:
             self._states.plan()
         if self._controller.engine.machine.values["MQTT"] != is_up:
-            # The controller has restarted. Announced afterwards, because it is busy now.
+            # The controller has restarted. The connection is reported later, because the controller
+            # is busy now.
             asyncio.get_running_loop().call_soon(self._report_connection)
 
     def _report_connection(self) -> None:
@@ -331,7 +333,7 @@ class BrokerSide:
                     self._announce(label)
 
     def _leave(self, place: str) -> None:
-        """Withdraw our messages before the link changes to another broker; log it if that fails."""
+        """Withdraw our messages before the link changes to another broker; log a failure."""
         kept = self._announced.at(place)
         if not kept:
             return
@@ -342,8 +344,9 @@ class BrokerSide:
         leaving.add_done_callback(lambda _: self._log_left_behind(place))
 
     def _log_left_behind(self, place: str) -> None:
-        """Log which messages could not be withdrawn; they will be if the link returns to that
-        broker.
+        """Log the messages that could not be withdrawn.
+
+        They are withdrawn if the link returns to that broker.
         """
         kept = self._announced.at(place)
         if not kept:
@@ -447,14 +450,14 @@ class BrokerSide:
         self.link.publish(said.topic, msgspec.json.encode(said.payload), retain=True)
 
     def _me(self, settings: Settings) -> Controlled:
-        # From the new settings, which the engine may not have adopted yet.
+        # Use the new settings, which the engine may not have adopted yet.
         name = settings.name or self._controller.new_name or self._name
         url = None if self._pages is None else self._pages.url_from(self.link.local_address)
         profile = self._controller.profile
         return Controlled(name, self._mac, profile, settings, __version__, url)
 
     def _renew_soon(self) -> None:
-        """Publish everything again soon: another controller withdrew its own under our prefix."""
+        """Publish everything again soon: another controller withdrew messages under our prefix."""
         if self._renewal is None:
             self._renewal = asyncio.get_running_loop().call_later(RENEW_S, self._renew)
 

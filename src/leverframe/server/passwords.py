@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Password hashes: Argon2id, computed off the event loop, a few at a time.
 #
-# One hash needs 19 MiB and some tens of milliseconds on purpose; a burst of sign-ins must neither
+# By design, one hash needs 19 MiB and some tens of milliseconds. A burst of sign-ins must neither
 # stop the controller nor fill its memory. Correct passwords are remembered for a while by a keyed
 # digest, so that clients that send their password with every request do not wait for a hash each
 # time.
@@ -62,7 +62,7 @@ class Passwords:
 
     async def right(self, stored: str, password: str) -> bool:
         if not stored:
-            # Needs as long as a real check, so that the time does not reveal account names.
+            # This takes as long as a real check, so that the time does not reveal account names.
             await self.hash("")
             return False
         if self.is_known(stored, password):
@@ -143,11 +143,11 @@ ACCOUNT_FAILURES = 100
 HOUR_S = 3600.0
 FREE_FAILURES = 3
 LONGEST_DELAY_S = 60.0
-#: Counters of each kind; the ones not used for the longest time are dropped first.
+#: Maximum number of counters of each kind; the least recently used are dropped first.
 MAX_COUNTERS = 4096
 
 MISS_S = 0.01
-#: Misses in a burst that cause no wait, as the time that they are worth.
+#: A burst causes no wait while its misses, worth `MISS_S` each, stay within this time.
 FREE_S = 1.0
 LONGEST_PACE_WAIT_S = 2.0
 
@@ -205,8 +205,8 @@ class GuessPace:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        #: By source, when the time that its misses are worth has passed; and the latest of these
-        #: times.
+        #: For each source, when the time that its misses are worth has passed; and the latest of
+        #: these times.
         self._over_at: OrderedDict[str, float] = OrderedDict()
         self._latest = 0.0
 

@@ -10,7 +10,7 @@ from leverframe.interface.table.refusals import Refusal
 from leverframe.server.http.messages import PROBLEM_TYPE, Headers, Reply
 from leverframe.storage.store import StoreUnavailable
 
-#: What is refused now may succeed in a few seconds.
+#: Sent with a refusal if a retry in a few seconds may succeed.
 RETRY_SOON: Headers = (("Retry-After", "2"),)
 
 
@@ -102,7 +102,7 @@ class StoreFailed(Refusal):
         if error.is_taken_over:
             return FencedOff(str(error))
         if error.is_over:
-            # The same refusal as for all later changes, which are not even attempted.
+            # This is the refusal of all later changes, too, which are not even attempted.
             return ControllerElsewhere(str(error))
         return NotKnownYet(str(error)) if error.is_in_doubt else StoreFailed(str(error))
 
@@ -113,8 +113,9 @@ class NotReadNow(Refusal):
 
     @staticmethod
     def because(error: StoreUnavailable) -> Refusal:
-        """Return the refusal of a read; if another node runs the controller, the refusal of a
-        change.
+        """Return the refusal of a read.
+
+        If another node runs the controller, this is the refusal of a change.
         """
         if error.is_taken_over or error.is_over:
             return StoreFailed.because(error)

@@ -88,7 +88,7 @@ class AccountsOfSettings:
 def accounts_of(access: AccessSettings) -> Accounts:
     found: dict[str, KnownAccount] = {}
     for path, stored in list_stored_accounts(access):
-        # Of accounts with the same name the first counts, as in `password_path`.
+        # If accounts have the same name, the first one counts, as in `password_path`.
         found.setdefault(stored.name, KnownAccount(account_at(path, stored.name), stored.password))
     return found
 
@@ -112,7 +112,7 @@ class Sessions:
     def __init__(self, cookie_name: str, now: Callable[[], float]) -> None:
         self._cookie_name = cookie_name
         self._now = now
-        #: By digest of the cookie; the most recently used session is at the end.
+        #: Sessions by the digest of their cookie; the most recently used session is at the end.
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
     def open(self, proof: Proof) -> str:
@@ -190,9 +190,9 @@ def _is_over(session: Session, now: float) -> bool:
 # The account of a request: HTTP Basic, or the cookie of a session.
 #
 # Most requests are recognised immediately: by a cookie, or by credentials that this source has
-# already proven. Such credentials keep working while someone guesses passwords from the same
-# address, at the pace that `GuessPace` allows. Otherwise the password is checked off the event
-# loop, within the limits of `throttle`. What an account may do is decided by
+# already proven. Such credentials keep working while another client guesses passwords from the same
+# address, at the pace that `GuessPace` allows. Any other password is checked off the event loop,
+# within the limits of `Throttle`. The rights of an account are decided in
 # `interface/table/lookup.py`.
 
 #: Maximum number of proven credentials per account, each with the source that it came from.
@@ -236,7 +236,7 @@ class Access:
     async def who(self, request: Request) -> Account:
         """Return the account of a request's credentials, or refuse wrong ones.
 
-        Waits if the source of the request has sent too many unproven credentials.
+        Wait if the source of the request has sent too many unproven credentials.
         """
         peer, authorization = request.peer, request.headers.get("authorization", "")
         if wait_s := self._pace.wait_s(peer):
@@ -290,7 +290,7 @@ class Access:
     def _was_checked(self, key: bytes, checked: asyncio.Future[Proof]) -> None:
         del self._under_way[key]
         if not checked.cancelled():
-            # The client may have left; without this, asyncio would log a wrong password as an
+            # The client may have left. Without this call, asyncio would log a wrong password as an
             # error.
             checked.exception()
 

@@ -24,10 +24,10 @@ SNMP_AGENT = "SNMP agent"
 def try_address(family: int, kind: int, protocol: int, address: Any) -> None:
     """Raise the `OSError` that listening there would raise."""
     with socket.socket(family, kind, protocol) as tried:
-        if sys.platform != "win32":  # would share the port with another program
+        if sys.platform != "win32":  # Windows would share the port with another program
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            # As the event loop does: IPv4 addresses are bound separately.
+            # The event loop does the same: IPv4 addresses are bound separately.
             tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         tried.bind(address)
 
@@ -85,7 +85,7 @@ def send_from(
 ) -> None:
     """Send from an interface (0 for any) and an address of this machine."""
     note = PACKET_INFO.pack(interface, socket.inet_aton(address), bytes(4))
-    # A client that has left misses no answer.
+    # A client that has left needs no answer.
     with suppress(OSError):
         listening.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, note)], 0, client)
 
@@ -130,8 +130,7 @@ class SharedPort:
         take: Take,
         interface: bytes | None = None,
     ) -> None:
-        """Open the port, on a single interface if one is named; raise OSError if it cannot be
-        shared.
+        """Open the port, on one interface or on all; raise OSError if it cannot be shared.
 
         Only datagrams that `is_known` accepts are forwarded to neighbours.
         """
@@ -159,7 +158,7 @@ class SharedPort:
         self._socket.close()
 
     def read(self) -> None:
-        """Read what has arrived, with pauses for other work if there is much of it."""
+        """Read the datagrams that have arrived; if there are many, pause for other work."""
         for data, note, client in datagrams(self._socket, _MAX_BYTES):
             self._sort(data, _read_note(client, note))
 
@@ -212,7 +211,7 @@ class DatagramEndpoint(Protocol):
     def port(self) -> int: ...
 
     def serve(self, receive: Receive) -> None:
-        """Pass on every datagram from now on."""
+        """Pass every datagram to `receive` from now on."""
 
     def sendto(self, data: bytes, client: tuple[str, int]) -> None: ...
 

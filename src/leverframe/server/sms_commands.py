@@ -1,10 +1,10 @@
-"""Commands by SMS: `<code>:<command>`, the command in the same text as over HTTP.
+"""Commands by SMS: `<code>:<command>`, with the command in the same form as over HTTP.
 
 A sender with the code of `gsmcode` has the rights of the administrator, except for accounts,
 passwords and the servers that receive stored passwords: a short code that can be guessed must not
-open those. Without a configured code no command is accepted. Other messages (wrong codes,
-advertising) get no reply; only their arrival is logged. After wrong codes, their number has to
-wait, and after many, all numbers.
+give access to these. Without a configured code no command is accepted. Other messages (wrong codes,
+advertising) get no reply; only their arrival is logged. After wrong codes, the number that sent
+them has to wait; after many wrong codes, all numbers have to wait.
 """
 
 import hmac
@@ -32,13 +32,14 @@ log = logging.getLogger(__name__)
 MAX_LETTERS = 160
 #: The account of a sender with the right code.
 BY_CODE = Account("", ADMIN, joins_commands=True)
-#: The number of wrong codes that cause no wait.
+#: How many wrong codes cause no wait: from one number, and from all numbers together.
 FREE_OF_NUMBER = 3
 FREE_IN_ALL = 10
 FIRST_WAIT_S = 60.0
 LONGEST_WAIT_S = 3600.0
 FORGOTTEN_S = 86400.0
-#: Numbers kept of each kind; those that have been silent longest are dropped first.
+#: Maximum number of telephone numbers kept of each kind; those silent the longest are dropped
+#: first.
 MAX_NUMBERS = 1024
 
 
@@ -49,7 +50,7 @@ class SmsCommands:
         self._log = LogThrottle(log, controller.clock.now)
 
     async def take(self, sender: str, text: str) -> str | None:
-        """Run the command in an SMS and return the answer, or None if it gets none."""
+        """Run the command in an SMS; return the answer, or None if the SMS gets none."""
         if not self._controller.has_power:
             return None
         text = text.strip()
@@ -147,13 +148,13 @@ class _Failures(Struct):
 
 
 class CodeThrottle:
-    """The limit of wrong codes by SMS: guessing takes years, and the owner's number is still heard.
+    """The limit of wrong codes by SMS: guessing takes years, and the owner's number still works.
 
     The first wrong codes from a number cause no wait, since users mistype; then each wait is twice
     as long as the one before. A sender is easily forged, so all numbers together are limited in the
     same way, except those that have sent the right code. A message during a wait is ignored and
-    does not extend it, so no one can keep a number waiting for ever. After a quiet day all is
-    forgotten.
+    does not extend the wait, so no one can keep a number waiting forever. After a day without wrong
+    codes, all failures are forgotten.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leverframe.core.runtime.event_loop import LoopTurns, turns_alone
+from leverframe.core.runtime.installation import explain_missing_extra
 from leverframe.core.settings import Settings, Snmp
 from leverframe.devices.readings import Troubles
 from leverframe.host.controller import Controller
@@ -29,7 +30,7 @@ class AgentEngines:
         """Return the engine; it is kept until `give_back` was called for every `take`."""
         async with self._making:
             if self._engine is None:
-                # Off the event loop, because it takes longer than a relay may wait.
+                # This is done off the event loop, because it takes longer than a relay may wait.
                 self._engine = await asyncio.to_thread(_create_engine)
             self._users += 1
             return self._engine
@@ -49,8 +50,8 @@ def _create_engine() -> "AgentEngine":
 # The SNMP agent: it listens while the settings enable it, and answers with the controller's values.
 #
 # Communities and the SNMPv3 user (authentication and privacy) decide who may read and who may also
-# set branch 1. A SET runs the same commands as other clients do, with the rights of a control user,
-# all of a request or nothing. The lock of the outputs applies.
+# set branch 1. A SET runs the same commands as other interfaces, with the rights of a control user:
+# all commands of a request, or none. The lock of the outputs applies.
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ class SnmpAgent:
 
     async def move_to(self, place: DatagramPlace) -> None:
         """Listen at another place, or not at all."""
-        # Treated as a switch, so that settings that change in the meantime take effect.
+        # This counts as a switch, so that settings that change in the meantime take effect.
         self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
         await self._switching
 
@@ -168,9 +169,12 @@ class SnmpAgent:
 
     async def _start(self, wanted: Snmp) -> str | None:
         """Listen; return the reason if that is impossible."""
-        # Imported here, because controllers without SNMP do not need it, and off the event loop,
-        # because it takes longer than a relay may wait.
-        await asyncio.to_thread(import_module, "leverframe.server.snmp_responder")
+        # The library is imported here, because controllers without SNMP do not need it. This is
+        # done off the event loop, because it takes longer than a relay may wait.
+        try:
+            await asyncio.to_thread(import_module, "leverframe.server.snmp_responder")
+        except ModuleNotFoundError as error:
+            return explain_missing_extra(error)
         from leverframe.notify.snmp_sender import has_v3, master_keys
         from leverframe.server.snmp_responder import Responder
 

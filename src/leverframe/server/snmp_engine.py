@@ -69,7 +69,7 @@ class AgentEngine:
         """Admit a community; return the library's name for its users."""
         if community not in self._communities:
             name = f"community {next(self._numbers)}"
-            # Messages with a community contain no engine ID, so they never use that of a
+            # Messages with a community contain no engine ID, so they never use the ID of a
             # controller.
             own_id = self._engine.own_id
             config.add_v1_system(self._library, name, community.encode(), contextEngineId=own_id)

@@ -1,7 +1,7 @@
 """The gate in front of the SNMP library: it drops invalid, misdirected and excessive datagrams.
 
 The library parses a whole message before it checks who sent it, and logs a trace for bytes that are
-no message. The gate first checks the size, the form and the name of the sender, and gives each
+not a message. The gate first checks the size, the form and the name of the sender, and gives each
 source a part of the event loop's time. An accepted request then waits for the controller's turn
 among the controllers of the process. Addresses can be forged, so all sources together have a limit,
 too; discovery of engines (SNMPv3), which needs no credentials, has its own small limit. Dropped
@@ -59,13 +59,13 @@ from leverframe.server.snmp_engine import AgentEngine
 
 log = logging.getLogger(__name__)
 
-#: Sources that are remembered; those that have been silent longest are dropped first.
+#: Maximum number of sources that are remembered; those silent the longest are dropped first.
 MAX_SOURCES = 256
 #: Larger than a request for all values.
 MAX_DATAGRAM_BYTES = 2048
 #: On a slow board, answering a manager that walks the whole tree takes this long.
 BURST_S = 4.0
-#: Datagrams that wait for the controller's turn; managers repeat what was dropped.
+#: Maximum number of datagrams that wait for the controller's turn; managers repeat dropped ones.
 MAX_WAITING = 64
 
 
@@ -137,7 +137,7 @@ class SnmpGate:
     def handle(self, datagram: bytes, peer: str, handle: Callable[[], object]) -> None:
         """Handle a datagram; drop it if it does not belong here or its source has used up its time.
 
-        In any case it causes at most one log line a minute.
+        A source causes at most one log line a minute for each reason.
         """
         source = source_of(peer)
         try:
@@ -210,7 +210,7 @@ Rights = dict[tuple[int, str, int], bool]
 
 
 class GatedTransport:
-    """A transport of the library that passes on only what the gate accepts."""
+    """A transport of the library that passes on only the datagrams that the gate accepts."""
 
     _callback_function: Callable[[object, object, bytes], object]
 
@@ -302,8 +302,8 @@ class Responder:
         self._until_closed.close()
         if self._listener is None:
             return
-        # The loop closes the socket a few turns later; until then the port is in use. If it had not
-        # begun to listen yet, the loop never closes it.
+        # The loop closes the socket a few turns later; until then the port is in use. If the loop
+        # had not begun to read from the socket, it never closes it.
         for _ in range(_TURNS_TO_CLOSE):
             if self._listener.fileno() < 0:
                 return
@@ -312,7 +312,7 @@ class Responder:
 
 
 class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
-    """The tree in the form that the library reads."""
+    """The tree of values in the form that the library reads."""
 
     def __init__(self, controller: Controller, name: str, rights: Rights) -> None:
         self._controller = controller

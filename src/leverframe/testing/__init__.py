@@ -1,4 +1,4 @@
-"""Twins for tests: whole controllers that a test starts, moves through time and looks into.
+"""Twins for tests: complete controllers that a test starts, moves through time and inspects.
 
     from leverframe.testing import Twin
 
@@ -7,7 +7,7 @@
         twin.advance("10min")
         assert twin.state["OUT0"] == 0
 
-With pytest nothing needs to be imported: the package `pytest-leverframe` brings the fixtures
+With pytest nothing needs to be imported: the package `pytest-leverframe` provides the fixtures
 `twin`, `twin_factory` and `fleet`.
 """
 

@@ -1,7 +1,7 @@
 """The methods of every fleet, in this process or at a node elsewhere.
 
-They use the API of the node, like `leverframe fleet`. Names and tags select the controllers that
-have one of the names and all of the tags; without names and tags, all controllers are selected.
+The methods use the API of the node, like `leverframe fleet`. Names and tags select the controllers
+that have one of the names and all of the tags; without names and tags, all are selected.
 """
 
 import asyncio
@@ -119,7 +119,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         """The address of the node: of its page, and of its API below `/api/fleet`."""
         return self._asked.url
 
-    # --- looking ----------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     def overview(self) -> NodeReport:
         """Report on the node: counts, tags, versions, the time, snapshots, problems."""
@@ -153,7 +153,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         report = self.overview()
         return datetime.fromtimestamp(report.time, Config(timezone=report.timezone).zone())
 
-    # --- making -----------------------------------------------------------------------------------
+    # --- creation and places ----------------------------------------------------------------------
 
     def add(
         self,
@@ -171,8 +171,9 @@ class AnyFleet(ABC, Generic[TwinOf]):
     ) -> MadeReport:
         """Create controllers, all or none: `add("gh-{n}", count=3, hw="3.5", tags="north")`.
 
-        They start with the settings of a `template`: a backup (`.toml`, `.json`, `.bin`), or values
-        by path. The first gets the given address and port, the others the next ones.
+        The new controllers start with the settings of a `template`: a backup (`.toml`, `.json`,
+        `.bin`), or values by path. The first one gets the given address and port; each further one
+        gets the next address or port.
         """
         body = None if template is None else template_body(template, hw, sw)
         given = {"name": name, "count": count, "first": first, "hw": hw, "sw": sw}
@@ -192,7 +193,8 @@ class AnyFleet(ABC, Generic[TwinOf]):
     ) -> MadeReport:
         """Create controllers that continue from another: `fork("gh-1", "copy-{n}", count=3)`.
 
-        In real time they start with its settings. `address` and `port` work as in `add`.
+        In real time the new controllers start with its settings. `address` and `port` work as in
+        `add`.
         """
         given = {"name": name, "to": to, "count": count, "first": first, "tags": _list_of(tags)}
         return self._make(
@@ -358,7 +360,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         self.clock.was_moved()
         return report
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- implementation ---------------------------------------------------------------------------
 
     def _make(
         self,

@@ -1,9 +1,9 @@
 """The methods of every twin, in this process or another one.
 
-What a test does to a twin does not use its port: it needs no account, is not affected by faults,
-and does not count as a client's request. Only `get` acts as a client, over the network.
+The actions of a test do not use the port of the twin: they need no account, are not affected by
+faults, and do not count as requests of a client. Only `get` acts as a client, over the network.
 
-Importing this module loads neither the controller nor a client: methods import what only they need.
+Importing this module loads neither the controller nor a client: methods import what they need.
 """
 
 import asyncio
@@ -42,7 +42,8 @@ REPORTED = 20
 #: All twins that were started and still exist.
 STARTED_TWINS: "WeakSet[AnyTwin]" = WeakSet()
 _NUMBERS = count(1)
-#: The title of the refusal if a condition was not met; any other title means that it is invalid.
+#: The title of the refusal if a condition was not met. With any other title, the condition is
+#: invalid.
 CONDITION_NOT_MET = "The condition was not met"
 BAD_REQUEST = 400
 
@@ -187,7 +188,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             self.close()
 
     def _keep_report(self) -> None:
-        """Keep the report for a test that fails afterwards, or has failed, as in `finally`."""
+        """Keep the report for a test that fails later, or that has already failed (`finally`)."""
         is_wanted = sys.exc_info()[1] is not None or (self._reports_each_end and is_within_test())
         if self.is_on and self.last_report is None and is_wanted:
             # A failing report must neither hide the error nor prevent closing.
@@ -405,11 +406,11 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         off_delay: Duration = 0,
         permanent: bool = False,
     ) -> int:
-        """Add a rule in the words of the pages, enable it, and return its number, counted from 1.
+        """Add a rule, enable it, and return its number, counted from 1.
 
-        Examples: `rule(when="DS1 >= 30", then="eMail 1")`, `rule(when="INPD1 = 1 and DS1 < 5",
-        then="OUT0")`. Settings that a message needs and that are not set yet (server, recipient,
-        text) are set, too; the text is the condition.
+        Examples: `rule(when="DS1 >= 30 until 28", then="eMail 1")`, `rule(when="INPD1 is on and
+        DS1 < 5", then="OUT0 on, ends after 10min")`. Settings that a message needs and that are not
+        set yet (server, recipient, text) are set, too; the text is the condition.
         """
         from leverframe.core.settings import free_place
         from leverframe.interface.table.rules import event_query

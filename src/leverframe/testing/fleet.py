@@ -147,7 +147,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
             # Another client has created this controller at the node.
             return self._join(report.name)
 
-    # --- making -----------------------------------------------------------------------------------
+    # --- creation and places ----------------------------------------------------------------------
 
     def _make(
         self,

@@ -45,7 +45,7 @@ from leverframe.testing.initial_state import Beginning, account_leaves, settings
 from leverframe.testing.transport import LOOP_THREAD, THIS_PROCESS, Transport, TwinSnapshot, on_loop
 from leverframe.testing.twin_client import check_reply
 
-#: The cause of what a test does to a twin.
+#: The cause of the actions of a test on a twin.
 BY_TEST = "test"
 #: How long closing waits for answers in progress.
 GRACE_S = 0.2

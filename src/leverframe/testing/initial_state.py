@@ -1,7 +1,7 @@
 """The start of a twin: the parameters of a test, or a saved snapshot.
 
-Settings are given by path, or come from a backup, a unit file, a recording, or a unit. A unit is
-read as `leverframe unit pull` reads it: at a limited rate, and never written.
+Settings are given by path, or come from a backup, a unit file, a recording, or a unit. Reading a
+unit works as in `leverframe unit pull`: at a limited rate, and without writing to the unit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ class Beginning(Struct, frozen=True):
     leaves: dict[str, Any]
     #: Accounts, with the administrator first.
     accounts: Sequence[tuple[str, str]]
-    #: The recording that answers the requests that the version does not know.
+    #: The recording that answers requests that the version does not support.
     recorded: str | Path | None
     #: The result of reading a unit or its recording.
     pulled: "PulledUnit | None"
@@ -132,7 +132,7 @@ def _mqtt_leaves(broker: str) -> dict[str, Any]:
     except ValueError:
         port = None
     if not parts.hostname or port is None or parts.scheme not in ("mqtt", "mqtts"):
-        # Without the value, which may contain a password.
+        # The message omits the value, which may contain a password.
         raise BadSettings(
             "mqtt: this is not the address of a broker; write it like 127.0.0.1:1883, or with an"
             " account like"
@@ -150,7 +150,7 @@ def _mqtt_leaves(broker: str) -> dict[str, Any]:
 
 class GivenUnit(NamedTuple):
     settings: GivenSettings | None
-    #: The recording that answers requests without an answer of the twin's own.
+    #: The recording that answers requests that the twin itself cannot answer.
     recording: str | Path | None = None
     #: The result of reading a unit or its recording.
     pulled: "PulledUnit | None" = None

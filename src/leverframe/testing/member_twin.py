@@ -1,8 +1,8 @@
 """A twin that is a controller of the node of its fleet.
 
-It has its own address in 127.0.0.0/8. If that is not possible, or if it needs something that a
-controller of a node cannot have alone (TLS, a recording, a name that all share), it is an ordinary
-twin.
+The twin has its own address in 127.0.0.0/8. It is an ordinary twin if no such address is possible,
+or if it needs something that a single controller of a node cannot have (TLS, a recording, a given
+name or port).
 """
 
 import asyncio
@@ -30,7 +30,7 @@ FIRST_ADDRESS = ip_address("127.77.0.1")
 
 
 class TwinNode:
-    """The node of a fleet of twins; it exists while one of them is on."""
+    """The node of a fleet of twins; it exists while at least one of them is on."""
 
     def __init__(self) -> None:
         self._lane = MemoryLane()
@@ -47,7 +47,7 @@ class TwinNode:
                     timezone=config.timezone,
                     lenient=config.lenient,
                     capture=True,
-                    # The test owns all of them.
+                    # The test owns all controllers of the node.
                     allow_local_targets=True,
                     modbus_port=0,
                     snmp_port=0,

@@ -1,6 +1,6 @@
-"""Checks of calls that cannot be meant: each raises an error that says what is allowed.
+"""Checks for mistakes in calls; each raises an error that says what is allowed.
 
-Otherwise a test with a misspelt path or label would pass, because nothing happens there.
+Without these checks a test with a misspelt path or label would pass, because nothing happens there.
 """
 
 import inspect
@@ -31,7 +31,7 @@ class BadCall(ErrorForPeople, ValueError):
 
 
 def unknown(what: str, mistaken: object, allowed: Collection[str]) -> BadCall:
-    """Return the error for a word that is not allowed, with the allowed ones, similar first."""
+    """Return the error for a word that is not allowed; it lists allowed words, similar first."""
     # Imported here: a test without mistakes needs no suggestions.
     from difflib import SequenceMatcher, get_close_matches
 
@@ -73,7 +73,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 def _check_accounts(accounts: object) -> None:
-    # Without the value, which may contain passwords.
+    # The message omits the value, which may contain passwords.
     if not isinstance(accounts, Mapping) or not all(
         isinstance(name, str) and isinstance(password, str) for name, password in accounts.items()
     ):

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 # A controller of a node that runs elsewhere, as a twin that is addressed by its name at the node.
 #
-# The test does not own it: it existed before, and it stays. Its time can be advanced, and faults
-# and snapshots are available, if the node runs in virtual time and the board is simulated.
+# The test does not own the controller, which exists before and after the test. If the node runs in
+# virtual time and the board is simulated, its time can be advanced, and faults and snapshots are
+# available.
 
 
 class NodeTwin(AnyTwin):

@@ -1,4 +1,4 @@
-"""What tests can observe of a twin: why a value is what it is, its messages, its requests."""
+"""Observations of a twin in tests: the causes of its values, its messages, its requests."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
@@ -13,7 +13,7 @@ from leverframe.core.errors import ErrorForPeople
 from leverframe.core.labels import EVENT_VARIABLES, LABELS, OUTPUTS, PWMS
 from leverframe.testing.misuse import BadCall, is_below
 
-# Why a value of a twin is what it is, in sentences.
+# Sentences that explain the values of a twin.
 
 MAX_ENTRIES = 5
 SWITCHED = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
@@ -204,7 +204,7 @@ class TwinOutbox:
 
 
 def _fields(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a message under the names that any channel uses for them."""
+    """Return all fields of a message, under the names that the channels use for them."""
     content, target = message["content"], message["target"]
     return {
         **dict.fromkeys(("subject", "sender", "server", "method", "body"), ""),

@@ -1,4 +1,4 @@
-"""A twin as a process of its own, for tests that kill it and examine its stored data.
+"""A twin in its own process, for tests that kill it and examine its stored data.
 
 It costs about half a second of processor time; `Twin` costs a few milliseconds.
 """
@@ -127,7 +127,7 @@ class ProcessTwin(AnyTwin):
 
 
 class OwnProcess(HttpTransport):
-    """A controller in a process of its own, in virtual time, with a data folder."""
+    """A controller in its own process, in virtual time, with a data folder."""
 
     closed = "This server is off; switch it on with {key}=True."
     first = FIRST

@@ -89,7 +89,7 @@ def _versions(config: pytest.Config) -> list[str]:
         raise pytest.UsageError(f"{OPTION}: {error}") from None
 
 
-# --- what the twin of a test is -------------------------------------------------------------------
+# --- parameters of twins --------------------------------------------------------------------------
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -273,7 +273,8 @@ def _place_files(parameters: dict[str, Any], request: pytest.FixtureRequest) -> 
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Iterator[None]:
-    # By the fixture's own name: which test uses a shared fixture first depends on the selection.
+    # Use the fixture's own name: the selection of tests determines which of them uses a shared
+    # fixture first.
     variant = getattr(request, "param_index", 0)
     with seeds_from(f"{request.node.nodeid} {fixturedef.argname} {variant}"):
         return (yield)

@@ -1,7 +1,8 @@
-"""The seed of a twin, and the call with its parameters, which create the same twin again.
+"""The seed of a twin, and the call that creates the same twin again.
 
-Twins without a seed get a random one, or within a test one from the name of the test. So a test
-creates the same twins in every run, in any order. Importing this loads nothing else of the kit.
+A twin without a seed gets a random one; within a test, the seed is derived from the name of the
+test. Therefore a test creates the same twins in every run, in any order. Importing this module
+loads nothing else of the kit.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""How a test reaches the controller of a twin: the part that differs between kinds of twins.
+"""The connection of a test to the controller of a twin, which depends on the kind of twin.
 
 The methods of a twin are in `any_twin.py` and use only this interface.
 """
@@ -199,7 +199,7 @@ class TwinAccess:
         return msgspec.json.decode(self._operate(path))
 
     def _knows_path(self, path: str) -> bool:
-        """Return whether a path, or one below it, is an endpoint, status file or own answer."""
+        """Return whether a path, or one below it, is an endpoint, status file or set by `reply`."""
         from leverframe.testing.misuse import is_below, own_paths
 
         if any(is_below(one, path) for one in own_paths()):
@@ -228,7 +228,7 @@ class TwinAccess:
         return [(one["number"], one["text"]) for one in self._json("/api/sim")["faults"]["set"]]
 
 
-# The event loop that all twins of a process share, in a thread of its own.
+# The event loop that all twins of a process share, in its own thread.
 #
 # It is started with the first twin and ends with the process. The code under test, which may block
 # or run its own loop, does not block the twins.

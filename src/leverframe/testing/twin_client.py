@@ -60,7 +60,7 @@ def _without_secrets(command: str) -> str:
 
 
 class HttpTransport(Transport):
-    """A controller at a URL; what a test does to it are requests to its test bench."""
+    """A controller at a URL; a test operates it by requests to its test bench."""
 
     #: None while it is off.
     client: ApiClient | None = None
@@ -90,7 +90,7 @@ class HttpTransport(Transport):
                 reply = self.ask(target, method, body)
                 break
             except NO_ANSWER as error:
-                # A fault has switched it off, which ends in real time here.
+                # A fault has switched the twin off; in a process, the fault ends in real time.
                 if not self.may_repeat(target, method, error) or time.monotonic() > deadline:
                     raise
                 time.sleep(TRY_AGAIN_S)
@@ -134,7 +134,7 @@ class HttpTransport(Transport):
         self.operate("/sim.cgi?requests=clear")
 
     def set_fault(self, fault: Fault) -> int:
-        # Afterwards it may be off and unable to answer.
+        # Read this first: with the fault, the twin may be off and unable to answer.
         number: int = self.json("/api/sim")["faults"]["next"]
         try:
             # In the body, because an own answer may be longer than a query permits.

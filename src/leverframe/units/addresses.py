@@ -52,7 +52,7 @@ def refuse_another_unit(address: str, found: str, expected: str) -> None:
 MAX_ADDRESSES = 1024
 _RANGE = re.compile(r"([0-9.]+)-([0-9.]+)(:[0-9]+)?", re.ASCII)
 _LAST_NUMBER = re.compile(r"http://((?:[0-9]+\.){3})([0-9]+)(:[0-9]+)?", re.ASCII)
-#: Ranges in a line; the remaining ones are counted.
+#: The number of ranges that a line shows; the rest is counted.
 MAX_SHOWN = 10
 _NETWORK = re.compile(r"([0-9.]+/[0-9]+)", re.ASCII)
 
@@ -122,7 +122,7 @@ def _expand_name(name: str) -> Iterator[str]:
                 IPv4Address(host)
             yield address.rstrip("/")
     except (AddressValueError, NetmaskValueError, ValueError, BadAddress):
-        # Without the part that may be a password.
+        # Show the name without the part that may be a password.
         shown = name.rpartition("@")[2][:60]
         raise BadAddressList(
             f"{shown!r} is not an address; write 192.168.1.10 or http://192.168.1.10:8080, a"
@@ -131,7 +131,7 @@ def _expand_name(name: str) -> Iterator[str]:
 
 
 def _of_range(first: str, last: str, port: str) -> Iterator[str]:
-    """Return the addresses from the first to the last, which may be only its last number."""
+    """Yield the addresses of a range; `last` may be only the last number of an address."""
     begin = IPv4Address(first)
     if "." not in last:
         last = f"{first.rpartition('.')[0]}.{last}"

@@ -41,7 +41,7 @@ from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans
 
 
 class ApplyOrder(Struct, frozen=True):
-    """How plans are carried out."""
+    """The options for carrying out plans."""
 
     logins: Logins
     ca_file: str | None
@@ -52,7 +52,7 @@ class ApplyOrder(Struct, frozen=True):
     #: Units that are changed first, one after the other; a group takes precedence.
     canary: Canary = 0
     canary_units: frozenset[str] | None = None
-    #: Units at a time after that.
+    #: The number of units at a time after the first units.
     batch: int = 1
     as_json: bool = False
     #: Show each unit in full, even if there are several.
@@ -178,7 +178,7 @@ async def _resume(order: ApplyOrder) -> int:
 
 
 async def _apply_all(works: Sequence[tuple[UnitPlan, Path | None]], order: ApplyOrder) -> int:
-    """Carry out plans; a plan with a journal was interrupted."""
+    """Carry out plans; a plan with a journal was interrupted, and is resumed."""
     paths = {plan.unit: path for plan, path in works}
     journals: dict[str, ApplyJournal | None] = {plan.unit: None for plan, _ in works}
     plans = [plan for plan, _ in works]
@@ -196,7 +196,7 @@ async def _apply_all(works: Sequence[tuple[UnitPlan, Path | None]], order: Apply
             with unit_held(plan):
                 path = paths[plan.unit]
                 if path is not None:
-                    # Another process may have finished it since the question.
+                    # Another process may have finished the plan since the question was asked.
                     plan_beside(path)
                 journal = reopen_journal(path) if path else ApplyJournal.begin(order.folder, plan)
                 journals[plan.unit] = journal

@@ -15,11 +15,11 @@ import httpx
 from leverframe.testing.recordings.replay import UnitLogin
 from leverframe.testing.recordings.unit_client import UnitClient, UnitError, UnitSilent, unit_client
 
-#: Time between two requests to a real unit.
+#: The maximum number of requests per second to a real unit.
 MAX_REQUESTS_PER_S = 4
 #: Time limit for one whole answer, however slowly it arrives.
 ANSWER_S = 10.0
-#: The longest status file has a few kilobytes; all settings of Leverframe have some hundred.
+#: The longest status file has a few kilobytes; the settings of Leverframe have a few hundred.
 MAX_ANSWER_BYTES = 1024 * 1024
 #: Delay before a read is repeated: a restarting unit is back after some seconds.
 RETRY_WAITS_S = (0.5, 2.0, 5.0)

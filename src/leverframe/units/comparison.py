@@ -71,7 +71,7 @@ class SettingDifference(Struct, frozen=True, omit_defaults=True):
 
 
 class CannotHold(Struct, frozen=True):
-    """A setting of one side that the version of the other does not have."""
+    """A setting of one side that the version of the other side does not support."""
 
     version: str
     key: str
@@ -133,7 +133,7 @@ def _cannot_hold(lost: NotCarriedOver, version: Profile) -> CannotHold:
 
 
 class _Pair(Struct):
-    """The settings of both sides in one version, and those that it does not support."""
+    """The settings of both sides in one version, and the settings that this version lacks."""
 
     settings: tuple[Settings, Settings]
     version: Profile
@@ -168,7 +168,7 @@ def _with_unknown_alike(
 ) -> tuple[Settings, Settings]:
     """Copy unknown parts of rules and schedule entries from the other side.
 
-    Each of them is compared as a whole, so an unknown part would make the whole entry differ.
+    Each rule and entry is compared as a whole, so an unknown part would make all of it differ.
     """
     for path in (path for path in first.unread if path.startswith(ENTRIES)):
         left = with_part_of(right, left, path)
@@ -327,7 +327,10 @@ class DriftedSetting(Struct, frozen=True):
     file: str
 
     def __str__(self) -> str:
-        """Describe it in the terms of the file, without a full stop, independent of language."""
+        """Describe the difference in the terms of the file.
+
+        The text has no full stop and is independent of language.
+        """
         return f"{key_of(self.path)} is {self.unit}, not {self.file}"
 
 
@@ -339,7 +342,7 @@ def drift_from(file: UnitFile, pulled: PulledUnit) -> list[DriftedSetting]:
 
 
 def compare_with_file(file: UnitFile, pulled: PulledUnit) -> UnitDifference:
-    """Compare a unit, first, with its file, second."""
+    """Compare a unit (the first side) with its file (the second side)."""
     for_unit, _ = file.for_version(pulled.profile)
     present = ComparedUnit(
         "the unit",

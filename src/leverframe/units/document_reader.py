@@ -83,12 +83,12 @@ def _value(name: str, values: Mapping[str, Value]) -> Value:
     raise BadEntry(f"uses ${{{name}}}, which has no value; {advice}")
 
 
-#: Settings that a sentence does not mention.
+#: The values of settings that a sentence does not mention.
 _PLAIN_RULE = Rule()
 
 
 class DocumentReader:
-    """Reads the settings of one document; the fields are the result."""
+    """Reads the settings of one document; its attributes contain the result."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
 """Carry out a plan on one unit, step by step, and read each step back before the next.
 
-A command is sent once. After a lost answer or an interruption, the unit is read first: a step that
-was carried out is not sent again, a step that was not carried out is. If neither can be determined,
-the work stops unless the step is safe to repeat. At the first difference the work stops with a
-sentence; the journal records how far it came.
+A command is sent once. After a lost answer or an interruption, the unit is read first: a step is
+sent again only if it was not carried out. If the outcome cannot be determined, the work stops
+unless the step is safe to repeat. At the first difference the work stops with a sentence; the
+journal records how far it came.
 """
 
 import asyncio
@@ -284,7 +284,7 @@ class Applier:
         return "other"
 
     async def _look_with_any(self, step: UnitStep) -> Seen:
-        """Read with the login before the step, and with the login after it."""
+        """Read with the login that is valid before the step, or else with the login after it."""
         try:
             return await self._look(step)
         except SignInNeeded:
@@ -334,12 +334,12 @@ Canary = int | Literal["versions"]
 
 
 class RolledOut(NamedTuple):
-    """The outcome of a unit: empty if its plan was carried out, else the reason."""
+    """The outcome for one unit; `trouble` is empty if its plan was carried out."""
 
     unit: str
     trouble: str
     is_begun: bool = True
-    #: The operator stopped it.
+    #: Whether the operator stopped it.
     is_interrupted: bool = False
 
 

@@ -21,7 +21,7 @@ from leverframe.host.configuration.keys import nearest
 
 # Mistakes in a unit file or an inventory, with their lines and the allowed values.
 
-#: Similarity from 0 to 1: that of `hw` to `hardware`.
+#: The minimum similarity of a suggestion, from 0 to 1: that of `hw` to `hardware`.
 LIKE_ENOUGH = 0.4
 
 
@@ -133,7 +133,7 @@ class BadBranch(ErrorForPeople):
 
 
 class BadEntry(ErrorForPeople, ValueError):
-    """A value that does not fit its key: the allowed values, without the value."""
+    """A value that does not fit its key; the message has the allowed values, not the value."""
 
 
 def key_of(path: str) -> str:

@@ -53,11 +53,15 @@ def read_secrets(path: Path) -> dict[str, str]:
 
 # Read unit files: the file, its includes, its values and its secrets.
 #
-# hardware = "3.9" # the version it is for; without it, that of the unit software = "1.75" include
-# = ["common.toml"] # read first; what stands here wins secrets = "secrets.toml" # where { secret
-# = "name" } is found values = { zone = "north" } # for ${zone}; those of an inventory win
+#     hardware = "3.9"             # version of the settings; by default the version of the unit
+#     software = "1.75"
+#     include = ["common.toml"]    # read first; this file overrides it
+#     secrets = "secrets.toml"     # the file for references such as { secret = "name" }
+#     values = { zone = "north" }  # for ${zone}; values of an inventory override them
 #
-# [outputs.OUT0] name = "Pump ${zone}" return_time = "5m"
+#     [outputs.OUT0]
+#     name = "Pump ${zone}"
+#     return_time = "5m"
 
 #: Keys about the file, with their allowed values.
 OWN_KEYS: dict[str, tuple[type, str]] = {
@@ -83,10 +87,10 @@ def load_unit_file(
 ) -> UnitFile:
     """Read a unit file; raise `BadUnitFile` with every mistake in it.
 
-    `profile` is the version of the unit, for a file that names none; without either it is the
-    newest. Without `need_secrets`, a secret that is not there is as if the file did not name it.
-    With `only`, the file speaks about these branches alone: the others may refer to secrets that
-    are not there, and hold what the version does not have.
+    `profile` is the version of the unit; it applies if the file names no version. The default is
+    the newest version. Without `need_secrets`, a setting whose secret is missing counts as not
+    mentioned. With `only`, the result contains only these branches: the other branches may refer to
+    missing secrets, and contain settings that the version does not support.
     """
 
     def counts(key: str) -> bool:

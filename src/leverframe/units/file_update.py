@@ -218,7 +218,7 @@ def _put(document: Any, path: str, value: Any) -> None:
 
 
 def _item(value: Any, present: Any = None) -> Any:
-    """Return a value for a document: a long list with one item per line, and its comments."""
+    """Return a value for a document; a long list has one item per line, with its comments."""
     import tomlkit
 
     if not isinstance(value, list):

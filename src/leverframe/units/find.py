@@ -19,6 +19,7 @@ from leverframe.core.errors import (
     print_warnings,
     printable,
 )
+from leverframe.core.runtime.installation import explain_missing_extra
 from leverframe.units.addresses import addresses_from_names, shorten_addresses, single_addresses
 from leverframe.units.inventory import count_units, distinct_names, plain_name
 from leverframe.units.search import (
@@ -61,7 +62,7 @@ class FoundInventory(NamedTuple):
 
 
 def refuse_present(path: Path | None) -> None:
-    """Refuse to overwrite a file before units are queried for seconds."""
+    """Refuse to overwrite a file before the search, which takes seconds."""
     if path is not None and path.exists():
         raise CannotWriteInventory(
             f"{path} already exists; choose another name, or remove it first."
@@ -129,7 +130,7 @@ def _renamings(units: Sequence[FoundUnit], names: Sequence[str]) -> Iterator[str
 
 
 def same_names(found: Iterable[FoundUnit]) -> list[str]:
-    """Return a sentence for each name of several units; one unit may answer twice."""
+    """Return a sentence for each name that several units share; one unit may answer twice."""
     units: dict[str, dict[str, str]] = {}
     for unit in found:
         if unit.name:
@@ -168,13 +169,13 @@ async def find_units(
     named = addresses_from_names(addresses)
     known = inventory_at(inventory)
     logins = read_guarded_logins(user, named, known)
-    heard = [] if named else await _hear_units(listen_s)
+    heard, unheard = ([], []) if named else await _hear_units(listen_s)
     expected = single_addresses(addresses)
     found = await look_at(heard, named, logins, ca_file, wants_digest=not quick, expected=expected)
     _print(found, _find_unused(named, found), as_json=as_json)
     present = [unit for unit in found if unit.answers]
     remarks = same_names(found) if out is None else _write_inventory(out, found, as_json=as_json)
-    print_warnings([*doubles(found), *_withheld(found), *remarks])
+    print_warnings([*unheard, *doubles(found), *_withheld(found), *remarks])
     return DONE if present and len(present) == len(found) else NO
 
 
@@ -197,7 +198,7 @@ def _find_unused(named: list[str], found: list[FoundUnit]) -> list[str]:
 
 
 def _withheld(found: list[FoundUnit]) -> Iterator[str]:
-    """Yield which units did not get the login, with advice."""
+    """Yield sentences about units that did not receive the login, with advice."""
     addresses = [unit.address for unit in found if unit.is_login_withheld]
     if addresses:
         yield (
@@ -210,13 +211,23 @@ def _withheld(found: list[FoundUnit]) -> Iterator[str]:
         )
 
 
-async def _hear_units(listen_s: float) -> list[HeardUnit]:
+async def _hear_units(listen_s: float) -> tuple[list[HeardUnit], list[str]]:
+    """Return the units that answered, and why others may be missing."""
     by_question, by_name = await asyncio.gather(
-        broadcast_request(listen_s=listen_s), hear_announced(listen_s=listen_s)
+        broadcast_request(listen_s=listen_s),
+        hear_announced(listen_s=listen_s),
+        return_exceptions=True,
     )
+    if isinstance(by_question, BaseException):
+        raise by_question
+    if isinstance(by_name, ModuleNotFoundError):
+        why = explain_missing_extra(by_name)
+        return by_question, [f"Controllers that announce themselves were not searched. {why}"]
+    if isinstance(by_name, BaseException):
+        raise by_name
     # A unit found both ways is the same unit; its own answer has the plain name.
     macs = {unit.mac for unit in by_question}
-    return [*by_question, *(unit for unit in by_name if unit.mac not in macs)]
+    return [*by_question, *(unit for unit in by_name if unit.mac not in macs)], []
 
 
 def _print(found: list[FoundUnit], unused: list[str], *, as_json: bool) -> None:

@@ -82,7 +82,7 @@ class Inventory(Struct, frozen=True):
     watch: WatchTable = WatchTable()
 
     def select(self, names: tuple[str, ...] = (), group: str | None = None) -> list[InventoryUnit]:
-        """Return the units with these names or addresses, by default all, of one group."""
+        """Return the units with these names or addresses, by default all, within one group."""
         known = {unit.name: unit for unit in self.units}
         known |= {unit.address: unit for unit in self.units}
         for name in names:
@@ -286,7 +286,7 @@ class _Reading:
 
 
 def plain_name(text: str, address: str) -> str:
-    """Return a name of only letters, digits, `-` and `_`; for a nameless unit, from its address."""
+    """Return a name of letters, digits, `-` and `_`; a nameless unit is named by its address."""
     words = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in text).split()
     if words:
         return "-".join(words)[:_MAX_LETTERS]
@@ -317,7 +317,7 @@ def count_units(count: int) -> str:
 
 
 def name_units(names: Collection[str]) -> str:
-    """List units in one line; of many only the first."""
+    """List units in one line; if there are many, only the first ones."""
     if len(names) <= MAX_NAMES:
         return ", ".join(names)
     shown = [*names][: MAX_NAMES - 1]

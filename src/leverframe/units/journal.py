@@ -194,7 +194,7 @@ def find_unfinished(folder: Path) -> list[Path]:
 
 
 def _is_idle_rollback(path: Path) -> bool:
-    """Return whether a rollback has sent nothing: then the change it reverts is resumed instead."""
+    """Return whether a rollback has sent nothing; the change that it reverts is then resumed."""
     lines = read_journal(path)
     return bool(lines[0].undoes) and all(line.event != "sending" for line in lines)
 

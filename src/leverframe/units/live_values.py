@@ -38,7 +38,7 @@ from leverframe.units.unit_reader import SETTINGS_PATH
 
 Severity = Literal["lost", "fault", "attention"]
 
-#: More than twenty rules that all conflict with each other; the worst findings are kept.
+#: More findings than twenty conflicting rules produce; the worst findings are kept.
 MAX_FINDINGS = 250
 _MAX_SENTENCE = 300
 _MAX_FIGURES = 20
@@ -51,7 +51,7 @@ Figure = int | float | str
 
 
 class UnitFinding(Struct, frozen=True):
-    """A finding of a unit; `kind`, `label` and `figures` word it in every language."""
+    """A finding of a unit; `kind`, `label` and `figures` allow a text in every language."""
 
     id: str
     kind: str
@@ -205,12 +205,12 @@ def is_leverframe(pulled: PulledUnit) -> bool:
 ALL, PERIODIC, STATE = "/json/all.json", "/json/status_per.json", "/api/state"
 _KNOWN = (*LABELS, *DUTIES)
 _MAX_TEXT = 64
-#: The answer of a unit that does not have this path.
+#: The statuses with which a unit answers if it does not have this path.
 _NOT_THERE = (400, 403, 404, 405, 501)
 
 
 class LoginRefused(SignInNeeded):
-    """The unit rejects the login, or too many wrong logins: one sentence."""
+    """The unit rejects the login, or every login after too many wrong ones: one sentence."""
 
 
 class LiveReading(NamedTuple):
@@ -220,7 +220,7 @@ class LiveReading(NamedTuple):
     #: As the unit writes them.
     hardware: str
     software: str
-    #: The known version as which its files are read.
+    #: The known version whose file formats are used to read the unit.
     profile: Profile
     #: None for a missing sensor.
     values: Mapping[str, Value]
@@ -234,7 +234,7 @@ class LiveReading(NamedTuple):
 
 
 class LiveReader:
-    """Polls one unit repeatedly; the first poll finds out which files it has."""
+    """Polls one unit repeatedly; the first poll determines which files it has."""
 
     def __init__(self, client: PacedClient) -> None:
         self._client = client
@@ -242,7 +242,7 @@ class LiveReader:
         self._shows_state: bool | None = None
 
     async def look(self) -> LiveReading:
-        """Poll it once; raise an error for people if it does not answer like a unit."""
+        """Poll the unit once; raise an error for people if it does not answer like a unit."""
         try:
             return await self._look()
         except BaseException:
@@ -287,7 +287,7 @@ class LiveReader:
 
 
 def find_profile(hardware: str, software: str) -> Profile:
-    """Return the known version as which a unit is read; raise if it shows none."""
+    """Return the known version to use for reading a unit; raise if the unit shows none."""
     try:
         version(software)
         return Profile(hardware, software)

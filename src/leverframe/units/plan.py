@@ -88,7 +88,7 @@ def select_plans(plans: Sequence[UnitPlan], units: Sequence[str]) -> list[UnitPl
 def print_plans(
     plans: Sequence[UnitPlan], failed: int = 0, *, as_json: bool, verbose: bool
 ) -> None:
-    """Print plans as JSON, or with as few lines as describe what is sent to which units."""
+    """Print plans as JSON, or as a short text about what is sent to which units."""
     if as_json:
         for plan in plans:
             print_json(plan_as_json(plan))

@@ -138,7 +138,7 @@ def lines_of_left_out(plan: UnitPlan) -> Iterator[str]:
 class StepWords(NamedTuple):
     """A step for the terminal."""
 
-    #: What it does, and on one line also its only detail.
+    #: The action of the step; if there is only one detail, also this detail.
     does: str
     details: tuple[str, ...]
     request: str
@@ -162,7 +162,7 @@ def steps_in_words(plan: UnitPlan) -> Iterator[StepWords]:
         lines = [line for change in described.changes for line in _lines(change)]
         if described.more:
             lines.append(f"and {_count(described.more, 'setting')} more")
-        # Without the list of its fields and the meaning of single values.
+        # Leave out the list of fields and the meaning of single values.
         does = re.split(r"[:;] ", step.words(plan.profile))[0]
         yield StepWords(does, tuple(lines), described.request)
 
@@ -170,7 +170,7 @@ def steps_in_words(plan: UnitPlan) -> Iterator[StepWords]:
 def _rule_step(
     step: UnitStep, before: Settings, after: Settings
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Return what a step does to one rule; None for a step about anything else."""
+    """Describe the effect of a step on one rule; None if the step does not concern one rule."""
     name, _, value = step.request.query.partition("=")
     if name in _SHIFTS and "&" not in value:
         # All later rules change their numbers, too.
@@ -201,7 +201,7 @@ def _rule_step(
 
 
 def _after_number(rule: Rule | None) -> str:
-    """Return a rule after its number; separate steps enable and disable it."""
+    """Return the text of a rule that follows its number; separate steps enable or disable it."""
     return "" if rule is None else f": {sentence_about(replace(rule, enabled=True))}"
 
 

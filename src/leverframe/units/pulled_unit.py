@@ -19,7 +19,7 @@ from leverframe.core.tree import MASK, UnfitSettings, leaves, settings_from_leav
 from leverframe.interface.status_files.settings_reader import list_names, without_unfit
 from leverframe.units.client import UnitAnswer, UnusableAnswer
 
-# The known version as which a unit is read, from the version that it shows.
+# The known version for reading a unit, determined from the version that the unit shows.
 
 _NUMBERS = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})")
 #: Some units append their variant, such as `ps` for a power strip.
@@ -50,7 +50,7 @@ def nearest_profile(hardware: str, software: str) -> NearestProfile:
 
 
 def _nearest_hardware(hardware: str) -> str:
-    """Return the newest known hardware that is not newer, or else the oldest."""
+    """Return the newest known hardware up to this version, or else the oldest."""
     if hardware in HARDWARE:
         return hardware
     found = _NUMBERS.match(hardware)
@@ -69,7 +69,7 @@ class UnitIdentity:
     address: str
     name: str = ""
     mac: str = ""
-    #: Its versions as it writes them; `PulledUnit.profile` is the known version for them.
+    #: The versions as the unit writes them; `PulledUnit.profile` is the known version for them.
     hardware: str = ""
     software: str = ""
 
@@ -126,8 +126,8 @@ def reason_at(reasons: Mapping[str, str], path: str) -> str | None:
 
 # The settings of a Leverframe unit from its `/api/settings`.
 #
-# Another release may have settings unknown to this one, which are listed, or lack some, which are
-# unread.
+# Another release may have settings that are unknown to this one; these are listed. It may also lack
+# settings; these are unread.
 
 SECRET = "this setting is a secret, which never leaves the unit"
 _PROFILE = "profile."
@@ -206,7 +206,7 @@ def _at(node: Any, steps: list[str], path: str = "") -> Iterator[tuple[str, dict
 
 
 def _paths_beyond(first: Any, second: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths that the first document has and the second has not."""
+    """Yield the paths that only the first document has."""
     if isinstance(first, dict) and isinstance(second, dict):
         for name, value in first.items():
             inner = f"{path}.{name}" if path else name

@@ -254,7 +254,7 @@ def settings_to_restore(changes: Sequence[JournalledChange], pulled: PulledUnit)
 
 
 def _find_newly_hidden(begun: JournalLine, pulled: PulledUnit) -> Iterator[str]:
-    """Yield settings that were readable before and are not now, such as a regulated duty."""
+    """Yield settings that were readable before, but no longer are, such as a regulated duty."""
     for path, _ in leaves(pulled.settings):
         if pulled.why_unread(path) is not None and not is_part_of(path, begun.unread):
             yield path

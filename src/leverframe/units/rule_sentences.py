@@ -3,9 +3,10 @@
     when DS1 >= 30 (hysteresis 0.5) and OUT0 = 1, unless rule 3 is met, then OUT1 off,
     on delay 5s, off delay 1m, only when it begins, permanent
 
-It may begin with `disabled:` and with its name: `Too warm: when ...`. Conditions are joined by and,
-or, nand, nor or xor; the switched label is followed by on, off or reverse. A rule that has parts
-without effect, such as a second condition without an operator, has no sentence.
+A sentence may begin with `disabled:` and with the name of the rule: `Too warm: when ...`.
+Conditions are joined by and, or, nand, nor or xor; the switched label is followed by on, off or
+reverse. A rule that has parts without effect, such as a second condition without an operator, has
+no sentence.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Find units: those that announce themselves by UDP or mDNS, and those at named addresses.
+"""Find units that announce themselves by UDP or mDNS, and units at named addresses.
 
 Only the request is sent, never the bytes that start a bootloader. Answers come from strangers:
 invalid answers are ignored.
@@ -172,7 +172,7 @@ ADDRESSES_PER_S = 20
 AT_A_TIME = 16
 #: A unit in the same network accepts a connection and answers within a second.
 ANSWER_S = 3.0
-#: For all settings; a real unit needs 5 s, because it gets at most four requests per second.
+#: Time limit for all settings; a real unit needs 5 s for them, at four requests per second.
 DIGEST_S = 30.0
 #: Versions, name and MAC address in one short file of every version.
 IDENTITY = "/xml/stat.xml"

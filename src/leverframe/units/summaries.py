@@ -62,7 +62,7 @@ def plans_in_words(
 
 
 def _shape_of(plan: UnitPlan) -> Hashable:
-    """Return the common key of equal plans, even if names and limits differ."""
+    """Return a key that is equal for plans that differ only in names and limits."""
     return tuple(
         tuple(
             (change.path, change.new if isinstance(change.new, bool) else None)
@@ -236,7 +236,7 @@ async def read_unit(
 def print_failures(
     failed: Sequence[FailedUnit], total: int, action: str, *, as_json: bool = False
 ) -> None:
-    """Report units that were not reached on standard error, with --json also as objects."""
+    """Report the failed units on standard error, with --json also as JSON objects."""
     if as_json:
         for one in failed:
             print_json({"event": "failed", "unit": one.name, "problem": one.problem})

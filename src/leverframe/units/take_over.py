@@ -94,10 +94,10 @@ async def hash_passwords(settings: Settings) -> Settings:
 
 # `leverframe unit take-over`: create a software controller that replaces a unit.
 #
-# It gets the unit's settings, name, MAC address and version, the login that was used to read it,
-# and its meter counts, so that clients find the same unit. Settings that a unit does not show,
-# such as its other accounts, can come from a unit file; settings found in neither are listed. The
-# unit is only read.
+# The controller gets the unit's settings, name, MAC address and version, the login that was used to
+# read the unit, and the meter counts, so that clients find the same unit. Settings that a unit does
+# not show, such as its other accounts, can come from a unit file; settings found in neither are
+# listed. The unit is only read.
 
 #: The settings read from the unit, in the data folder of the controller that replaces it.
 TAKEN_OVER = "taken-over.json"
@@ -108,7 +108,7 @@ class CannotTakeOver(ErrorForPeople):
 
 
 class TakenOver(Struct, frozen=True):
-    """The unit as it was at the take-over."""
+    """The unit at the time of the take-over."""
 
     address: str
     hw: str
@@ -123,7 +123,7 @@ class TakenOver(Struct, frozen=True):
         return Profile(self.hw, self.sw)
 
     def tree(self, key: Path) -> Settings:
-        """Return the initial settings of the controller; the key is that of its data folder."""
+        """Return the initial settings of the controller; `key` is the path of its key file."""
         opened = EncryptingStore(MemoryStore(), key).open_secrets(Stored(dict(self.settings), {}))
         settings, _ = settings_from_leaves(self.profile, opened.settings)
         return settings
@@ -271,9 +271,9 @@ def _print_report(
 
 # `leverframe unit give-back`: transfer the changes of a controller back to its original unit.
 #
-# Changes made on the controller become a plan for the unit. Settings that did not change there
-# stay as they are on the unit, even if they were changed there. The plan is verified on a twin,
-# printed, and written for `unit apply`; nothing is sent.
+# Changes made on the controller become a plan for the unit. All other settings stay as they are on
+# the unit, even if they were changed on the unit. The plan is verified on a twin, printed, and
+# written for `unit apply`; nothing is sent.
 
 #: Accounts of the controller are not transferred: the unit has kept its own.
 _STAYS = ("access", "profile")

@@ -55,8 +55,8 @@ class Logins:
 class GuardedLogins:
     """Decides which of the units that answer a search get a login.
 
-    Units at addresses that the operator named do. Any other device may be a stranger: it gets a
-    login only if the inventory lists it with the same address and MAC address.
+    Units at addresses named by the operator get a login. Any other device may be a stranger: it
+    gets a login only if the inventory lists it with the same address and MAC address.
     """
 
     def __init__(

@@ -110,7 +110,7 @@ def in_file(pattern: str, schema: JsonSchema) -> JsonSchema:
 
 
 def words_of(schema: JsonSchema) -> str:
-    """Return what a schema allows, in words."""
+    """Describe in words what a schema allows."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(words_of(one) for one in schema["anyOf"]))
     if "enum" in schema:
@@ -136,7 +136,7 @@ def _form(schema: JsonSchema) -> list[str]:
 
 #: Lists that a file defines as a whole.
 WHOLE_LISTS = ("rules", "schedule")
-#: Defaults of an entry that a file creates, unlike one created by a command.
+#: Settings that are on in a new entry that a file creates, unlike one that a command creates.
 _ON = {"rules": "enabled", "schedule": "active", "access.users": "active"}
 _ACCESS = "access."
 _ACCOUNT_TYPES = {"name": (USER_FIELDS["B"],), "password": (PLAIN_PASSWORD, HASH)}
@@ -167,7 +167,7 @@ class UnitFile(Struct, frozen=True):
     lines: Mapping[str, FileLine]
     complete: bool = False
     unread: tuple[str, ...] = ()
-    #: Missing secrets that it refers to, ignored as if it did not mention them.
+    #: Settings whose secrets are missing; they count as not mentioned.
     unresolved: tuple[str, ...] = ()
     #: The branches and settings of the file that apply; empty for all.
     only: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ class UnitFile(Struct, frozen=True):
         """Return the same file restricted to these branches."""
         if not branches:
             return self
-        # Pages are stored twice: some of the variables belong to them.
+        # Page settings are stored twice: some of the variables belong to them.
         pages = _pages_named(self.settings, self.settings_named) if "ui" in branches else ()
         return replace(self, only=(*branches, *pages))
 
@@ -197,7 +197,7 @@ class UnitFile(Struct, frozen=True):
         return path in self.unread and path in self.settings_named
 
     def over(self, present: Settings) -> Settings:
-        """Return the settings of a unit of the file's version, with those of the file."""
+        """Return a unit's settings overridden by those of the file, which has the same version."""
         wanted = present
         for path, _, _ in difference(present, self.settings):
             if self.names(path):
@@ -269,7 +269,7 @@ def unit_file_of(
     unread: Collection[str],
     unresolved: Collection[str],
 ) -> tuple[UnitFile, list[FileProblem]]:
-    """Build the unit file for a version, with the settings that it does not support."""
+    """Build the unit file for a version; also return the problems with its settings."""
     given = dict(entries.settings)
     for path, entry in entries.settings.items():
         place = path.rpartition(".")[0]

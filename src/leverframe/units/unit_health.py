@@ -1,7 +1,7 @@
 """The state of one unit from repeated polls, and its problems.
 
 Values are kept only from a complete poll of the expected unit that is not a repeated old answer.
-After any other poll nothing is known of the unit except the reason: no value, no finding of its
+After any other poll nothing is known about the unit except the reason: no value, no finding of its
 own, no difference from its file.
 """
 

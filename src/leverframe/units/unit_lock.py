@@ -4,7 +4,7 @@ It is an exclusive lock on a file that is named by the MAC address of the unit, 
 it shows no MAC address. All users of the machine share the folder of these files, which does not
 depend on the place of the journals. The kernel releases a lock when its process ends in any way, so
 a killed process blocks no other. The file contains the holder for error messages; the holder
-removes it while the lock is held.
+removes the file before it releases the lock.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ from msgspec import Struct
 from leverframe.core.errors import ErrorForPeople, printable
 from leverframe.units.unit_plan import UnitPlan
 
-#: Where all users of a machine may write, and only the owner of a file removes it.
+#: Folders in which all users of a machine may write, but only the owner of a file may remove it.
 _SHARED = (Path("/run/lock"), Path("/tmp"))  # noqa: S108
 _NAME = "leverframe-units"
 _MODE_FOR_ALL = 0o1777
@@ -68,7 +68,7 @@ def find_shared_folder() -> Path:
 
 
 def _is_for_all(place: Path) -> bool:
-    """Return whether all users may write to a folder; all of them must use the same one."""
+    """Return whether all users may write to a folder; they must all use the same folder."""
     try:
         return stat.S_IMODE(place.stat().st_mode) & _MODE_FOR_ALL == _MODE_FOR_ALL
     except OSError:

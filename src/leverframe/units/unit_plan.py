@@ -57,7 +57,7 @@ class SettingChange(Struct, frozen=True, omit_defaults=True):
 
     def __str__(self) -> str:
         if self.old == self.new:
-            # It could not be read.
+            # The old value could not be read.
             return f"{self.key}: set to {self.show(self.new)}"
         return f"{self.key}: {self.show(self.old)} -> {self.show(self.new)}"
 
@@ -75,7 +75,7 @@ class UnitStep(Struct, frozen=True):
 
     @property
     def is_repeatable(self) -> bool:
-        """Return whether sending it twice does the same as sending it once."""
+        """Return whether sending the step twice has the same effect as sending it once."""
         return not any(item.startswith(_NOT_TWICE) for item in items_of(self.request.query))
 
     def mask_request(self, profile: Profile) -> PlannedRequest:
@@ -88,7 +88,7 @@ class UnitStep(Struct, frozen=True):
         return next((call.row.doc for call in found if isinstance(call, Call)), "")
 
     def words(self, profile: Profile) -> str:
-        """Return the first sentence of it, without its full stop."""
+        """Return the first sentence of the description, without its full stop."""
         return self.doc(profile).partition(". ")[0].rstrip(".")
 
 
@@ -160,7 +160,10 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def cannot_be_undone(self) -> tuple[UnreadableSetting, ...]:
-        """Return the settings that the plan overwrites or removes unread, beyond any rollback."""
+        """Return the unread settings that the plan overwrites or removes.
+
+        No rollback can restore them.
+        """
         return tuple(one for one in self.unreadable if one.was_there and one.fate != "kept")
 
     @property
@@ -256,7 +259,7 @@ def store_leaves(found: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
 
 # The login of an operator while a plan changes the accounts of the unit.
 
-#: Accounts that can read all settings of a unit, and the one that can on every unit.
+#: Accounts that can read all settings of a unit, and the one account that can on every unit.
 _ROLES = ("admin", "user")
 _ADMIN = "admin"
 _PASSWORD = "access.admin.password"

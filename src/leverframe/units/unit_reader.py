@@ -1,7 +1,7 @@
-"""Read a unit: all settings of Leverframe, and those in the status files of a real unit.
+"""Read a unit: all settings of Leverframe, or those in the status files of a real unit.
 
-A missing or invalid file makes the settings unread that only this file shows. A unit that restarts
-while it is read is read again, because its settings may have changed.
+If a file is missing or invalid, the settings that only this file shows are unread. A unit that
+restarts while it is read is read again, because its settings may have changed.
 """
 
 import asyncio
@@ -119,7 +119,7 @@ def pull_from_files(
 
 
 def with_doubts(pulled: PulledUnit) -> PulledUnit:
-    """Mark settings unconfirmed on real units: the order of fields that no public client reads."""
+    """Mark settings in fields whose order is unconfirmed, because no public client reads them."""
     names = [RULE_SETTINGS[letter] for letter in late_letters(pulled.profile)]
     doubts = {
         f"rules.{place}.{name}": UNPROVEN
@@ -208,8 +208,8 @@ def _uptime(content: FileContent | None) -> int | None:
 
 # The settings in a recording of a unit, read as by `unit pull` from recorded answers.
 #
-# For each file the first answer counts, because a twin begins where the recording begins; or the
-# last, for the state at the end.
+# For each file the first answer counts, because a twin starts at the beginning of the recording.
+# For the state at the end, the last answer counts.
 
 NOT_RECORDED = "is not in the recording"
 

@@ -1,7 +1,7 @@
 """Settings as the text of a unit file: only differences from the factory settings of the version.
 
-Secrets, and addresses that must stay secret, are never in the text: it contains a reference named
-after their path, and their values are returned separately.
+Secrets, and addresses that must stay secret, are never in the text. It contains references named
+after their paths; their values are returned separately.
 """
 
 from collections.abc import Collection, Iterator
@@ -36,7 +36,7 @@ from leverframe.units.rule_sentences import sentence_of
 
 #: Maximum length of a list on one line.
 MAX_LIST_LETTERS = 88
-#: A new entry before a file sets anything.
+#: The initial values of a new entry in a file.
 NEW_ENTRIES: dict[str, Node] = {
     "rules": Rule(enabled=True),
     "schedule": ScheduleEntry(active=True),

@@ -1,7 +1,7 @@
 """`leverframe unit watch`: monitor the units of an inventory until stopped.
 
-It listens on a loopback address unless a password is configured. Values are stored in a history
-like that of a controller; notices go through an outbox that survives a restart.
+The watch listens on a loopback address unless a password is configured. Values are stored in a
+history like that of a controller; notices go through an outbox that survives a restart.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Changes of units from the page of the watch: compare with the file, plan, carry out.
 
-They are the plans of `leverframe unit plan` and `unit apply`, with the same verification on a twin,
-read-back and journals. Only the planned unit is changed, and only by the plan that was shown. While
-a plan is carried out, the unit is not polled.
+The plans are those of `leverframe unit plan` and `unit apply`, with the same verification on a
+twin, read-back and journals. Only the planned unit is changed, and only by the plan that was shown.
+While a plan is carried out, the unit is not polled.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from leverframe.units.watcher import UnitWatcher
 
 log = logging.getLogger(__name__)
 
-#: The file of a unit, for its version, with its secrets.
+#: Returns the file of a unit for its version, with its secrets.
 Wanted = Callable[[Profile], UnitFile | None]
 
 
@@ -49,7 +49,7 @@ class UnseenSetting(Struct, frozen=True):
 
 
 class ShownPlan(Struct, frozen=True):
-    """A plan as the page shows it, in its language."""
+    """A plan in a form that the page shows in its own language."""
 
     #: Identifies exactly this plan.
     key: str
@@ -96,7 +96,7 @@ class UnitChanges:
         return ShownPlan(key, tuple(describe_steps(plan)), plan.left_out, unseen)
 
     def apply(self, name: str, key: str) -> ChangeProgress:
-        """Start to carry out the plan that was shown; `progress` returns how far it is."""
+        """Start to carry out the plan that was shown; return its progress, which is updated."""
         self._refuse_running(name)
         shown, plan = self._plans.get(name, ("", None))
         if plan is None or key != shown:

@@ -145,7 +145,7 @@ def _channel(name: str, raw: dict[str, Any], reading: TableReading) -> Any:
     if not 0 < table.get("port", 1) < 65536:
         reading.wrong((*place, "port"), f"watch.{name}.port must be {_PORT[1]}.")
     if name == "http" and not split_address(table["url"])[0].startswith(("http://", "https://")):
-        # Without the URL: a part of it may be a key.
+        # The message omits the URL, because a part of it may be a key.
         reading.wrong((*place, "url"), f"watch.http.url must be {CHANNELS['http']['url'][1]}.")
     password = _secret(table, (*place, "password"), reading) or ""
     return msgspec.structs.replace(_MAKE[name](), **{**table, "password": password})

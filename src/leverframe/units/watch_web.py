@@ -1,8 +1,8 @@
 """The small HTTP server of `unit watch`: metrics, states, history, and the page of the units.
 
 Requests that change nothing are GET; polling and reading are POST, which no page of another site
-can send. Beyond loopback all users sign in with HTTP Basic, with the same waits after wrong
-passwords as at a controller.
+can send. Unless the address is loopback, all users sign in with HTTP Basic, with the same waits
+after wrong passwords as on a controller.
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -54,7 +54,7 @@ from leverframe.units.watcher import UnitWatcher
 _READINGS = tuple(label for label in READINGS if label not in ENERGIES)
 
 
-#: By name: its description, and the value for a unit; None is left out.
+#: By name: the description of a metric, and its value for a unit; None is left out.
 _Figures = dict[str, tuple[str, Callable[[UnitHealth], float | None]]]
 _GAUGES: _Figures = {
     "up": ("Whether the last poll of the unit was complete.", lambda unit: int(unit.is_up)),

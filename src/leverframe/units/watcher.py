@@ -135,7 +135,7 @@ class UnitWatcher:
             await asyncio.sleep(self.seconds_to_next_look(name))
 
     def seconds_to_next_look(self, name: str) -> float:
-        """Return the time of the next poll; rare polls after a rejected login avoid a lockout."""
+        """Return the seconds to the next poll; more after a rejected login, to avoid a lockout."""
         if SIGN_IN in self.health[name].by_look and self.units[name].login is not None:
             return max(self._look_every_s, self._pull_every_s)
         return self._look_every_s

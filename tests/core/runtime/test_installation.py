@@ -19,8 +19,11 @@ def test_clone_is_installed_again_from_its_folder() -> None:
     ("prefix", "command"),
     [
         ("/opt/leverframe", f"{sys.executable} -m pip install 'leverframe[fleet]'"),
-        ("/root/.local/share/pipx/venvs/leverframe", "pipx install --force 'leverframe[fleet]'"),
-        ("/root/.local/share/uv/tools/leverframe", "uv tool install 'leverframe[fleet]'"),
+        (
+            "/root/.local/share/pipx/venvs/leverframe",
+            "pipx install --force 'leverframe[fleet,terminal]'",
+        ),
+        ("/root/.local/share/uv/tools/leverframe", "uv tool install 'leverframe[fleet,terminal]'"),
     ],
 )
 def test_wheel_is_installed_again_by_the_tool_that_installed_it(
@@ -28,4 +31,5 @@ def test_wheel_is_installed_again_by_the_tool_that_installed_it(
 ) -> None:
     monkeypatch.setattr(installation, "_PACKAGE", tmp_path / "site-packages" / "leverframe")
     monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(installation, "find_spec", lambda package: package == "rich" or None)
     assert installation.command_for_extra("fleet") == command

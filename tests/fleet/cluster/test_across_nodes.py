@@ -492,7 +492,7 @@ async def test_unanswered_change_is_reported_as_not_known(
     answer = await a.post("tag", tag="all", add="x")
     statuses = {one["name"]: one for one in answer["results"]}
     assert {name for name, one in statuses.items() if one["status"] == 504} == far
-    assert "Check whether it was done there" in statuses[min(far)]["detail"]
+    assert "Check there whether the request was carried out" in statuses[min(far)]["detail"]
     assert "has not answered in time" in await a.expect_refusal(
         504, "rename", name=min(far), to="new"
     )

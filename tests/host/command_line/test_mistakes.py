@@ -39,7 +39,7 @@ MISTAKES = [
         "rum",
         2,
         "leverframe: unknown command rum (did you mean run?); known commands: run, "
-        "fleet, simulate, what-if, record, replay, unit, commands, passwd, config, "
+        "fleet, simulate, what-if, record, replay, unit, rule, commands, passwd, config, "
         "board, site, firmware, backup, data, completion, help; see leverframe --help",
     ),
     (

@@ -234,7 +234,8 @@ test("the operator gives one controller a place, and no one else does", () => {
   };
   assert.doesNotMatch(textOf(bulk({ tenant: "acme" })), /port/);
   assert.doesNotMatch(textOf(bulk({}, 2)), /port/);
-  assert.match(textOf(bulk({})), /Set address and port.*an empty field removes the address or port/);
+  const advice = /Set address and port.*an empty field removes the address or port/;
+  assert.match(textOf(bulk({})), advice);
   assert.match(markup(bulk({})), /127\.0\.0\.7.*9007.*data-do=place\s+\?disabled=true/s);
 });
 

@@ -244,7 +244,8 @@ test("a sensor is silent and back, with the time between", () => {
   const figures = { finding: "sensor_lost", figures: {}, text: "" };
   const silent = entry("finding", { ...lost, figures });
   const back = entry("finding_over", { ...lost, figures, time: NOON + 180 });
-  assert.match(say(silent, back), /Bed answers again was silent for 3 min .*Bed no longer answers$/);
+  const both = /Bed answers again was silent for 3 min .*Bed no longer answers$/;
+  assert.match(say(silent, back), both);
   const weak = { finding: "clock_not_set", figures: {}, text: "x" };
   assert.match(say(entry("finding_over", { cause: "finding", figures: weak })), /Resolved: /);
 });

@@ -24,7 +24,7 @@ from leverframe.storage.lanes.postgres_schema import check_key, check_tables, op
 
 
 class NameTaken(ErrorForPeople):
-    """Another node of this name is alive: one sentence."""
+    """Another node with this name is alive."""
 
 
 class NodeIdentity(Struct, frozen=True):
@@ -40,9 +40,9 @@ class NodeIdentity(Struct, frozen=True):
 
 
 def begin_life(connection: Connection, identity: NodeIdentity) -> Claim:
-    """Register a node; raise NameTaken if another node of its name is alive.
+    """Register a node; raise NameTaken if another node with its name is alive.
 
-    A killed node has no session any more, or its counter stands still for a lease.
+    A killed node has no session, or its counter stands still for a whole lease.
     """
     known = _find_node(connection, identity.name)
     until = time.monotonic() + LEASE_S
@@ -64,11 +64,11 @@ def _find_node(connection: Connection, name: str) -> SeenNode | None:
     return next(found, None)
 
 
-# The opening of a node that shares a database with others: tables, key, name, lane.
+# Opening a node that shares a database with others: tables, key, name and lane.
 
 
 class OpenedCluster(Struct, frozen=True):
-    """What a registered node needs before it has controllers."""
+    """The parts of a registered node, before it has controllers."""
 
     address: str
     identity: NodeIdentity
@@ -77,7 +77,7 @@ class OpenedCluster(Struct, frozen=True):
     registry: ClusterRegistry
     directory: Directory
     lease: NodeLease
-    #: Seconds between two saves of the live state of controllers; None saves none.
+    #: Seconds between two saves of the live state of controllers; None turns saving off.
     live_state_every: int | None = None
 
     def history(self, bounds: Bounds) -> DatabaseHistory:
@@ -100,7 +100,7 @@ class OpenedCluster(Struct, frozen=True):
 async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> OpenedCluster:
     """Check that the database can be used, and register the node.
 
-    Raise StoreUnavailable or NameTaken with a sentence; then nothing was changed.
+    Raise StoreUnavailable or NameTaken, whose messages are sentences for users.
     """
 
     def open_all() -> tuple[Claim, PostgresLane]:
@@ -113,7 +113,8 @@ async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> 
     claim, lane = await asyncio.to_thread(open_all)
     registry = ClusterRegistry(address, claim)
     try:
-        # Before any request arrives: a client without an account must not pass for the operator.
+        # Load the accounts before any request arrives, so that a client without an account does not
+        # pass for the operator.
         await registry.load_accounts()
     except BaseException:
         registry.close()
@@ -125,9 +126,9 @@ async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> 
 
 @asynccontextmanager
 async def short_life(table: ClusterTable, folder: FleetFolder) -> AsyncIterator[OpenedCluster]:
-    """Open a life of a node without controllers and without a lease: its tasks take moments.
+    """Register a node for a short task, without controllers and without a lease.
 
-    Raise NameTaken if the node runs.
+    Raise NameTaken if the node is already running.
     """
     place = table.inner_place()
     identity = NodeIdentity(place.node, place, capacity=0)
@@ -137,5 +138,5 @@ async def short_life(table: ClusterTable, folder: FleetFolder) -> AsyncIterator[
     finally:
         cluster.registry.close()
         await cluster.lane.close()
-        # Running nodes read the accounts again when notified.
+        # Resigning notifies the running nodes, which then read the accounts again.
         await cluster.resign()

@@ -1,8 +1,8 @@
 """The directory of a node: which node has which controller, and the addresses of the nodes.
 
-The membership updates it with every heartbeat, and immediately after a controller has moved.
-Requests look up their destination here. An entry may be a moment old: the node that is asked then
-does not have the controller, and says so before anything is done.
+The membership updates the directory with every heartbeat, and immediately after a controller has
+moved. Requests look up their destination here. An entry may be outdated for a moment. The node that
+is asked then reports that it does not have the controller, before anything is done.
 """
 
 import asyncio
@@ -22,34 +22,34 @@ class Place(Struct, frozen=True):
 
 
 class DoorFigures(Struct):
-    """Counters of requests for controllers that other nodes have, or no node."""
+    """Counters of requests for controllers that another node has, or no node."""
 
     #: Connections that were forwarded to another node.
     joined: int = 0
     #: Requests that waited until a node had their controller.
     held: int = 0
-    #: Answers 421: a request came to the wrong node, and could not be forwarded.
+    #: Responses with status 421: a request came to the wrong node, and could not be forwarded.
     misdirected: int = 0
-    #: Answers 503: no node had the controller in time.
+    #: Responses with status 503: no node had the controller in time.
     unavailable: int = 0
 
 
 class Directory:
     def __init__(self, node: str) -> None:
         self.figures = DoorFigures()
-        #: The node that this process is.
+        #: The name of this node.
         self.node = node
         #: Controllers that requests wait for, with the number of these requests.
         self.awaited: Counter[str] = Counter()
         self._owners: dict[str, str | None] = {}
         self._places: dict[str, Place] = {}
         self._changed = asyncio.Event()
-        #: Notified when one controller can be reached. To wake every request at each of thousands
-        #: of starts took three quarters of a takeover.
+        #: Each is set when its controller can be reached. Waking every request at each of thousands
+        #: of starts took three quarters of the time of a takeover.
         self._opened: dict[str, asyncio.Event] = {}
 
     def replace(self, owners: Mapping[str, str | None], places: Mapping[str, Place]) -> None:
-        """Update the directory: controllers with their nodes, None for no node at present."""
+        """Update the owners of controllers (None if no node has them) and the places of nodes."""
         if owners != self._owners or places != self._places:
             self._owners, self._places = dict(owners), dict(places)
             self.wake()
@@ -82,7 +82,7 @@ class Directory:
         return None if owner is None else self._places.get(owner)
 
     def lives(self, place: Place) -> bool:
-        """Return whether the node is still there, as far as the others know."""
+        """Return whether the node is still alive at this place, according to the last update."""
         return self._places.get(place.node) == place
 
     def place_of_node(self, node: str) -> Place | None:
@@ -95,9 +95,10 @@ class Directory:
                 await self._changed.wait()
 
     async def wait_until(self, condition: Callable[[], bool], name: str, seconds: float) -> bool:
-        """Wait for a result that a change of the directory, or `wake`, brings; False on a timeout.
+        """Wait until a condition about a controller holds; return False on a timeout.
 
-        A node builds awaited controllers before the remaining ones.
+        The condition is checked after every change of the directory, `wake` and `note_open`. A node
+        starts awaited controllers before the remaining ones.
         """
         self.awaited[name] += 1
         opened = self._opened.setdefault(name, asyncio.Event())

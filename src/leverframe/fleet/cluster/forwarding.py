@@ -1,9 +1,11 @@
-"""Forwards connections to the node that has their controller, after the first head.
+"""Forward connections to the node that has their controller, after the first request head.
 
-The client's bytes so far and all later bytes go to the owner of the controller, and back; HTTP is
-not parsed any more. Before the first byte goes out, the owner has confirmed that it has the
-controller. If it does not, or cannot be reached, nothing was done, and the next owner is asked.
-While no node has the controller, the request is held for a while, then refused.
+All bytes of the client, including those already read, go to the owner of the controller, and the
+owner's bytes go to the client. This node no longer parses HTTP on the connection.
+
+Before the first byte is sent, the owner confirms that it has the controller. If the owner does not
+have it, or cannot be reached, nothing was done, and the next owner is asked. While no node has the
+controller, the request is held for a while, and then refused.
 """
 
 import asyncio
@@ -45,7 +47,7 @@ class ElsewhereEntrance(Entrance):
 
 
 class Forwarding:
-    """What the connections of a door need to forward clients to other nodes."""
+    """Forwards the clients of a door to other nodes."""
 
     def __init__(
         self, door: Door, directory: Directory, handshake: Handshake, hold_s: float
@@ -58,10 +60,10 @@ class Forwarding:
         self._warn = LogThrottle(logging.getLogger(__name__)).warning
 
     async def reach(self, name: str, client: Client) -> OwnerCall | Entrance | None:
-        """Return the way to the owner of a controller; None if it is here by now, else a refusal.
+        """Return a connection to the owner of a controller, None for this node, or a refusal.
 
-        An owner that does not have the controller may be about to start it, and is asked again
-        soon.
+        An owner that does not have the controller yet may be about to start it, so it is asked
+        again soon.
         """
         loop, here = asyncio.get_running_loop(), Place(self.directory.node, "", 0)
         until = loop.time() + self._hold_s
@@ -106,7 +108,7 @@ class Forwarding:
     async def _ask(
         self, place: Place, name: str, client: Client, seconds: float
     ) -> OwnerCall | Entrance | None:
-        """Ask a node for a controller; return None if it is not there."""
+        """Ask a node for a controller; return None if the node does not have it."""
         owner = OwnerCall(place, name)
         try:
             async with asyncio.timeout(seconds):
@@ -146,8 +148,8 @@ class ForwardingConnection(DoorConnection):
     ) -> None:
         super().__init__(door, state, entrance, lease)
         self._forwarding = forwarding
-        #: All bytes since the start of the request that is being read; None if a request that was
-        #: answered here preceded it in the same bytes.
+        #: All bytes since the start of the request that is being read; None if the same bytes began
+        #: with a request that was answered here.
         self._received: bytes | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -162,7 +164,7 @@ class ForwardingConnection(DoorConnection):
         super().data_received(data)
 
     def controller_left(self) -> None:
-        """Continue: the next request is routed to the present node of its controller."""
+        """Keep the connection: the next request is routed to the current node of its controller."""
         if self.state is STREAMING:
             self.stop()
 
@@ -202,7 +204,7 @@ class ForwardingConnection(DoorConnection):
         self._server.run(self._continue_later(request, answer, partial(self._forward_or, proceed)))
 
     async def _reach_owner(self, request: Request, if_here: Callable[[Request], Any]) -> Any:
-        """Return the owner's end of a connection, or the answer."""
+        """Return the connection to the owner, or the answer."""
         source = self._transport.get_extra_info("peername")
         target = self._transport.get_extra_info("sockname")
         client = Client(self.peer, source[1], target[0], target[1])
@@ -229,7 +231,7 @@ class ForwardingConnection(DoorConnection):
             return
         self.flush()
         received, self._received = self._received, None
-        # Its slot among the connections to the controller stays with it.
+        # The tunnel keeps the slot among the connections to the controller.
         self._used_for.connections.discard(self)
         self._used_for = None
         give_back = partial(self._door.shares.give_back, self._held_as)

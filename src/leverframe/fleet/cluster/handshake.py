@@ -1,22 +1,23 @@
-"""The handshake by which one node passes a client's connection to another: bytes, without a socket.
+"""The handshake by which a node forwards a client's connection to another, without any I/O.
 
-The node that accepts the connection speaks first, with a challenge of random bytes. The other
-answers with a header of the PROXY protocol, version 2: the addresses of the client, the controller
-that is meant, the node that it is for, and a proof. The verdict comes back with a proof as well.
-Only then does the request follow. A header without a controller opens a call to the other node
-itself.
+The accepting node sends a challenge of random bytes. The connecting node replies with a header of
+the PROXY protocol, version 2. The header contains the addresses of the client, the requested
+controller, the destination node and a proof. The accepting node returns its verdict, also with a
+proof. Only then does the connecting node forward the request. A header without a controller opens a
+call to the accepting node itself.
 
 The proof is an HMAC over the challenge and the header, with a key that is derived from the key of
-the fleet. So a stranger receives no requests and cannot make any. Recorded bytes are of no use
+the fleet. So a stranger receives no requests and cannot send any. Recorded bytes are of no use
 later, since no challenge is repeated. No clocks are compared.
 
 Every message has a direction. A header is valid only for the node that it names, so a machine
-between the nodes cannot reflect it to its sender. Verdicts, questions and answers are proven in
-different ways, so none of them passes for another.
+between the nodes cannot reflect it to its sender. Verdicts, questions and answers have different
+proofs, so none of them can pass for another.
 
-Fields that a node does not know are refused. Versions before directions send a header without its
-destination node, and skip that field in headers of other nodes. With them, verdicts and stamps have
-the old form, so nodes can be updated one by one. The release after the next can drop this.
+A header with unknown fields is refused. Versions without directions send headers without the
+destination node, and skip that field in headers that they receive. Verdicts and stamps that are
+exchanged with such versions have the old form, so nodes can be updated one by one. The release
+after the next can drop this.
 """
 
 import hmac
@@ -35,7 +36,8 @@ VERDICT_BYTES = 1 + PROOF_BYTES
 #: An upper bound for two addresses and a name.
 MAX_HEADER_BYTES = 512
 
-#: PROXY protocol: the first bytes of a header; version 2 with the command PROXY; TCP over each IP.
+#: PROXY protocol: the first bytes of a header; version 2 with the command PROXY; TCP over IPv4 and
+#: IPv6.
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 _PROXY = 0x21
 _BY_VERSION = {4: 0x11, 6: 0x21}
@@ -45,8 +47,8 @@ _ADDRESSES = {
     0x21: (struct.Struct("!16s16sHH"), IPv6Address),
 }
 _FIELD = struct.Struct("!BH")
-#: Fields of the header: the requested controller and a random number; of the types for private use
-#: the proof, and the destination node.
+#: Fields of the header: the requested controller, a random number, and, from the range for private
+#: use, the proof and the destination node.
 _AUTHORITY, _NONCE, _PROOF, _NODE = 0x02, 0x05, 0xE0, 0xE1
 _FIELDS = (_AUTHORITY, _NONCE, _NODE)
 _FIELDS_WITHOUT_DIRECTION = (_AUTHORITY, _NONCE)
@@ -66,7 +68,7 @@ class HandshakeFailed(Exception):
 
 
 class Client(Struct, frozen=True):
-    """A client: its own address, or `OWN_PEER`, and port, and those that it connected to."""
+    """A client's address (or `OWN_PEER`) and port, and the address and port it connected to."""
 
     host: str
     port: int
@@ -121,7 +123,7 @@ class Handshake:
         return proven + _field(_PROOF, self._proof(challenge, proven))
 
     def read(self, challenge: bytes, header: bytes) -> Hello:
-        """Read a whole header; raise `HandshakeFailed` if no node has sent it to this one."""
+        """Read a complete header; raise `HandshakeFailed` unless a node sent it to this one."""
         proven = header[: -_FIELD.size - PROOF_BYTES]
         expected = proven + _field(_PROOF, self._proof(challenge, proven))
         if not hmac.compare_digest(header, expected):
@@ -144,7 +146,7 @@ class Handshake:
         return said + hello.stamps.of_verdict(said)
 
     def read_verdict(self, answer: bytes, header: bytes) -> tuple[Verdict, Stamps]:
-        """Read the answer to a header, and derive the proofs of all that follows.
+        """Read the answer to a header, and derive the proofs of all later messages.
 
         Raise `HandshakeFailed` if the answer is not from this fleet.
         """
@@ -176,7 +178,7 @@ def length_of(begin: bytes) -> int | None:
 
 def _addresses(client: Client) -> tuple[int, bytes]:
     target = _address(client.local_host)
-    # A controller of the calling node has no address here; no client can connect from this one.
+    # The unspecified address stands for a controller of the calling node; no client can have it.
     source = type(target)(0) if client.host == OWN_PEER else _address(client.host)
     family = _BY_VERSION[source.version]
     shape, _ = _ADDRESSES[family]

@@ -1,12 +1,13 @@
 """Heartbeats that keep the lease of a node, on a thread and a connection of their own.
 
-Looking at other nodes, declaring them dead and taking controllers may wait for locks or for a busy
-loop; none of that delays a heartbeat. The thread renews the lease in the moment of the answer. The
-loop requests each heartbeat, so a node whose loop hangs falls silent, and other nodes take over.
+Reading other nodes, declaring them dead and taking controllers may wait for locks or for a busy
+event loop. None of these steps delays a heartbeat. The thread renews the lease when the answer
+arrives. The event loop requests each heartbeat, so a node whose loop hangs falls silent, and other
+nodes take over.
 
-Each heartbeat is also compared with what this process knows to be stored. Lives, beats and batches
-of a node only count up, for every writer. If one of them is smaller in the database, or the node is
-missing, the database has gone back in time.
+The answer to each heartbeat is also compared with the counters that this process knows to be
+stored. The counters of a node's lives, beats and batches only increase. If one of them is smaller
+in the database, or the node is missing, the database has returned to an earlier state.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from leverframe.storage.lanes.postgres_connection import Connection
 from leverframe.storage.lanes.postgres_lane import FENCED, Claim
 from leverframe.storage.lanes.postgres_schema import open_database
 
-# A thread with a database connection of its own.
+# A thread with its own database connection.
 
 Result = TypeVar("Result")
 
@@ -33,11 +34,11 @@ class DatabaseThread:
     def __init__(
         self, name: str, address: str, on_connected: Callable[[Connection], None] = lambda _: None
     ) -> None:
-        """Set what to call in the thread with every new connection."""
+        """Set the function that the thread calls with every new connection."""
         self._address = address
         self._on_connected = on_connected
         self._thread = ThreadPoolExecutor(1, name)
-        # Only the thread touches it.
+        # Only the thread uses it.
         self._connection: Connection | None = None
 
     @property
@@ -45,7 +46,7 @@ class DatabaseThread:
         return self._connection is not None
 
     async def run(self, work: Callable[[Connection], Result]) -> Result:
-        """Call a function with the connection; raise the database's error if it is unreachable."""
+        """Call a function with the connection; raise an error if the database is unreachable."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._run, work)
 
@@ -58,7 +59,8 @@ class DatabaseThread:
                 self._on_connected(connection)
             return work(connection)
         except psycopg.Error:
-            # Also one whose session has no name: the nodes would not recognize it.
+            # A connection whose session could not be named is closed, too: other nodes would not
+            # recognize it.
             connection.close()
             self._connection = None
             raise
@@ -92,8 +94,8 @@ class Heartbeat:
     async def beat(
         self, claim: Claim, stored_batch: Callable[[], int], pause_s: float
     ) -> BeatResult:
-        """Beat after a pause; raise the database's error if it is unreachable."""
-        # On a new connection immediately: other nodes check for its session.
+        """Send a heartbeat after a pause; raise an error if the database is unreachable."""
+        # On a new connection, send it immediately: other nodes check for the session of this node.
         pause_s = pause_s if self.is_connected else 0.0
 
         def beat(connection: Connection) -> BeatResult:

@@ -1,7 +1,8 @@
 """The inner port of a node, to which other nodes forward the connections of its clients.
 
-It is for nodes of this fleet: a peer that cannot prove to be one is refused, and learns nothing.
-Forwarded clients count by their own address, as if they had come to the door itself.
+The port is for nodes of this fleet. A peer that cannot prove that it is such a node is refused, and
+learns nothing. Forwarded clients count by their own address, as if they had connected to the door
+itself.
 """
 
 import asyncio
@@ -67,7 +68,7 @@ class InnerPort:
         return port
 
     async def close(self) -> None:
-        """Stop accepting connections; forwarded ones belong to the door."""
+        """Stop accepting connections; forwarded connections belong to the door."""
         if self._listener is not None:
             await self._listener.close()
             self._listener = None
@@ -76,7 +77,7 @@ class InnerPort:
 
 
 class IncomingTunnel(asyncio.Protocol):
-    """A connection of another node until its handshake is done."""
+    """A connection from another node, until its handshake is complete."""
 
     _transport: asyncio.Transport
 
@@ -131,7 +132,7 @@ class IncomingTunnel(asyncio.Protocol):
         self._looking = asyncio.get_running_loop().create_task(self._look_for(hello))
 
     async def _look_for(self, hello: Hello) -> None:
-        """Wait for a controller that is being started here, then return whether there is one."""
+        """Wait for a controller that is being started here, then send the verdict."""
         if not hello.name:
             self._take_call(hello)
             return
@@ -177,7 +178,7 @@ class IncomingTunnel(asyncio.Protocol):
 class InnerConnection(DoorConnection):
     """A client's connection that another node has forwarded.
 
-    It is not forwarded again: a request for a third node is answered with 421.
+    The connection is not forwarded again: a request for a third node is answered with 421.
     """
 
     def __init__(
@@ -200,7 +201,7 @@ class InnerConnection(DoorConnection):
 
 
 class FleetDoor:
-    """Connects a door with those of the other nodes; created before the door listens."""
+    """Connects a door with the doors of the other nodes; created before the door listens."""
 
     def __init__(
         self, door: Door, directory: Directory, fleet_key: bytes, hold_s: float = CONNECTION.hold_s

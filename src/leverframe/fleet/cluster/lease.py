@@ -18,35 +18,35 @@ from leverframe.host.controller.hooks import Hindrance
 from leverframe.server.http.messages import Answer, AnyReply, Handler, Request
 from leverframe.server.routes.headers import add_headers, with_headers
 
-# Which nodes are dead, as this node sees it: by counters and its own clock only.
+# How a node decides which peers are dead: by their counters and its own clock only.
 #
-# Every node counts up its beat in the database. A watcher reads all of them, and remembers since
-# when, by its own clock, a counter has stood still. Clocks only decide how soon a death is
-# noticed: a wrong one costs a needless takeover, never a change.
+# Every node increments its beat in the database. A watcher reads the beats of all nodes, and
+# records by its own clock since when each has stood still. Clocks only decide how soon a death is
+# noticed. A wrong clock causes a needless takeover, but never loses a change.
 
-#: How long a node may act after its last beat, counted from the moment before it was sent.
+#: How long a node may act after its last beat, counted from the moment before that beat was sent.
 LEASE_S = 3.0
 #: Seconds between two beats.
 BEAT_S = 0.5
-#: A node is dead if its counter stood still for this number of leases, and of looks.
+#: A node is dead if its beat stood still for this number of leases, and for this number of looks.
 LEASES_OF_SILENCE = 1.25
 LOOKS_OF_SILENCE = 3
-#: A node without a session in the database is dead after this number of looks, at least a beat
-#: apart: looks that notifications trigger follow each other immediately. A supervisor restarts a
-#: killed node in the meantime, and then nothing moves.
+#: A node without a session in the database is dead after this number of looks. Only looks that are
+#: at least a beat apart count, because looks that notifications trigger may follow each other
+#: immediately. In this time, a supervisor can restart a killed node, and then no controller moves.
 LOOKS_WITHOUT_SESSION = 3
-#: How long a node without a session is tried, in each look.
+#: Timeout for connecting to a node without a session, in each look.
 CONNECT_WITHIN_S = 0.25
 
 
 class SeenNode(Struct, frozen=True):
-    """A row of a node as it was read."""
+    """The row of a node, as it was last read."""
 
     name: str
     epoch: int
     beat: int
     is_alive: bool = True
-    #: Its session in the database is there.
+    #: Whether its session in the database exists.
     has_session: bool = True
     address: str = ""
     capacity: int = 1
@@ -54,14 +54,14 @@ class SeenNode(Struct, frozen=True):
     #: The last batch in its lane, and the version of its program if that is known.
     batch: int = 0
     version: str = ""
-    #: It has ended in order; a node that was declared dead has not.
+    #: Whether it ended its last life itself, and was not declared dead.
     has_resigned: bool = False
 
 
 def refuses_connections(node: SeenNode) -> bool:
-    """Return whether nothing listens at the inner address of a node that announced one.
+    """Return whether nothing listens on the inner address of a node, or it announced none.
 
-    No answer in time proves nothing: the machine may be cut off from this one only.
+    A timeout proves nothing: the machine may be unreachable only from this one.
     """
     host, _, port = node.address.rpartition(":")
     if not port:
@@ -81,12 +81,12 @@ class _Silence(Struct):
     since: float
     looks: int = 1
     looks_without_session: int = 0
-    #: The time of the last of these looks.
+    #: The time of the last counted look without a session.
     missed_at: float = 0.0
 
 
 class PeerWatch:
-    """The memory of a watcher."""
+    """Records how long each peer has been silent."""
 
     def __init__(
         self,
@@ -94,12 +94,12 @@ class PeerWatch:
         lease_s: float = LEASE_S,
         refuses: Callable[[SeenNode], bool] = refuses_connections,
     ) -> None:
-        """Set how to find out whether the process of a node that has no session is gone."""
+        """Set the check of whether the process of a node without a session is gone."""
         self._refuses = refuses
         self._own_name = own_name
         self._lease_s = lease_s
         self._silences: dict[str, _Silence] = {}
-        #: Since when it has looked without a gap: beats during a gap were not seen.
+        #: Since when this node has looked without a gap; beats during a gap are not seen.
         self._connected_since: float | None = None
         self._looked_at: float | None = None
 
@@ -109,14 +109,14 @@ class PeerWatch:
         self._connected_since = self._looked_at = None
 
     def silence_s(self, name: str, now: float) -> float:
-        """Return how long the counter of a node has not changed, as far as it is watched."""
+        """Return how long the beat of a node has stood still; 0 if the node is not watched."""
         silence = self._silences.get(name)
         return 0.0 if silence is None else now - silence.since
 
     def look(self, nodes: Iterable[SeenNode], now: float) -> list[SeenNode]:
-        """Process a read; return the nodes that are dead by now."""
+        """Process the nodes that were read; return those that are dead."""
         if self._looked_at is not None and now - self._looked_at > self._lease_s:
-            # It was stopped itself, and has not seen the beats in between.
+            # This process was stopped itself, and has not seen the beats in between.
             self.forget()
         if self._connected_since is None:
             self._connected_since = now
@@ -148,11 +148,11 @@ class PeerWatch:
             and now - self._connected_since >= self._lease_s
         )
         # A node that only lost its connection answers clients until its lease is over, and is dead
-        # when it is silent. No one waits for a process that is gone.
+        # once it is silent. There is no need to wait for the silence of a process that is gone.
         return is_silent or (is_gone and self._refuses(node))
 
 
-#: The part that the problem is reported for.
+#: The part of the node that the problem is reported for.
 NODE = "node"
 _IN_DOUBT = Hindrance(
     "This node cannot reach the database that it shares with the other nodes, and does not know"
@@ -180,7 +180,10 @@ def mark_when_stale(handler: Handler, lease: "NodeLease") -> Handler:
 
 
 async def _mark_later(coming: Coroutine[Any, Any, AnyReply], lease: "NodeLease") -> AnyReply:
-    """Mark an answer that the process may have been paused before, or in another life."""
+    """Mark an answer as possibly stale if the lease was in doubt while it was prepared.
+
+    In that time, the process may have been paused, or may have started another life.
+    """
     is_in_doubt, lapses = lease.is_in_doubt, lease.lapses
     reply = await coming
     if is_in_doubt or lease.is_in_doubt or lease.lapses > lapses:
@@ -197,15 +200,15 @@ class NodeLease:
         self.now = now
         self._lease_s = lease_s
         self._until = now()
-        #: Why it was ended early, until a heartbeat is counted again.
+        #: Why the lease was ended early; None once a heartbeat is counted again.
         self._lapsed: str | None = None
-        #: How often it was ended early.
+        #: How often the lease was ended early.
         self.lapses = 0
-        #: Why nothing is done at all, regardless of heartbeats.
+        #: Why the node must not act until it is restarted, regardless of heartbeats.
         self.ended: str | None = None
 
     def renew(self, sent_at: float) -> None:
-        """Count a confirmed heartbeat, from the moment before it was sent."""
+        """Extend the lease after a confirmed heartbeat, from the moment before it was sent."""
         self._until = sent_at + self._lease_s
         self._lapsed = None
 
@@ -229,18 +232,18 @@ class NodeLease:
         return max(0.0, self._until - self.now())
 
     def hindrance(self) -> Hindrance | None:
-        """Return why the node must not act now, and whether that is only in doubt."""
+        """Return why the node must not act now; None if it may act."""
         if not self.is_in_doubt:
             return None
         ended = self.ended or self._lapsed
         return _IN_DOUBT if ended is None else Hindrance(ended)
 
     def findings(self) -> Iterator[Finding]:
-        """Yield the problem of every controller of the node while it must not act."""
+        """Yield the problem that every controller reports while the node must not act."""
         if self.is_in_doubt:
             yield trouble_of(NODE, self.ended or self._lapsed or _MAY_BE_OLD)
 
     def why_not(self) -> str | None:
-        """Return why the node must not act now, in words."""
+        """Return why the node must not act now, as text; None if it may act."""
         hindrance = self.hindrance()
         return None if hindrance is None else hindrance.reason

@@ -1,13 +1,13 @@
 """A node of a cluster: it sends heartbeats, watches its peers, and runs its controllers.
 
-Four things happen in parallel. One thread keeps the lease, by a heartbeat every half second.
-Another thread reads all nodes as often, declares silent ones dead and takes free controllers up to
-the fair share. The loop reconciles the controllers that run here with the database: it starts those
-that were taken, and stops and releases those that another node is to have. Watchers are notified
-when the lease comes into doubt, or is clear again.
+Four activities run in parallel. One thread renews the lease with a heartbeat every half second.
+Another thread reads all nodes just as often, declares silent nodes dead, and takes free controllers
+up to the fair share. A task reconciles the controllers that run here with the database: it starts
+controllers that the node has taken, and stops and releases those that another node is to have.
+Another task notifies watchers when the lease comes into doubt, and when it is clear again.
 
 While the lease is in doubt, requests are refused; controllers keep running. A node that was
-declared dead drops all of them without writing, and starts another life.
+declared dead drops all its controllers without writing, and starts another life.
 """
 
 import asyncio
@@ -60,11 +60,12 @@ Result = TypeVar("Result")
 
 #: Assignments are read again after this number of beats, even if no change was notified.
 LOOK_AT_ALL_BEATS = 10
-#: Controllers that are released in one step. After each step all nodes read the assignments.
+#: Number of controllers released in one step. After each step all nodes read the assignments.
 GIVEN_UP_AT_A_TIME = 50
-#: The same when the node leaves: it stops sooner, and no one has them for somewhat longer.
+#: The same number when the node leaves. Larger steps stop the node sooner, but leave controllers
+#: without a node for somewhat longer.
 LEFT_AT_A_TIME = 200
-#: Longest wait for the outcome of a start, since other starts may come first.
+#: Longest wait for the outcome of a requested start; other starts may come first.
 START_NOW_S = 30.0
 _DATABASE = "database"
 
@@ -92,12 +93,12 @@ class ClusterMember(AskingNode):
         self._watch = PeerWatch(self.identity.name)
         self._heart = Heartbeat(opened.address, opened.lease)
         self._thread = DatabaseThread("membership", opened.address, self._hear_of_news)
-        # Only the thread touches it.
+        # Only the thread uses it.
         self._beats_until_all = -1
         self._changed = asyncio.Event()
-        #: Notifies that what runs here was reconciled once more.
+        #: Notified after each reconciliation of the controllers that run here.
         self._settled = asyncio.Condition()
-        #: Set once all that this node had at its start was tried.
+        #: Set once the node has tried to start all controllers that it had at startup.
         self._has_settled = asyncio.Event()
         self._is_fenced = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -118,14 +119,15 @@ class ClusterMember(AskingNode):
     # --- life -------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Announce the node, take a share of the controllers, start them, and keep up the share."""
+        """Announce the node, take and start a share of the controllers, and maintain the share."""
         address = self.identity.address
         await self._thread.run(lambda it: membership.announce(it, self._claim, address))
         await self._beat_once()
         await self._look_once()
         self._changed.set()
         loop = asyncio.get_running_loop()
-        # Before the controllers start: with thousands of them that takes longer than a lease.
+        # Send heartbeats before the controllers start: thousands of starts take longer than a
+        # lease.
         steps = (self._beat_once, self._look_once, self._notify_of_doubt_once)
         self._tasks = [loop.create_task(self._repeat(step)) for step in steps]
         self._tasks.append(loop.create_task(self._act()))
@@ -134,7 +136,7 @@ class ClusterMember(AskingNode):
         await self._has_settled.wait()
 
     async def leave(self) -> None:
-        """Release everything in order and resign; other nodes take over immediately."""
+        """Release all controllers and resign; other nodes take over immediately."""
         self._is_leaving = True
         beating, others = self._tasks[:1], self._tasks[1:]
         await _end_tasks(others)
@@ -144,14 +146,15 @@ class ClusterMember(AskingNode):
                     await self._give_up(self._own.running, LEFT_AT_A_TIME)
                     await self._thread.run(lambda it: membership.resign(it, self._claim))
         finally:
-            # Until then: to stop thousands of controllers takes longer than a lease.
+            # Heartbeats continue until now: stopping thousands of controllers takes longer than a
+            # lease.
             await _end_tasks(beating)
             self._heart.close()
             self._thread.close()
             self._saver.close()
 
     async def _is_certain(self) -> bool:
-        """Return whether the lease runs, after the next heartbeat if a busy loop delayed it."""
+        """Return whether the lease is valid; wait for a heartbeat if a busy loop delayed it."""
         until = self._loop.time() + LEASE_S
         while self.lease.is_in_doubt and _DATABASE not in self._node.troubles:
             if self.lease.ended is not None or self._is_fenced or self._loop.time() >= until:
@@ -179,7 +182,7 @@ class ClusterMember(AskingNode):
                 self._settled.notify_all()
 
     async def _settle_if_possible(self) -> bool:
-        """Reconcile what runs here; a slow database delays it."""
+        """Reconcile the controllers that run here; log errors instead of raising them."""
         try:
             return await self._settle()
         except asyncio.CancelledError:
@@ -201,7 +204,7 @@ class ClusterMember(AskingNode):
             raise NoSuchController(f"There is no controller {missing[:40]!r}.", field="name")
 
     async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
-        """Retry failed controllers of this node immediately; return why they fail."""
+        """Retry failed controllers of this node immediately; return the reason for each failure."""
         roster = self._node.roster
         roster.retry_now(numbers)
         self._changed.set()
@@ -276,7 +279,7 @@ class ClusterMember(AskingNode):
         return cluster_families(self.report(), self.figures, doors, self.lease.age_s)
 
     async def _ask_once(self, work: Callable[[Connection], Result]) -> Result:
-        """Carry out a user's request on a connection of its own: the other one may be waiting."""
+        """Carry out a user's request on a separate connection: the thread may be waiting."""
 
         def ask() -> Result:
             # Clients of a node do not get the address of the database.
@@ -298,13 +301,13 @@ class ClusterMember(AskingNode):
         claim, lane, began = self._claim, self._lane, time.monotonic()
         was_connected = self._heart.is_connected
         loop = asyncio.get_running_loop()
-        # A hanging database breaks no connection; it must be reported all the same.
+        # A database that hangs does not break the connection, but must be reported as well.
         hangs = loop.call_later(LEASE_S, self._note_away, StoreUnavailable("it does not answer"))
         try:
             pulse = await self._heart.beat(claim, lambda: lane.batch, BEAT_S)
         except (psycopg.Error, StoreUnavailable) as error:
             self._note_away(error)
-            # A broken connection is replaced immediately, before peers miss it twice.
+            # A broken connection is replaced immediately, before peers miss the session twice.
             if not was_connected:
                 await asyncio.sleep(BEAT_S)
             return
@@ -358,7 +361,8 @@ class ClusterMember(AskingNode):
             return
         self._is_doubt_known = is_in_doubt
         for name in tuple(self._node.members):
-            # Thousands take seconds, in which heartbeats are to be counted; some may leave by then.
+            # Thousands of controllers take seconds. Heartbeats must be counted in this time, and a
+            # controller may leave.
             await asyncio.sleep(0)
             if (member := self._node.members.get(name)) is not None:
                 member.controller.tell_findings()
@@ -366,7 +370,7 @@ class ClusterMember(AskingNode):
     def _take_placement(self, placed: list[Placed]) -> None:
         self._placed = placed
         self._names = {one.number: (one.name, one.tenant) for one in placed}
-        # Another node may have created what the file of this one names, too.
+        # Another node may have created a controller that the fleet file of this node names, too.
         self._node.roster.forget_unmade([one.name for one in placed])
         places = {one.name: _place(one) for one in self.nodes if one.is_alive and one.address}
         self._directory.replace({one.name: one.node for one in placed}, places)
@@ -397,15 +401,16 @@ class ClusterMember(AskingNode):
             self.figures.claims += len(membership.claim_free(connection, self._claim, nodes))
             membership.claim_jobs(connection, self._claim, nodes)
         self._database = membership.about_database(connection)
-        # Read last: controllers that were taken have rows of no other jobs than these.
+        # Read the jobs last: controllers that were just taken have only rows of these jobs.
         return ClusterView(nodes, membership.read_places(connection), membership.jobs(connection))
 
     # --- reconciling ------------------------------------------------------------------------------
 
     async def _settle(self) -> bool:
-        """Start and stop controllers as the database says; return False where news cut it short."""
+        """Start and stop controllers as the database says; return False if interrupted by news."""
         if self.lease.ended is not None:
-            # It serves no one until it is restarted: to continue would hide what is lost.
+            # The node serves no clients until it is restarted: continuing would hide the loss of
+            # changes.
             return True
         if self._is_fenced:
             await self._restart_life()
@@ -426,7 +431,7 @@ class ClusterMember(AskingNode):
         return [one for one in self._placed if one.node == self.identity.name]
 
     def _is_outdated(self) -> bool:
-        """Return whether to start more controllers may be wrong by now."""
+        """Return whether starting more controllers may be wrong by now."""
         return self._changed.is_set() or self._is_fenced or self.lease.is_in_doubt
 
     def _choose_leaving(self, own: Sequence[Own]) -> list[Own]:
@@ -434,7 +439,7 @@ class ClusterMember(AskingNode):
         return choose_leaving(self.identity.name, own, self._placed, capacities)
 
     async def _give_back_unstarted(self) -> None:
-        """Release what other nodes are to have before it is started here for nothing."""
+        """Release controllers that other nodes are to have, instead of starting them here first."""
         unstarted = self._own.list_unstarted(self._list_own())
         if unstarted:
             own: list[Member | Placed] = [*self._own.present, *unstarted]
@@ -483,14 +488,14 @@ class ClusterMember(AskingNode):
     async def _restart_life(self) -> None:
         """Drop all controllers, which other nodes may have by now, and register again."""
         log.warning("this node was declared dead; it drops its controllers and restarts")
-        # Before anything can be written in the next life.
+        # Stop the jobs before the next life can write anything.
         await self._node.jobs_lost()
         self.figures.fenced += 1
         await self._own.drop(self._own.running)
         try:
             self._claim = await self._thread.run(lambda it: begin_life(it, self.identity))
         except NameTaken as error:
-            # The two would end each other's lives for ever.
+            # If both nodes continued, they would end each other's lives forever.
             self._stay_out("name of the node", error)
             return
         self._registry.renew(self._claim)

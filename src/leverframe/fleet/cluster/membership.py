@@ -1,9 +1,8 @@
-"""The life of a node among others, as statements on the database: every function is one step.
+"""The life of a node among its peers, as database statements: every function is one step.
 
-There is no leader. Every node sends heartbeats, watches its peers, declares the silent ones dead
-and takes free controllers up to its share. PostgreSQL orders these steps: a declaration of death
-waits for the batch that is being written, and a batch that comes after it finds another epoch and
-writes nothing.
+There is no leader. Every node sends heartbeats, watches its peers, declares silent peers dead and
+takes free controllers up to its share. PostgreSQL orders these steps: a declaration of death waits
+for the batch that is being written, and a later batch finds another epoch and writes nothing.
 """
 
 import time
@@ -41,9 +40,9 @@ def fair_shares(count: int, capacities: Mapping[str, int]) -> dict[str, int]:
 
 # The live state of controllers in the database: written by their node, read by the next one.
 #
-# Its age goes by the clock of the database alone, so that no clocks are compared. A writer locks
-# the row of its node: a declaration of death waits for it, and a node that was declared dead
-# writes and reads nothing.
+# The age of live state is measured only by the clock of the database, so that no clocks are
+# compared. A writer locks the row of its node. So a declaration of death waits for the writer, and
+# a node that was declared dead writes and reads nothing.
 
 _PUT = (
     f"WITH alive AS ({ALIVE})"  # noqa: S608
@@ -79,15 +78,15 @@ def take_live(connection: Connection, claim: Claim, numbers: Sequence[int]) -> d
     values = {**asdict(claim), "numbers": list(numbers)}
     rows = connection.execute(_TAKE, values).fetchall()
     as_of = time.monotonic()
-    # A clock that was set back makes nothing younger than now.
+    # After the clock was set back, the age may be negative.
     return {one: SavedLive(bytes(data), max(0.0, age), as_of) for one, data, age in rows}
 
 
 #: The channel on which nodes notify each other when controllers move.
 CHANNEL = "leverframe_controllers"
-#: In place of the session of a node that was declared dead before its first beat.
+#: Replaces the session of a node that was declared dead before its first beat.
 _NEVER_BEAT = -1
-#: Name of the sessions of nodes, before their version.
+#: Prefix of the session name of a node; the version follows.
 _PROGRAM = "leverframe "
 
 
@@ -114,8 +113,8 @@ class ClaimedJob(Struct, frozen=True):
 def register(connection: Connection, name: str, address: str, capacity: int) -> Claim:
     """Start a life of this node; late writes of an earlier life have no effect.
 
-    A node that was restarted before it was declared dead still has its controllers. A node that was
-    drained stays empty in its next lives.
+    A node that was restarted before it was declared dead still has its controllers. A drained node
+    stays empty in its next lives.
     """
     with connection.transaction():
         # Batches that an earlier life is writing come first.
@@ -159,7 +158,7 @@ class LifeRow(Struct, frozen=True):
 
 
 def beat(connection: Connection, claim: Claim) -> LifeRow | None:
-    """Count up; return None if this life is over."""
+    """Increment the beat; return None if this life is over."""
     row = connection.execute(
         "UPDATE node SET beat = beat + 1, session = pg_backend_pid() FROM lane"
         " WHERE name = %s AND node.epoch = %s AND is_alive AND lane.node = name"
@@ -170,7 +169,7 @@ def beat(connection: Connection, claim: Claim) -> LifeRow | None:
 
 
 def life_of(connection: Connection, name: str) -> LifeRow | None:
-    """Read the counters of a node, in any of its lives; None if they are not known."""
+    """Read the counters of a node, regardless of its life; None if the node is unknown."""
     row = connection.execute(
         "SELECT node.epoch, beat, batch FROM node JOIN lane ON lane.node = name WHERE name = %s",
         (name,),
@@ -182,7 +181,7 @@ def read_nodes(connection: Connection) -> list[SeenNode]:
     """Read all nodes, and whether the database still has their sessions."""
     rows = connection.execute(
         "SELECT name, node.epoch, beat, is_alive,"
-        # Before the first beat its own session is not known.
+        # Before its first beat, the session of a node is unknown.
         " session = 0 OR pid IS NOT NULL, address, capacity, is_drained, coalesce(batch, 0),"
         " coalesce(application_name, ''), NOT is_alive AND session = 0 FROM node"
         " LEFT JOIN pg_stat_activity ON pid = session LEFT JOIN lane ON lane.node = name"
@@ -208,7 +207,7 @@ def version_in(application_name: str) -> str:
 def about_database(connection: Connection) -> DatabaseReport:
     """Read versions, and whether a standby confirms writes.
 
-    Users who may not see standbys of others get none.
+    The number of standbys is None if the database user may not see them.
     """
     row = connection.execute(
         "SELECT (SELECT max(number) FROM migration),"
@@ -228,9 +227,9 @@ def about_database(connection: Connection) -> DatabaseReport:
 
 
 def declare_dead(connection: Connection, node: SeenNode) -> bool:
-    """End a node's life if it is as last seen; return whether this call ended it."""
+    """End a node's life unless its row has changed; return whether this call ended it."""
     with connection.transaction():
-        # Waits for records, live state and history that are being written.
+        # This waits for records, live state and history that are being written.
         as_seen = connection.execute(
             "SELECT 1 FROM node WHERE name = %s AND epoch = %s AND beat = %s AND is_alive"
             " FOR UPDATE",
@@ -243,7 +242,7 @@ def declare_dead(connection: Connection, node: SeenNode) -> bool:
             " session = CASE session WHEN 0 THEN %s ELSE session END WHERE name = %s"
         )
         connection.execute(query, (_NEVER_BEAT, node.name))
-        # Waits for a batch that is being written; later batches write nothing.
+        # This waits for a batch that is being written; later batches write nothing.
         connection.execute(
             "UPDATE lane SET epoch = %s WHERE node = %s", (node.epoch + 1, node.name)
         )
@@ -258,12 +257,12 @@ def capacities_of(nodes: Iterable[SeenNode]) -> dict[str, int]:
 
 
 def claim_free(connection: Connection, claim: Claim, nodes: Sequence[SeenNode]) -> list[int]:
-    """Take free controllers up to the fair share, and all that are pinned here."""
+    """Take free controllers up to the fair share, and all free controllers pinned here."""
     capacities = capacities_of(nodes)
     if claim.node not in capacities:
         return []
     with connection.transaction():
-        # Controllers that a node took in the moment of its death are free again, too.
+        # This also frees controllers that a node took at the moment of its death.
         connection.execute(
             "WITH dead AS (SELECT name FROM node WHERE NOT is_alive FOR SHARE)"
             " UPDATE controller SET node = NULL WHERE node IN (SELECT name FROM dead)"
@@ -292,7 +291,7 @@ def claim_free(connection: Connection, claim: Claim, nodes: Sequence[SeenNode]) 
     return sorted(row[0] for row in rows)
 
 
-#: Whose life of the job's node is over.
+#: Selects jobs that were run in a life that is over.
 _IS_FREE = (
     "NOT EXISTS (SELECT 1 FROM node WHERE node.name = job.node AND node.is_alive"
     " AND job.epoch IN (0, node.epoch))"
@@ -300,13 +299,14 @@ _IS_FREE = (
 
 
 def claim_jobs(connection: Connection, claim: Claim, nodes: Iterable[SeenNode]) -> None:
-    """Take over the jobs of dead nodes; a drained node leaves them to others."""
+    """Take over the jobs of dead nodes; a drained node leaves these to its peers."""
     capacities = capacities_of(nodes)
     if capacities and claim.node not in capacities:
         return
     with connection.transaction():
-        # A row that another node takes at the same time is returned as it was read: PostgreSQL does
-        # not check its node again. The second statement does, and a locked row does not change.
+        # The first statement may return a job that another node has just taken: PostgreSQL does not
+        # check the job's node again. The second statement checks it, and a locked row does not
+        # change.
         locked = connection.execute(
             f"SELECT number FROM job WHERE {_IS_FREE} FOR UPDATE SKIP LOCKED"  # noqa: S608
         ).fetchall()
@@ -356,9 +356,9 @@ def release(
 
 
 def want(connection: Connection, names: Sequence[str], node: str | None) -> str | None:
-    """Pin controllers to a node, or unpin them; return a name that no controller has.
+    """Pin controllers to a node, or unpin them.
 
-    Then nothing was changed.
+    If no controller has one of the names, change nothing and return that name.
     """
     asked = list(names)
     with connection.transaction():
@@ -387,7 +387,7 @@ def set_drained(connection: Connection, name: str, *, is_drained: bool) -> None:
 def forget(connection: Connection, name: str) -> bool:
     """Remove a node that is not alive; return whether this call removed it.
 
-    Its lane stays: a later life of its name must not have the epoch of an earlier one.
+    Its lane stays: a later life under this name must not have the epoch of an earlier life.
     """
     with connection.transaction():
         removed = connection.execute("DELETE FROM node WHERE name = %s AND NOT is_alive", (name,))
@@ -399,9 +399,9 @@ def forget(connection: Connection, name: str) -> bool:
 
 
 def resign(connection: Connection, claim: Claim) -> None:
-    """End this life in order: all its controllers are free immediately.
+    """End this life cleanly: all its controllers are free immediately.
 
-    It leaves no session behind, which shows its peers that it was not declared dead.
+    The session of the node is cleared, which shows its peers that it was not declared dead.
     """
     with connection.transaction():
         row = connection.execute(

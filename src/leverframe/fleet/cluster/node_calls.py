@@ -1,15 +1,17 @@
 """Calls from node to node: one question and one answer on a connection after its handshake.
 
-Each of the two is its length, a stamp that proves its sender, and the content. Both stamps are
-derived from the proof of this connection, and differ by direction. So recorded bytes of another
+Each message consists of its length, a stamp that proves its sender, and its content. Both stamps
+are derived from the proof of this connection, and differ by direction. So recorded bytes of another
 connection are of no use here, and a question cannot be reflected as its own answer.
 
-Unknown fields are refused: a call that is understood by half would be carried out by half. So a new
-field has a default, which is omitted, and comes with a higher protocol number. A node sends its
-number with every message, never calls in a newer protocol than its own, and answers an older call
-without newer fields. While nodes are updated one by one, an older node refuses a call that it does
-not know, by that name, before anything is done. Only answers of the API may lack fields that an
-older node does not know: they are shown to users, and nothing is decided by them.
+A message with unknown fields is refused, because a call that is only partly understood would be
+only partly carried out. So a new field has a default, which is omitted, and comes with a higher
+protocol number. A node sends its protocol number with every message, never calls in a newer
+protocol than its own, and answers an older call without newer fields.
+
+While nodes are updated one by one, an older node refuses an unknown call before anything is done,
+and says that it does not know the call. Only responses of the API may lack fields that an older
+node does not know: these fields are shown to users, and no decision depends on them.
 """
 
 import asyncio
@@ -57,13 +59,13 @@ from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-#: How long a call may take.
+#: How long a call may take to arrive.
 ARRIVES_WITHIN_S = 10.0
 MAX_CALL_BYTES = 64 * 2**20
 _START = struct.Struct(f"!I{PROOF_BYTES}s")
 #: The protocol number, raised whenever an older version cannot read a message any more.
 PROTOCOL = 2
-#: Versions of the first protocol do not send its number, and refuse newer calls in these words.
+#: Versions of the first protocol do not send its number, and refuse newer calls with these texts.
 _FIRST_PROTOCOL = 1
 _TOO_NEW_FOR_FIRST = re.compile(r"This is no call: |.*: is it older\?$", re.DOTALL)
 
@@ -244,7 +246,7 @@ class IncomingCall(asyncio.Protocol):
             self._transport.close()
 
 
-# What a node knows of the fleet by its last look, and the calls between nodes.
+# What a node knows about the fleet from its last look, and the calls between nodes.
 
 
 class NodeDeclaredDead(Refusal):
@@ -273,7 +275,7 @@ class AskingNode:
         self._directory = directory
         self._caller = caller
         self._placed: list[Placed] = []
-        #: Names and tenants of controllers.
+        #: Names and tenants of controllers, by number.
         self._names: dict[int, tuple[str, str]] = {}
 
     def living(self) -> list[str]:

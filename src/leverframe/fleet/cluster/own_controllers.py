@@ -1,8 +1,8 @@
 """The controllers that run at a node, reconciled with the database.
 
-Controllers that were taken are started. Those that another node is to have are stopped, handed over
-and released, and removed ones are dropped. A controller is reloaded if something is stored that it
-does not know of.
+Controllers that the node has taken are started. Controllers that another node is to have are
+stopped, handed over and released. Removed controllers are dropped. A controller is reloaded if a
+change was stored that the controller does not know of.
 """
 
 import asyncio
@@ -34,22 +34,23 @@ from leverframe.storage.lanes.postgres_lane import Claim, PostgresLane
 
 # The live state of a node's controllers, saved at intervals for the nodes that take them over.
 #
-# Only changed controllers are exported and written, all in one statement, and the database need
-# not sync it to disk. If both crash, the controllers start as after a power cut.
+# Only changed controllers are exported and written, many in one statement, and the database need
+# not sync them to disk. If both the node and the database crash, the controllers start as after a
+# power cut.
 
 log = logging.getLogger(__name__)
 
-#: Controllers that are written in one statement.
+#: Number of controllers written in one statement.
 WRITTEN_AT_A_TIME = 500
-#: Journal entries that are saved; the whole journal would be most of what is written.
+#: Number of journal entries saved; the whole journal would be most of the written data.
 SAVED_ENTRIES = 20
-#: Unchanged state is saved again after this, so that it does not count as too old.
+#: Unchanged state is saved again after this time, so that it does not count as too old.
 SAVE_AGAIN_S = 60.0
 _NOT_WAITED_FOR = "SET synchronous_commit = off"
 
 
 class _Known(Struct):
-    """The state of a controller that was saved last."""
+    """The last saved state of a controller."""
 
     changes: tuple[int, ...]
     settings: Settings
@@ -67,7 +68,7 @@ class LiveSaver:
         self._database = SharedConnection(address, _NOT_WAITED_FOR)
         self._known: dict[int, _Known] = {}
         self._throttle = LogThrottle(log)
-        #: Held while something is exported that is not written yet.
+        #: Held while exported state is not yet written.
         self.writing = asyncio.Lock()
 
     async def run(self, every_s: float) -> None:
@@ -82,7 +83,7 @@ class LiveSaver:
             try:
                 await self.save()
             except Exception as error:
-                # It is tried again with the next one.
+                # The next save tries again.
                 reason = first_line(error) or type(error).__name__
                 self._throttle.warning(
                     "database",
@@ -92,7 +93,7 @@ class LiveSaver:
                 )
 
     async def save(self) -> int:
-        """Save the controllers that have changed; return how many."""
+        """Save the controllers that have changed; return their number."""
         now = time.monotonic()
         due = [one for one in self._node.members.values() if self._is_due(one, now)]
         for begin in range(0, len(due), WRITTEN_AT_A_TIME):
@@ -101,7 +102,7 @@ class LiveSaver:
         return len(due)
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Forget what was saved of controllers that this node no longer has."""
+        """Forget the saved state of controllers that this node no longer has."""
         for number in numbers:
             self._known.pop(number, None)
 
@@ -135,7 +136,7 @@ class LiveSaver:
             self._known |= saved
 
     def _fingerprint(self, member: Member) -> _Known:
-        """Return what a save of a controller now would record."""
+        """Return the state that saving a controller now would record."""
         engine, known = member.controller.engine, self._known.get(member.number)
         settings = engine.settings
         if known is not None and known.settings is settings:
@@ -146,7 +147,7 @@ class LiveSaver:
 
 
 async def _finish(write: Coroutine[Any, Any, None]) -> None:
-    """Wait for the end of a write even when cancelled: nothing is written after that."""
+    """Wait for the end of a write, even if cancelled, so that nothing is written later."""
     writing = asyncio.ensure_future(write)
     try:
         await asyncio.shield(writing)
@@ -155,9 +156,9 @@ async def _finish(write: Coroutine[Any, Any, None]) -> None:
         raise
 
 
-#: A controller that failed to start is retried after this.
+#: A controller that failed to start is retried after this time.
 RETRY_S = 5.0
-#: Controllers that are started together, before clients that came since are looked at again.
+#: Number of controllers started together; each batch begins with those that clients wait for.
 STARTED_AT_A_TIME = 200
 
 
@@ -180,7 +181,7 @@ class OwnControllers:
         self._thread = thread
         self._claim = claim
         self._figures = figures
-        #: From which controllers resume that could not be released, or not be started yet.
+        #: Live state of controllers that could not be released, or were not started yet.
         self._live: dict[int, SavedLive] = {}
         self._stored_late: set[int] = set()
 
@@ -190,7 +191,7 @@ class OwnControllers:
 
     @property
     def present(self) -> tuple[Member, ...]:
-        """Return all controllers of this node, failed ones last: they move first."""
+        """Return all controllers of this node, the failed ones last, so that they move first."""
         failed = (one for one in self._node.roster.list_failed() if isinstance(one.state, Failed))
         return (*self.running, *(one for one in failed if one.is_stored))
 
@@ -203,7 +204,7 @@ class OwnControllers:
         self._stored_late.update(controllers)
 
     async def end_doubt(self) -> None:
-        """Find out what is stored, and reload controllers that do not have it."""
+        """Find out which changes were stored, and reload controllers that lack them."""
         if self._lane.is_unclear:
             await self._lane.look_again()
         late, self._stored_late = self._stored_late, set()
@@ -219,12 +220,12 @@ class OwnControllers:
         await self._start(sorted(one.number for one in members), {})
 
     async def drop_removed(self, placed: Sequence[Placed]) -> None:
-        """Drop controllers that were removed while a broken connection left that unknown."""
+        """Drop controllers whose removal was unknown because of a broken connection."""
         missing = self._registry.records.keys() - {one.number for one in placed}
         missed = [one for one in self.running if one.number in missing]
         if not missed:
             return
-        # Those that were created after the last look are there.
+        # Controllers that were created after the last look still exist.
         there = await self._registry.locate([one.number for one in missed])
         numbers = {one.number for one in there}
         removed = [one for one in missed if one.number not in numbers and not one.has_left]
@@ -242,7 +243,7 @@ class OwnControllers:
         self._forget([member.number for member in members])
 
     def list_unstarted(self, own: Iterable[Placed]) -> list[Placed]:
-        """Return the controllers that this node has and that were never tried here."""
+        """Return the controllers that this node has, but has never tried to start."""
         known = {member.number for member in self.present}
         return [one for one in own if one.number not in known]
 
@@ -259,10 +260,10 @@ class OwnControllers:
         awaited: Collection[str],
         is_outdated: Callable[[], bool],
     ) -> bool:
-        """Start controllers that this node has and that do not run yet.
+        """Start controllers of this node that do not run yet; return whether all were tried.
 
-        Those that clients wait for by now come first in each batch. Stop between two batches when
-        the assignments are outdated; return whether all were tried.
+        Each batch begins with the controllers that clients are waiting for. Once the assignments
+        are outdated, no further batch is started.
         """
         running = {member.number for member in self.running}
         roster = self._node.roster
@@ -300,10 +301,10 @@ class OwnControllers:
         numbers = [member.number for member in members]
         running = [member for member in members if isinstance(member.state, Running)]
         failed = [member.number for member in members if isinstance(member.state, Failed)]
-        # Without their records nothing starts them here between this and their release.
+        # Without records, nothing can start the failed controllers here before their release.
         self._node.roster.forget_stored(failed)
         self._registry.let_go(failed)
-        # No older state may be saved after the one that the next node resumes from.
+        # The saver must not write older state after the state that the next node resumes from.
         async with self._saver.writing:
             live = await self._node.hand_over(running)
             self._live |= live
@@ -335,9 +336,9 @@ Own = TypeVar("Own", bound=_Numbered)
 def choose_leaving(
     me: str, members: Sequence[Own], placed: Sequence[Placed], capacities: Mapping[str, int]
 ) -> list[Own]:
-    """Choose controllers of this node that others are to have, the last ones first.
+    """Choose controllers of this node that other nodes are to have, the last ones first.
 
-    All assignments and the nodes' capacities decide it.
+    The choice depends on all assignments and on the capacities of the nodes.
     """
     others = {name for name in capacities if name != me}
     if not others:
@@ -345,7 +346,7 @@ def choose_leaving(
     wanted = {one.number: one.wanted for one in placed}
     leaving = [one for one in members if wanted.get(one.number) in others]
     share = fair_shares(len(placed), capacities).get(me, 0)
-    # A controller without a node is about to get one.
+    # While a controller has no node, wait: it is about to get one.
     if all(one.node is not None for one in placed):
         above = len(members) - len(leaving) - share
         movable = [one for one in members if wanted.get(one.number) is None or me not in capacities]

@@ -1,7 +1,7 @@
 """The records of controllers in the database: those of this node, and numbers for new ones.
 
-It replaces the registry that a single node keeps in its store. The database keeps names unique over
-all nodes; addresses and ports are those of this machine.
+This registry replaces the one that a single node keeps in its store. The database keeps names
+unique across all nodes. Addresses and ports are those of this machine.
 """
 
 import asyncio
@@ -33,8 +33,9 @@ from leverframe.storage.store import StoreUnavailable, UnreadableRow
 
 Result = TypeVar("Result")
 
-# A node that has lost a controller, or is dead, must not write anything of it: each statement finds
-# the node in its present life and locks that row, as a batch of changes does with that of the lane.
+# A node that has lost a controller, or was declared dead, must not write data of that controller.
+# So each statement finds the node's row in its current life and locks that row, as a batch of
+# changes locks the row of the lane.
 _ALIVE = f"WITH alive AS ({ALIVE})"
 _PUT = (
     f"{_ALIVE} INSERT INTO controller (number, name, record, tenant, node)"  # noqa: S608
@@ -83,12 +84,14 @@ class ClusterRegistry(Registry):
         self.records: dict[int, MemberRecord] = {}
         self.unreadable: dict[int, UnreadableRow] = {}
         self.snapshots: dict[str, SnapshotRecord] = {}
-        #: The jobs that this node runs, and the ids of those of all nodes.
+        #: The ids of the jobs that this node runs, by number.
         self.jobs: dict[int, str] = {}
         self.tenants: dict[str, TenantRecord] = {}
         self.accounts: dict[str, FleetAccount] = {}
+        #: The ids of the jobs of all nodes.
         self._all_jobs: set[str] = set()
-        #: Jobs that controllers here have taken part in, and that were not read yet.
+        #: Jobs that have run steps on controllers here, and that were not read from the database
+        #: yet.
         self._stepped: set[str] = set()
         self._claim = claim
         self._node = claim.node
@@ -100,7 +103,7 @@ class ClusterRegistry(Registry):
         return [int(number) for (number,) in rows]
 
     def take_jobs(self, jobs: Sequence[ClaimedJob]) -> None:
-        """Record which node runs which job, as it was read."""
+        """Record which node runs which job, as read from the database."""
         claim = self._claim
         self.jobs |= {
             one.number: one.id
@@ -108,7 +111,7 @@ class ClusterRegistry(Registry):
             if one.node == claim.node and one.epoch in (0, claim.epoch)
         }
         self._all_jobs = {one.id for one in jobs}
-        # What all nodes know by now may be forgotten by all.
+        # Jobs that were read from the database need not be remembered separately.
         self._stepped -= self._all_jobs
 
     def renew(self, claim: Claim) -> None:
@@ -144,7 +147,7 @@ class ClusterRegistry(Registry):
         def write(connection: Connection) -> None:
             if connection.execute(_REMOVE_JOB, given).rowcount:
                 return
-            # Another node may run it by now, or it is gone already.
+            # Another node may run the job by now, or the job is already gone.
             query = "SELECT 1 FROM job WHERE number = %(number)s"
             if connection.execute(query, given).fetchone() is not None:
                 raise StoreUnavailable(_NO_LIFE)
@@ -153,7 +156,7 @@ class ClusterRegistry(Registry):
         self.jobs.pop(number, None)
 
     async def locate(self, numbers: Collection[int] | None) -> list[LocatedController]:
-        """Read the records of controllers, all or the numbered ones, of any node."""
+        """Read the records of controllers of any node: all, or those with these numbers."""
         query = "SELECT number, node, name, record, tenant FROM controller"
         if numbers is not None:
             query += " WHERE number = ANY(%s)"
@@ -193,7 +196,7 @@ class ClusterRegistry(Registry):
             self.snapshots[label] = SnapshotRecord(at, {**parts, number: part})
 
     async def take_live(self, numbers: Sequence[int]) -> dict[int, SavedLive]:
-        """Take and delete the live state of controllers that this node has now."""
+        """Read and delete the live state of controllers that this node has now."""
         claim = self._claim
         return await self._ask(lambda it: take_live(it, claim, numbers))
 
@@ -242,7 +245,7 @@ class ClusterRegistry(Registry):
             with connection.transaction():
                 connection.execute(_REMOVE_FROM_SNAPSHOTS, given)
                 connection.execute(_REMOVE, given)
-                # Missing controllers were removed here, before a connection broke.
+                # Missing controllers were removed by this node before a connection broke.
                 if connection.execute(_LEFT, given).fetchone() is not None:
                     raise Moved("One of them")
                 notify_nodes(connection)
@@ -327,7 +330,7 @@ class ClusterRegistry(Registry):
         await self._change("DELETE FROM account WHERE name = %s", name)
 
     async def _change(self, query: str, *values: str | None) -> None:
-        """Change tenants or accounts, and have all nodes read them."""
+        """Change tenants or accounts, and notify all nodes, which read them again."""
 
         def write(connection: Connection) -> None:
             with connection.transaction():
@@ -354,7 +357,7 @@ def _text(record: MemberRecord) -> str:
 
 
 def _record(name: str, text: str, tenant: str | None) -> tuple[MemberRecord, Exception | None]:
-    """Return a record; of one that cannot be read, what its columns say, and why."""
+    """Return a record; if it is unreadable, build it from its columns and return the error."""
     error: Exception | None = None
     try:
         record = msgspec.json.decode(text, type=MemberRecord)

@@ -1,4 +1,4 @@
-"""A database that a node shares with others, as the place where it keeps its controllers."""
+"""A database that nodes share, as the storage of a node."""
 
 from msgspec.structs import replace
 
@@ -74,7 +74,8 @@ async def open_database(table: ClusterTable, folder: FleetFolder) -> DatabaseSto
     """Register the node in its database; raise an error with a sentence if that fails."""
     place = table.inner_place()
     try:
-        # Before the node is registered: a node that its peers cannot reach must not start a life.
+        # Try the address before registering: a node that its peers cannot reach must not start a
+        # life.
         try_host(place.host, place.port)
     except OSError as error:
         raise CannotListen(

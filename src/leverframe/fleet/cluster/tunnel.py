@@ -1,7 +1,7 @@
 """The tunnel between a client and the node that has its controller.
 
-The owner decides whether a connection is idle, too slow or done, since it parses HTTP: the owner
-ends it. Only what the owner cannot see is handled here: a client that does not read, an owner that
+The owner parses HTTP, so it decides whether a connection is idle, too slow or done, and ends it.
+This module handles only what the owner cannot see: a client that does not read, an owner that
 vanishes silently, and an owner that has lost the controller and does not end its connections.
 """
 
@@ -41,13 +41,13 @@ _KEEP_ALIVE = (
 
 
 class OwnerCall(asyncio.Protocol):
-    """A connection to another node until it has answered whether it has the controller."""
+    """A connection to another node, until that node has answered whether it has the controller."""
 
     transport: asyncio.Transport
 
     def __init__(self, place: Place, name: str) -> None:
         self.place = place
-        #: The controller.
+        #: The name of the controller; empty for a call to the node itself.
         self.name = name
         self.lease: Lease | None = None
         #: The other node has left already.
@@ -58,11 +58,11 @@ class OwnerCall(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
         connected = transport.get_extra_info("socket")
         for level, name, value in _KEEP_ALIVE:
-            if hasattr(socket, name):  # not everywhere as on Linux
+            if hasattr(socket, name):  # some are missing on systems other than Linux
                 connected.setsockopt(level, getattr(socket, name), value)
 
     def is_within(self, descriptors: DescriptorBudget, client: str) -> bool:
-        """Count it as another connection of the client; return False if that exceeds the limit."""
+        """Count this as another connection of the client; return False if it exceeds the limit."""
         descriptor = self.transport.get_extra_info("socket").fileno()
         self.lease = descriptors.lease(SERVER, client, descriptor)
         return self.lease is not None
@@ -77,7 +77,7 @@ class OwnerCall(asyncio.Protocol):
     async def shake_hands(
         self, handshake: Handshake, client: Client, name: str
     ) -> tuple[Verdict, Stamps]:
-        """Shake hands for a client; return the verdict, and the proofs of all that follows.
+        """Shake hands for a client; return the verdict, and the proofs of all later messages.
 
         Without a controller name the call is to the node itself.
         """
@@ -101,7 +101,7 @@ class OwnerCall(asyncio.Protocol):
 
 
 class Tunnel:
-    """The two ends; the server of the client sees one connection."""
+    """The joined connections of a client and an owner; the server counts them as one connection."""
 
     def __init__(
         self,
@@ -121,9 +121,9 @@ class Tunnel:
         #: Whether an end has been shut down: it receives nothing more.
         self._client_is_shut = False
         self._owner_is_shut = False
-        #: When the client must have read what was sent.
+        #: Deadline for the client to read what was sent.
         self._drain_by = inf
-        #: Since when another node has the controller, or none.
+        #: Since when the owner no longer has the controller.
         self._moved_at = inf
 
     def begin(self, received: bytes, *, client_is_behind: bool) -> None:
@@ -143,7 +143,7 @@ class Tunnel:
         if self._server.is_stopping:
             self.stop()
 
-    # What the ends bring
+    # Events of the two ends
 
     def from_client(self, data: bytes) -> None:
         if not self._owner_is_shut:
@@ -172,7 +172,7 @@ class Tunnel:
             self._client.resume_reading()
 
     def client_is_done(self) -> bool:
-        """Pass the end on to the owner; return True if the client may still be answered."""
+        """Forward the end of data to the owner; return True if the client may still be answered."""
         if self._client_is_shut or self._client.get_extra_info("sslcontext") is not None:
             self._close()
             return False
@@ -180,7 +180,7 @@ class Tunnel:
         return True
 
     def owner_is_done(self) -> bool:
-        """Pass the end on to the client; return True if the owner may still read from it."""
+        """Forward the end of data to the client; return True if the owner may still read."""
         self._drain_by = self._time_to_drain()
         if self._owner_is_shut or not self._client.can_write_eof():
             self._close()
@@ -233,7 +233,7 @@ class Tunnel:
         return now >= self._drain_by or now >= self._moved_at + LET_GO_S
 
     def stop(self) -> None:
-        """Let the owner complete its current answer, and end the connection then."""
+        """Let the owner complete its current response, and then end the connection."""
         self._notify_owner()
 
     def abort(self) -> None:

@@ -1,8 +1,8 @@
 """Run the steps of a job on controllers of any node: each node does its own part.
 
 The owner of a controller is looked up in the database each time. A step stays undecided if the
-controller is being moved or its node does not answer. It is then sent to the next owner with the
-same id. The row of the step moves with the controller, so the step is done only once.
+controller is being moved or its node does not answer. Such a step is then sent to the next owner
+with the same id. The row of the step moves with the controller, so the step is done only once.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ Findings = dict[str, str] | None
 #: Asks a node to do its part for these controllers.
 _Ask = Callable[[str, list[int]], Coroutine[Any, Any, Mapping[int, Result]]]
 
-#: The node's name if it shares no database.
+#: The name of a node that shares no database.
 ALONE = ""
 _UNDECIDED = (Moved.status, NOT_SAVED)
 
@@ -132,8 +132,8 @@ class FleetExecutor:
     def __init__(self, node: FleetNode, local: LocalExecutor) -> None:
         self._node = node
         self._local = local
-        #: The parts that this node does for itself and others, with the type of each call's
-        #: content.
+        #: The calls that this node handles, its own and those of other nodes, with the type of each
+        #: call's content.
         self._here: dict[str, tuple[Any, Callable[[Any], Coroutine[Any, Any, Any]]]] = {
             "job.send": (StepsCall, self._send_here),
             "job.undo": (UndoCall, self._undo_here),
@@ -146,19 +146,19 @@ class FleetExecutor:
     # --- calling nodes ----------------------------------------------------------------------------
 
     async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
-        """Send each controller its step; the id of the step ensures that it is done only once."""
+        """Send each controller its step; a controller runs a step with the same id only once."""
         return await self._results(
             steps, "job.send", lambda some: StepsCall({n: steps[n] for n in some}, work)
         )
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
-        """Restore the settings of a snapshot on controllers, also only once."""
+        """Restore the settings of a snapshot on controllers, each of them only once."""
         return await self._results(
             labels, "job.undo", lambda some: UndoCall({n: labels[n] for n in some}, step)
         )
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
-        """Take a snapshot of controllers to which each can be restored."""
+        """Take a snapshot of controllers, from which each can be restored."""
 
         async def ask(node: str, some: list[int]) -> dict[int, bool]:
             kept = await self._ask(node, "job.keep", SnapshotCall(some, label), list[int])
@@ -180,9 +180,7 @@ class FleetExecutor:
                 await self._ask(node, "job.forget", job, None)
 
     async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
-        """Return the findings of a tenant's controllers; None for a controller that does not
-        answer.
-        """
+        """Return the findings of a tenant's controllers; None for those that do not answer."""
 
         async def ask(node: str, some: list[int]) -> dict[int, Findings]:
             call = FindingsCall(some, tenant)
@@ -200,7 +198,7 @@ class FleetExecutor:
     async def _results(
         self, numbers: Collection[int], what: str, part: Callable[[list[int]], Struct]
     ) -> dict[int, MemberResult]:
-        """Let each node do its part; return all results.
+        """Call the owner of each controller; return all results.
 
         `part` creates the content of the call from the numbers of the controllers.
         """
@@ -227,7 +225,7 @@ class FleetExecutor:
     async def _ask_owners(
         self, numbers: Collection[int], ask: _Ask[Result]
     ) -> dict[int, Result | Refusal]:
-        """Return the result of each controller, or why its owner has not decided in time.
+        """Return each controller's result, or a refusal if its owner did not decide in time.
 
         Removed controllers are omitted.
         """
@@ -299,8 +297,9 @@ class FleetExecutor:
         return await self._local.findings(self._those_here(call.numbers), call.tenant)
 
     def _not_started_here(self, numbers: Collection[int], job: str) -> dict[int, MemberResult]:
-        """Return the controllers that failed to start on this node, so that the job does not wait
-        for them.
+        """Return a result for each controller that failed to start on this node.
+
+        Without these results, the job would wait for the controllers.
         """
         sentences = self._node.roster.sentences_of(tenant_within(job) or None)
         return {

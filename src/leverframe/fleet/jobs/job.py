@@ -1,9 +1,11 @@
-"""A job: its task, its progress, and resuming from there.
+"""A job: its task, its progress, and how another process resumes it.
 
-Like a controller, a job has its own part of the lane. Its rows there are its plan and work, its
-state, and a row for each controller that has answered. The node that has that part runs the job. A
-step whose result the job has not recorded is sent again with the same id; a controller that has
-already done it only returns the result.
+Like a controller, a job has its own part of the lane. That part has rows for the plan, the work and
+the state, and a row for each controller that has answered. The node that owns the part runs the
+job.
+
+A step without a recorded result is sent again with the same id. A controller that has already run
+the step only returns its result.
 """
 
 import asyncio
@@ -50,7 +52,7 @@ AT_A_TIME = 50
 #: Retry interval of a job that cannot write its progress.
 AGAIN_S = 5.0
 
-#: Returns a controller's present name by its number, for a tenant; None if it no longer exists.
+#: Returns the current name of a tenant's controller by its number; None if it no longer exists.
 NameOf = Callable[[int, str], str | None]
 
 
@@ -82,7 +84,7 @@ class FleetJob:
         #: Why the job waits for the storage.
         self.trouble = ""
         self._held_up = asyncio.Event()
-        #: The present state has not been written yet.
+        #: The current state has not been written yet.
         self._is_unsaved = False
         #: Another node resumes the job, now or later.
         self._is_lost = False
@@ -161,7 +163,7 @@ class FleetJob:
         return self.state.group >= len(self.plan.groups)
 
     async def operate(self, what: JobAction, requester: str) -> None:
-        """Start, stop, resume, retry or undo; refuse what the present state does not allow."""
+        """Start, stop, resume, retry or undo; refuse an action that the current state forbids."""
         before = replace(self.state)
         try:
             await self._operate(what, requester)
@@ -180,7 +182,7 @@ class FleetJob:
         if what == "stop":
             await self.stop(f"Stopped by {requester}." if requester else "Stopped by hand.")
             return
-        # This ends a pause early; otherwise nothing is running.
+        # This ends a pause early. In all other cases nothing is running.
         await self.stop("")
         state = self.state
         again = self.outcomes.again() if what == "retry" else {}
@@ -202,7 +204,10 @@ class FleetJob:
         self.resume_work()
 
     async def stop(self, why: str) -> None:
-        """Stop the work after the current requests; without a reason, only on this node."""
+        """Stop the work after the current requests.
+
+        Without a reason, the job keeps its status, and another node or the next start resumes it.
+        """
         self._stop.set()
         if self._task is not None:
             await asyncio.wait([self._task])
@@ -266,8 +271,9 @@ class FleetJob:
             await self._end("An internal error stopped the job; see the log.")
 
     async def _roll_out(self) -> None:
-        """Change one group after another; in `waiting`, `state.group` is the group that was just
-        done.
+        """Change one group after another.
+
+        While the job is `waiting`, `state.group` is the group that has just finished.
         """
         state, plan = self.state, self.plan
         while not self._is_behind():
@@ -301,7 +307,7 @@ class FleetJob:
                 await self._stop.wait()
 
     async def _prepare(self, left: Sequence[int]) -> bool:
-        """Take a snapshot, and record the present findings."""
+        """Take a snapshot, and record the current findings."""
         label = f"{self.plan.id}/{self.state.group}.{self.state.round}"
         if self.state.snapshot == label:
             return True
@@ -355,7 +361,11 @@ class FleetJob:
         results: Mapping[int, MemberResult],
         outcome: Callable[[int, MemberResult], JobOutcome],
     ) -> None:
-        """Record results; if that fails, a roll-out waits and a bulk change reports the failure."""
+        """Record the results of controllers.
+
+        If a controller could not save its change, a roll-out waits for the storage. A bulk change
+        counts the controller as failed.
+        """
         unsaved = {
             number: result.detail
             for number, result in results.items()

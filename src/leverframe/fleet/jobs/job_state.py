@@ -39,7 +39,7 @@ class JobWork(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     template: BackupFile | None = None
 
     def calls(self, controller: Controller) -> list[Command]:
-        """Return the calls for a controller, which depend on its version and present settings."""
+        """Return the calls for a controller, which depend on its version and current settings."""
         if self.template is not None:
             settings = with_template(self.template, controller.profile, controller.pending)
             return [(TAKE_SETTINGS, settings)]
@@ -74,7 +74,8 @@ def _without_secrets(command: str) -> Iterable[str]:
         for call, _ in calls_of(written, Profile()):
             yield f"{written.path[1:]}?{call.text}"
     except Refusal:
-        # Another version may have the command; which of its values are secret is unknown here.
+        # Another version may have this command. It is unknown which of its values are secret, so
+        # all values are left out.
         yield f"{written.path[1:]}?{written.query.partition('=')[0]}"
 
 
@@ -91,10 +92,10 @@ def template_paths(template: BackupFile) -> list[str]:
 
 
 def with_template(template: BackupFile, profile: Profile, present: Settings) -> Settings:
-    """Return the present settings with those of a template; refuse settings the version lacks.
+    """Return the current settings with those of a template; refuse settings the version lacks.
 
     Event entries and the schedule are replaced as a whole: a part of an entry would have another
-    meaning within a different entry.
+    meaning in a different entry.
     """
     paths = template_paths(template)
     carried = carry_over(content_of(template, None), profile, defaults(profile))
@@ -125,7 +126,7 @@ JobKind = Literal["bulk", "rollout"]
 
 
 class JobPlan(Struct, frozen=True, omit_defaults=True):
-    #: With the tenant as a prefix, if a tenant has requested the job.
+    #: It has the tenant as a prefix if a tenant has requested the job.
     id: str
     kind: JobKind
     title: str
@@ -137,7 +138,7 @@ class JobPlan(Struct, frozen=True, omit_defaults=True):
     source: str
     #: The numbers of the controllers, in consecutive groups.
     groups: list[list[int]]
-    #: The controllers' names at that time.
+    #: The controllers' names when the job was created.
     names: dict[int, str]
     #: Percentage of a group that must succeed before the next group starts.
     success_percent: float = 0.0
@@ -152,12 +153,18 @@ class JobPlan(Struct, frozen=True, omit_defaults=True):
 
     @property
     def tenant(self) -> str:
-        """Return the tenant of the job; it ignores controllers that now belong to other tenants."""
+        """Return the tenant of the job.
+
+        The job ignores controllers that now belong to other tenants.
+        """
         return tenant_within(self.id)
 
 
 def form_groups(numbers: Sequence[int], sizes: str) -> list[list[int]]:
-    """Divide controllers into groups; a percentage refers to all of them and is at least one."""
+    """Divide controllers into groups.
+
+    A percentage refers to the number of all controllers, and is rounded up.
+    """
     words = [word for one in sizes.split(",") if (word := one.strip())] or ["rest"]
     if words[-1] != "rest":
         words.append("rest")
@@ -211,9 +218,9 @@ class JobState(Struct, omit_defaults=True):
     status: JobStatus = "planned"
     #: Why it has stopped.
     why: str | None = None
-    #: The group that was just done, or comes next.
+    #: The current group; during a pause, the group that has just finished.
     group: int = 0
-    #: How often failed controllers were retried.
+    #: Counts the starts, resumes, retries and undos; it is part of each snapshot's label.
     round: int = 0
     #: The label of the latest snapshot.
     snapshot: str = ""
@@ -229,7 +236,7 @@ class JobOutcome(Struct, frozen=True, omit_defaults=True):
 
     status: int
     detail: str | None = None
-    #: Number of tries that the controller has decided.
+    #: Number of tries that the controller has accepted or rejected.
     tries: int = 0
     #: Whether the settings were changed, and the snapshot from before the change.
     changed: bool = False

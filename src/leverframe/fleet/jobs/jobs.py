@@ -1,4 +1,4 @@
-"""The jobs of a node: create, find, resume after a start, and delete old ones."""
+"""The jobs of a node: create, find and resume jobs, and delete old ones."""
 
 import asyncio
 import secrets
@@ -30,7 +30,7 @@ from leverframe.interface.table.lookup import Account
 from leverframe.interface.table.refusals import Conflict, Refusal
 from leverframe.server.passwords import Passwords
 
-#: Number of finished jobs of each kind that are kept, the newest ones.
+#: Number of jobs kept per tenant and kind, apart from running ones; older jobs are deleted.
 MAX_ENDED = 20
 MAX_UNDER_WAY = 50
 #: How long a stop waits for running requests.
@@ -44,7 +44,7 @@ class NoSuchJob(Refusal):
 
 
 class JobIncomplete(Refusal):
-    """A bulk change that was stopped, or failed, before all controllers have answered."""
+    """A bulk change that was stopped, or failed, before all controllers answered."""
 
     status = 504
     title = "The change is not complete"
@@ -70,7 +70,7 @@ class Requester(Struct, frozen=True):
 
 
 class ReportCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a node asks another node for if a change was requested by its id."""
+    """A request to another node for the result of the change with this id."""
 
     id: str
     work: JobWork
@@ -87,7 +87,7 @@ class JobTarget(Protocol):
 
 
 class RolloutPolicy(Struct, frozen=True):
-    """How a roll-out proceeds, from the request."""
+    """How a roll-out proceeds, according to the request."""
 
     groups: str = "rest"
     success_percent: float = 100.0
@@ -107,7 +107,7 @@ class FleetJobs:
         self._node = node
         local = LocalExecutor(node, MemberSteps(node.registry, passwords), snapshots)
         self.executor = FleetExecutor(node, local)
-        #: By id, oldest first.
+        #: Jobs by id, oldest first.
         self._jobs: dict[str, FleetJob] = {}
         self._making = asyncio.Lock()
         node.calls["job.told"] = answering(ReportCall, self._report_again_for)
@@ -135,7 +135,7 @@ class FleetJobs:
                 job.resume_work()
 
     async def lose_all(self) -> None:
-        """Give up all jobs without writing: this node was declared dead, and others resume them."""
+        """Stop all jobs without writing: this node was declared dead, and its peers resume them."""
         async with self._making:
             jobs, self._jobs = self._jobs, {}
             for job in jobs.values():
@@ -154,7 +154,7 @@ class FleetJobs:
     # --- finding ----------------------------------------------------------------------------------
 
     def all(self, tenant: str | None = None) -> list[FleetJob]:
-        """List a tenant's jobs, newest first; None, the operator, gets all."""
+        """List a tenant's jobs, newest first; without a tenant, list all jobs for the operator."""
         return [one for one in reversed(self._jobs.values()) if is_seen(tenant, one.plan.tenant)]
 
     async def report_again(self, id: str, work: JobWork) -> BulkReport:
@@ -181,7 +181,7 @@ class FleetJobs:
     async def send(
         self, members: Sequence[JobTarget], work: JobWork, requester: Requester, id: str | None
     ) -> BulkReport:
-        """Run a bulk change, or report the one that has this id."""
+        """Run a bulk change, or report the earlier change with this id."""
         if not members:
             return report_of([])
         async with self._making:
@@ -226,7 +226,7 @@ class FleetJobs:
         await lane.forget([number])
         job = FleetJob(number, lane.store(number), plan, work, self.executor, self._node.name_of)
         if kind == "bulk":
-            # The job starts with its first row, without a separate request.
+            # A bulk change starts when it is saved, without a separate request.
             job.state.status = "running"
         await job.save_new()
         try:
@@ -250,7 +250,7 @@ class FleetJobs:
             await self._remove(job)
 
     async def forget_tenant(self, tenant: str) -> None:
-        """Delete the jobs of a tenant, so that a later tenant of its name does not find them."""
+        """Delete the jobs of a tenant, so that a later tenant with this name does not find them."""
         others = self._node.cluster
         for node in others.living() if others is not None else ():
             if others is not None and node != others.name:
@@ -270,8 +270,9 @@ class FleetJobs:
             await self.remove(job)
 
     async def remove(self, job: FleetJob) -> None:
-        """Delete a job that is not running; its rows at controllers are deleted with their next
-        change.
+        """Delete a job that is not running.
+
+        Each controller deletes its rows of the job with its next change.
         """
         async with self._making:
             await self._remove(job)
@@ -293,7 +294,7 @@ def plan_of(
     policy: RolloutPolicy | None,
     id: str | None = None,
 ) -> JobPlan:
-    """Create the plan of a job for controllers; refuse an invalid one."""
+    """Create the plan of a job for controllers; refuse invalid parameters."""
     numbers = [member.number for member in members]
     how = policy or RolloutPolicy(success_percent=0, checks_health=False, takes_snapshots=False)
     return JobPlan(

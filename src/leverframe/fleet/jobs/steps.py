@@ -2,9 +2,9 @@
 
 The commit that makes the change also writes a row with the id of the step and its result, so
 neither exists without the other. A repeated request with the same id gets the result from that row,
-even after the node was killed and another node resumed the job. A refusal writes only its row. An
-undecided step (nothing can be written now, or the controller is off) writes no row and is requested
-again with the same id.
+even after the node was killed and another node resumed the job. A rejected step writes only its
+row. An undecided step (nothing can be written now, or the controller is off) writes no row and is
+requested again with the same id.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _PREFIX = "job."
 UNDECIDED = 500
 GONE = 404
 
-#: Creates the calls of a step from the controller's present state, when the step runs.
+#: Creates the calls of a step from the controller's current state, when the step runs.
 Calls = Callable[[Controller], list[Command]]
 
 
@@ -68,7 +68,7 @@ class MemberSteps:
     async def carry_out(self, member: Member, step: JobStep, calls: Calls) -> MemberResult:
         """Run a step, or return its recorded result."""
         if not is_seen(tenant_within(step.job) or None, member.record.tenant):
-            # It belongs to another tenant by now.
+            # The controller belongs to another tenant by now.
             return missing_result(member.name)
         self._registry.note_step(step.job)
         key = member.number, step.row
@@ -117,7 +117,7 @@ class MemberSteps:
             # Let other requests have their turn: steps may repeat often, and a template is slow to
             # apply.
             await wait_for_turn()
-            # The controller may have left during the waiting and hashing.
+            # The controller may have left this node during the wait or the hashing.
             check_that_all_are_here([member])
             try:
                 outstanding = controller.submit(
@@ -131,7 +131,7 @@ class MemberSteps:
         await outstanding.finish()
 
     def _find_forgotten_rows(self, controller: Controller) -> Mapping[str, None]:
-        """Return the rows of deleted jobs, which are deleted with the next change."""
+        """Return the rows of deleted jobs; the next change deletes these rows."""
         known = self._registry.job_ids_in_use()
         return {
             name: None

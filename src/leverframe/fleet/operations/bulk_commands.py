@@ -45,9 +45,9 @@ JOB_ID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$", max_length=40, de
 async def _send_everywhere(context: FleetContext, operation: Operation[BulkReport]) -> BulkReport:
     """Run a command on controllers of all nodes as one job, or try it.
 
-    "All or none" first tries the command on all of them. If all are on this node, it then runs at
-    the same moment. Otherwise another request may change something in between, and the answer
-    reports that.
+    With `all_or_none`, the command is first tried on all controllers. If this node has all of them,
+    the command runs immediately after the trial. Otherwise another request may change a controller
+    after the trial. The response then lists the controllers that rejected the command.
     """
     given, command = context.given, _command_of(context)
     if given.get("dry_run"):
@@ -87,7 +87,7 @@ async def _report_again(context: FleetContext, id: str, work: JobWork) -> BulkRe
 
 
 async def find_chosen(context: FleetContext) -> Sequence[LocatedController]:
-    """Find the chosen controllers on all nodes, including a choice by health and findings."""
+    """Find the chosen controllers on all nodes, including those chosen by health or findings."""
     targets = await find_targets(context)
     if not context.is_looked_for:
         return targets

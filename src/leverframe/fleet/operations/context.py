@@ -1,10 +1,10 @@
 """The context of every operation: the request, its parameters, and the node.
 
-Parameters are in the query, as everywhere in this program, or in a form in the body, which has room
-for thousands of names. `name` and `tag` choose the controllers with one of these names and all of
-these tags; without either, all controllers are chosen. `search`, `health`, `owner` and `version`
-narrow the choice, as on the page. A tenant's account can choose only its own controllers, because
-operations find controllers only through this context.
+Parameters are in the query, or in a form in the body, which has room for thousands of names. `name`
+and `tag` choose the controllers that have one of the names and all of the tags; without either, all
+controllers are chosen. `search`, `health`, `owner` and `version` narrow the choice, as on the page.
+An account of a tenant can choose only the tenant's controllers, because operations find controllers
+only through this context.
 """
 
 import asyncio
@@ -43,19 +43,19 @@ from leverframe.storage.backup import BackupFile
 #
 # The time to read JSON is linear in its size. The TOML parser is slow, and its time grows with the
 # square of the number of parts of a key. So its input is checked first, in linear time, and the
-# parser runs on a thread, one text at a time. A text is limited in its size and in its structure,
-# which is the text without strings, comments and repeated spaces. So no text needs more than a few
-# megabytes of memory or a fraction of a second.
+# parser runs on a thread, one text at a time. Both a text and its structure have a maximum size;
+# the structure is the text without strings, comments and repeated spaces. So no text needs more
+# than a few megabytes of memory or a fraction of a second.
 
-#: A complete backup with factory settings has 60 KB, of which 12 KB are structure.
+#: A complete backup with factory settings has 60 KB, including 12 KB of structure.
 MAX_BYTES = 256 << 10
 MAX_STRUCTURE_BYTES = 64 << 10
 #: For comparison, `settings."outputs.0.name"` has two parts.
 MAX_KEY_PARTS = 4
 
 # Strings and comments of TOML, and strings of JSON, as `tomllib` finds them up to the first mistake
-# in a text. Each alternative matches wherever it begins, even without an end, and never backtracks,
-# so the time is linear for any text.
+# in a text. Each alternative matches even if its end is missing, and never backtracks. So the time
+# is linear for any text.
 _STRINGS_AND_COMMENTS = re.compile(
     r'"""(?:[^\\"]|\\.|"(?!""))*+"{0,5}+'
     r"|'''(?:[^']|'(?!''))*+'{0,5}+"
@@ -66,7 +66,8 @@ _STRINGS_AND_COMMENTS = re.compile(
 )
 _SPACES = re.compile(r"[ \t\r\n]++")
 _PART = r"[A-Za-z0-9_\-]++ ?+"
-#: A key with too many parts, after strings became letters and repeated spaces became one.
+#: Matches a key with too many parts. Each string was replaced by a letter before, and each run of
+#: spaces by one space.
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_\-]){_PART}(?:\. ?+{_PART}){{{MAX_KEY_PARTS}}}")
 #: Replaces a string, which may be a part of a key.
 _STRING = "s"
@@ -125,7 +126,7 @@ def _text_of(body: bytes) -> str:
 
 
 def _from_toml(text: str) -> BackupFile:
-    # Through JSON, so that dates, and numbers that JSON cannot hold, are handled as in JSON
+    # Convert through JSON, so that dates, and numbers that JSON cannot hold, are handled as in JSON
     # templates.
     document = msgspec.json.encode(tomllib.loads(text))
     return msgspec.json.decode(document, type=BackupFile)
@@ -133,20 +134,21 @@ def _from_toml(text: str) -> BackupFile:
 
 # The parameters and bodies of requests to a node: their types and their parsing.
 #
-# Every text and every list has a maximum length, and a test over all endpoints checks that: a node
-# is shared, and the requests of one client must not use up the time and memory of others. A list is
-# a text with commas.
+# Every text and every list has a maximum length; a test over all endpoints checks this. Clients
+# share a node, so the requests of one client must not use up the time and memory of the others. A
+# list is a text with commas.
 
 #: The key in a list's type that holds the maximum number of items.
 MAX_ITEMS = "max_items"
 #: Maximum number of controllers that one request may name; tags and searches can choose any number.
 MAX_NAMES = 20_000
-#: Limit for all parameters of a request: decoding each encoded byte takes a microsecond or two.
+#: Maximum number of percent-encoded bytes in the parameters of a request; decoding each byte takes
+#: a microsecond or two.
 MAX_ENCODED_BYTES = 40_000
 
 
 def list_of_texts(most: int, letters: int) -> Any:
-    """Return the type of a list, with limits on its items and on its total length."""
+    """Return the type of a list, with limits on its number of items and on its total length."""
     extra = {MAX_ITEMS: most}
     return Annotated[
         str,
@@ -162,7 +164,7 @@ Tags = list_of_texts(MAX_TAGS, MAX_TAGS * (MAX_TAG_LETTERS + 1))
 #: A duration, moment, version or address.
 ShortText = Annotated[str, Meta(max_length=64)]
 Words = Annotated[str, Meta(max_length=200)]
-#: A path precedes the query.
+#: The additional letters are for the path before the query.
 Command = Annotated[str, Meta(max_length=MAX_QUERY_BYTES + 64)]
 
 CommandBody = Annotated[
@@ -187,7 +189,7 @@ CommandsOrTemplate = Annotated[
     ),
 ]
 DRY_RUN = QueryParameter("dry_run", bool, "Change nothing; report what the result would be.")
-#: Types of bodies that become thousands of settings.
+#: Types of bodies that can contain thousands of settings.
 TEMPLATES = (Template, CommandsOrTemplate)
 
 _SWITCHES = {
@@ -337,7 +339,7 @@ class FleetContext(Struct, frozen=True):
         return [member for member in self.members.values() if member.number in numbers]
 
     def not_running_of_names(self) -> dict[str, int]:
-        """Return the numbers of failed controllers, if the request chooses by name only.
+        """Return the failed controllers' numbers by name, if the request chooses by name only.
 
         All other criteria apply only to running controllers.
         """
@@ -380,7 +382,7 @@ class FleetContext(Struct, frozen=True):
 
     @property
     def at_controllers(self) -> Account:
-        """The requester's account as controllers see it: their own accounts are different."""
+        """The requester's account as seen by controllers, which have accounts of their own."""
         name, role = self.account.name, self.account.role
         return Account(name, role, joins_commands=role == ADMIN) if name else BY_FLEET
 

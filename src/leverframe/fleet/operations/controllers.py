@@ -47,8 +47,9 @@ NAME = QueryParameter("name", Name, "The name of a controller.")
 
 
 async def count_each(members: list[Member]) -> AsyncIterator[Member]:
-    """Yield the controllers; let other requests have their turn, and count the progress of this
-    one.
+    """Yield the controllers, and count the progress of the request.
+
+    Other requests have their turn in between.
     """
     async for member in in_turns(members):
         yield member
@@ -59,7 +60,10 @@ async def count_each(members: list[Member]) -> AsyncIterator[Member]:
 
 
 def _merge_lists(context: FleetContext, found: Parts) -> list[MemberReport]:
-    """List the controllers of all nodes; those of silent nodes as unknown, except in searches."""
+    """List the controllers of all nodes.
+
+    The controllers of silent nodes are listed as unknown; a search omits them.
+    """
     if context.is_looked_for:
         answered = [part for part in found.parts if part.refusal is None]
         found = msgspec.structs.replace(found, parts=answered)
@@ -226,7 +230,7 @@ async def place_controller(context: FleetContext) -> MemberReport:
 
 
 def _new_place(parameters: dict[str, Any], before: MemberRecord) -> tuple[str | None, int | None]:
-    """Return the requested address and port; an omitted parameter keeps the present value."""
+    """Return the requested address and port; an omitted parameter keeps the current value."""
     address, port = parameters.get("address", before.address), before.port
     if "port" in parameters:
         port = parameters["port"] or None
@@ -256,7 +260,7 @@ def all_done(names: Sequence[str]) -> BulkReport:
 
 
 def check_chosen(context: FleetContext) -> None:
-    """Refuse a request that would concern all controllers because it chooses none."""
+    """Refuse a request that chooses no controllers, because it would apply to all of them."""
     if not any(context.given.get(one.name) for one in CHOSEN):
         raise Malformed(
             "No controllers are chosen.", allowed="name=NAME, tag=TAG, search or health"

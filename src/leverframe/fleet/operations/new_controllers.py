@@ -49,7 +49,7 @@ from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.storage.store import StoreUnavailable
 
 MAX_NEW = 10_000
-#: The largest number with which numbered names may begin.
+#: The largest first number of numbered names.
 MAX_FIRST = 10**9
 
 _Count = Annotated[int, Meta(ge=1, le=MAX_NEW)]
@@ -83,7 +83,7 @@ LEFT_OPEN = QueryParameter(
 
 
 async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]) -> MadeReport:
-    """Create controllers at this node, from which the other nodes take their share."""
+    """Create controllers on this node; the other nodes then take their share of them."""
     like = context.given.get("like")
     if like is not None and like not in context.members and not context.request.body:
         (found,) = await export_controllers.run_everywhere(replace(context, given={"name": like}))
@@ -158,8 +158,9 @@ async def add_controllers(context: FleetContext) -> MadeReport:
 
 
 def is_left_open(context: FleetContext) -> bool:
-    """Return whether the request creates controllers without sign-in; refuse it if strangers can
-    come.
+    """Return whether the request creates controllers without sign-in.
+
+    Refuse such a request if other machines can reach this node.
     """
     if context.given.get("open") and context.node.options.must_sign_in:
         raise Conflict(
@@ -197,7 +198,7 @@ def _tenant(context: FleetContext) -> str:
 
 
 async def _template(context: FleetContext) -> BackupFile | None:
-    """Return the initial settings: those in the body, or those of another controller."""
+    """Return the initial settings: the template in the body, or the settings of a controller."""
     body, like = context.request.body, context.given.get("like")
     if like is None:
         return await context.templates.read(body) if body else None
@@ -301,8 +302,7 @@ async def start_controllers(context: FleetContext) -> BulkReport:
         elif name in node.members:
             status, detail = DONE, f"{name} is running now."
         else:
-            # Without a reason, the controller was removed in the meantime, or another node has it
-            # now.
+            # If there is no reason, the controller was removed, or another node has it now.
             gone = no_such_name(name) if node.cluster is None else Moved(name)
             status, detail = NotRunning.status, why.get(name) or gone.detail
         results.append(MemberResult(name, status, detail, password=first.by_name.get(name)))
@@ -310,7 +310,7 @@ async def start_controllers(context: FleetContext) -> BulkReport:
 
 
 class _AnsweredPasswords:
-    """The first passwords that an answer shows."""
+    """The first passwords that the response shows."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, str] = {}
@@ -321,7 +321,7 @@ class _AnsweredPasswords:
 
 @contextmanager
 def _first_passwords(node: FleetNode) -> Iterator[_AnsweredPasswords]:
-    """Collect the first passwords for an answer; without an answer the node prints them."""
+    """Collect the first passwords for the response; if the request fails, the node prints them."""
     first = _AnsweredPasswords()
     try:
         yield first
@@ -334,7 +334,7 @@ def _first_passwords(node: FleetNode) -> Iterator[_AnsweredPasswords]:
 async def _make_again(
     context: FleetContext, names: Sequence[str], show_password: ShowPassword
 ) -> dict[str, str]:
-    """Retry controllers of the fleet file; return why any of them fails."""
+    """Retry controllers of the fleet file; return the reason for each one that fails."""
     if not names:
         return {}
     node = context.node

@@ -211,7 +211,8 @@ class MadeReport(Struct, frozen=True):
 
 
 NODE = QueryParameter("node", Name, "The name of a node.")
-#: Findings about the node's certificate, by kind; controllers report their own certificates.
+#: Texts of findings about the node's certificate, by kind; controllers report their own
+#: certificates.
 OF_CERTIFICATE = {
     "certificate_ends": "The certificate of this node expires soon. Days left: {days}.",
     "certificate_ended": "The certificate of this node has expired: browsers reject it.",
@@ -224,7 +225,7 @@ OF_CERTIFICATE = {
 @operation("/health", role=ANYONE, for_tenants=False, reply=NodeHealth, while_starting=True)
 def show_health(context: FleetContext) -> NodeHealth | Reply:
     """Report to supervisors whether the node runs."""
-    # If there are tenants, no numbers of controllers: all clients may read this.
+    # If there are tenants, the numbers of controllers are hidden, because any client may read this.
     node = context.node
     is_hidden = bool(node.registry.tenants)
     if (stopping := node.roster.stop_progress()) is not None:
@@ -348,7 +349,10 @@ def show_overview(context: FleetContext) -> NodeReport:
 
 
 def _common_time(context: FleetContext) -> float:
-    """Return the common time; for a tenant that of its first controller, which it may advance."""
+    """Return the common time; for a tenant, the time of its first controller.
+
+    In virtual time, a tenant can advance its controllers independently of the others.
+    """
     if context.tenant is not None and context.node.is_virtual:
         for member in context.members.values():
             return member.controller.clock.wall()
@@ -356,7 +360,7 @@ def _common_time(context: FleetContext) -> float:
 
 
 def _troubles(context: FleetContext) -> list[str]:
-    """Return the problems of the node, only to the operator, because they name controllers."""
+    """Return the problems of the node, for the operator only, because they name controllers."""
     if context.tenant is not None:
         return []
     node = context.node

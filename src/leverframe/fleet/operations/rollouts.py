@@ -175,7 +175,7 @@ async def plan_rollout(context: FleetContext) -> RolloutPlanned:
 async def _plan_for(
     context: FleetContext, targets: Sequence[JobTarget], work: JobWork, tried: BulkReport
 ) -> RolloutPlanned:
-    """Plan a roll-out for controllers of any node on which it was already tried."""
+    """Plan a roll-out that was already tried on these controllers of any node."""
     how = _policy(context)
     plan = plan_of("rollout", targets, work, context.requester, how)
     job = None
@@ -395,8 +395,9 @@ async def list_changes(context: FleetContext) -> list[FleetChange]:
 
 
 def _newness(change: FleetChange) -> tuple[float, int]:
-    """Return a sort key: newest first, and within one moment, as often in virtual time, the last
-    first.
+    """Return a sort key for the newest changes first.
+
+    In virtual time, many changes have the same time; among them, the last recorded change is first.
     """
     return -change.entry.time, -change.entry.number
 

@@ -1,4 +1,4 @@
-"""The operation that streams what the page of a node shows."""
+"""The operation that streams the contents of a node's page."""
 
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -29,7 +29,7 @@ from leverframe.interface.table.row import ADMIN, CONTROL
 from leverframe.server.http.messages import NOT_KEPT, StreamReply
 from leverframe.server.routes.state import EVENT_STREAM, within_share
 
-#: Number of jobs that a page shows, the newest.
+#: Number of roll-outs that a page shows, the newest ones.
 SHOWN_ROLLOUTS = 10
 PLACE = (
     QueryParameter("order", Order, "`worst` first, or by `name`."),

@@ -84,7 +84,7 @@ LeftOpen = Annotated[
 
 
 class TenantAdded(TenantReport, frozen=True):
-    """A tenant, and the results for open controllers if it is the first one."""
+    """A new tenant, and the results for open controllers if it is the first tenant."""
 
     protected: Protected = []
     left_open: LeftOpen = 0
@@ -174,10 +174,9 @@ async def give_controllers(context: FleetContext) -> BulkReport:
 
 
 def _closes_open(context: FleetContext) -> bool:
-    """Return whether this is the first account or tenant, after which open controllers must be
-    closed.
+    """Return whether this is the first account or tenant; open controllers must then be closed.
 
-    Refuse the request while controllers are still starting: those that start later would stay open.
+    Refuse the request while controllers are still starting, because these would stay open.
     """
     is_first = not context.accounts.protects_controllers and not is_left_open(context)
     if is_first:
@@ -188,7 +187,7 @@ def _closes_open(context: FleetContext) -> bool:
 async def _close_all(context: FleetContext) -> list[MemberResult]:
     """Close all open controllers of the fleet; return the results."""
     report = await protect_controllers.answer(replace(context, given={}))
-    # Controllers that required sign-in already have no detail.
+    # The result of a controller that already required sign-in has no detail.
     return [one for one in report.results if one.detail is not None]
 
 
@@ -244,7 +243,7 @@ async def add_account(context: FleetContext) -> AccountMade:
         if len(registry.accounts) >= MAX_ACCOUNTS:
             raise Conflict(f"A fleet has at most {MAX_ACCOUNTS} accounts.")
         account = FleetAccount(name, hashed, given.get("role", "user"), tenant)
-        # From now on all users must sign in, so the creator of the account must be able to.
+        # From now on all users must sign in, so the creator of the account must be able to sign in.
         first = await context.accounts.first_administrator()
         await registry.put_account(account)
     _note(context, "created account", name)

@@ -87,9 +87,7 @@ async def advance_time(context: FleetContext) -> AdvanceReport:
 
 
 async def _move(context: FleetContext, members: Sequence[Member], *, of_all: bool) -> int | None:
-    """Advance time as requested; after a step, return the number of controllers that had a
-    deadline.
-    """
+    """Advance time as requested; after a step, return the number of controllers with a due task."""
     given, time = context.given, context.time
     if "for" in given:
         try:
@@ -134,7 +132,7 @@ KEPT_LABEL = QueryParameter(
 async def take_snapshot(context: FleetContext) -> BulkReport:
     """Take a snapshot of the chosen controllers: settings and remembered state, in virtual time
     also their live state while the process runs; up to 20 labels."""
-    # Every node replaces its part of this label, even one without any chosen controller.
+    # Every node replaces its part of this label, even a node without any chosen controller.
     label = context.require("label", "a name for the snapshot")
     report = await context.snapshots.take(await context.find_chosen(), label, context.tenant)
     context.notify_pages()
@@ -164,7 +162,7 @@ def list_snapshots(context: FleetContext) -> list[KeptSnapshot]:
 async def _remove_everywhere(
     context: FleetContext, operation: Operation[KeptSnapshot]
 ) -> KeptSnapshot:
-    """Remove the parts of all nodes; refuse it if a silent node may still have a part."""
+    """Remove the snapshot on all nodes; raise an error if a silent node may still have a part."""
     label, silent = _label_of(context), set[str]()
     reports = await ask_every_node(replace(context, given={}, silent=silent), list_snapshots)
     holders = [node for node, found in reports.items() if any(one.label == label for one in found)]

@@ -44,7 +44,7 @@ BUILT: dict[str, Callable[[Namespace], Any]] = {
     "data_folder": folder_of,
     "client": _client_of,
 }
-#: Values that the parser sets itself, and those from which a client is built.
+#: Values that the parser sets itself, and values from which a client is built.
 _NOT_ARGUMENTS = ("parser", "task", "is_help", "node", "user", "ca_file")
 _ADVICE = {
     errno.ENOENT: "check the name",
@@ -58,7 +58,7 @@ _ADVICE = {
     errno.ENOTDIR: "use the path of a folder",
     errno.ELOOP: "the symbolic links form a loop; use the path of the file itself",
 }
-#: Disk errors, not faults of the program, even where Python does not report the file.
+#: Errors of the disk. They are not faults of the program, even if Python does not name the file.
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
@@ -82,6 +82,8 @@ def carry_out(arguments: Sequence[str] | None) -> int:
         return INTERRUPTED
     except ErrorForPeople as error:
         return _print_mistake(_in_arguments(error, options.parser))
+    except ModuleNotFoundError as error:
+        return _print_mistake(_load("core.runtime.installation:explain_missing_extra")(error))
     except BrokenPipeError:
         _drop_output()
         return OUTPUT_CLOSED
@@ -138,7 +140,7 @@ def _in_arguments(error: ErrorForPeople, parser: OneLineParser) -> str:
 
 
 def _show_help(parser: OneLineParser, options: Namespace) -> int:
-    """Show the requested help, or that of a command line without a command or task."""
+    """Show the requested help, or the help for a command line without a command or task."""
     if not options.is_help:
         options.parser.print_help(sys.stderr)
         return NOT_DONE
@@ -167,7 +169,7 @@ def _drop_output() -> None:
 
 
 def _flush() -> None:
-    # It is None if the program was started with standard output closed.
+    # `sys.stdout` is None if the program was started with standard output closed.
     if sys.stdout is not None:
         sys.stdout.flush()
 
@@ -175,7 +177,7 @@ def _flush() -> None:
 def _print_fault(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print the traceback, made printable: the text of an error may come from a unit."""
+    """Print the traceback as printable text, because error messages may quote a unit."""
     import traceback
 
     for part in traceback.format_exception(kind, error, trace):

@@ -22,7 +22,8 @@ from leverframe.interface.descriptions.listing import (
     command_table,
 )
 
-# The options of every task from the parser, for the page, the man page and completion.
+# The options of every task, read from the parser for the reference page, the man page and shell
+# completion.
 
 
 class Option(NamedTuple):
@@ -112,13 +113,13 @@ autoload -U +X bashcompinit && bashcompinit
 
 
 def print_completion(shell: str) -> None:
-    """Print the script for a shell, which evaluates it at startup."""
+    """Print the completion script that a shell evaluates at startup."""
     _, write = SCRIPTS[shell]
     print_lines(write().splitlines())
 
 
 def completions() -> dict[str, str]:
-    """Return the scripts by their place below `packaging/completion/`."""
+    """Return the scripts by their path below `packaging/completion/`."""
     return {place: write() for place, write in SCRIPTS.values()}
 
 
@@ -193,10 +194,9 @@ def _quote(text: str) -> str:
 
 # `leverframe commands`: the commands of one version in the terminal.
 #
-# A table per section shows the form, the purpose and the fields. A word selects the commands that
-# contain it: in the form, in the description, in the words of its codes or in its settings. If
-# the output is not a terminal, it is plain text with one command after the other, for tools such
-# as grep.
+# A table per section shows the form, the purpose and the fields of each command. A word selects
+# the commands whose section, form, description, code words or settings contain it. Output that
+# does not go to a terminal is plain text, one command after the other, for tools such as grep.
 
 Schema = dict[str, Any]
 
@@ -250,7 +250,7 @@ def _section_table(title: str, rows: list[CommandDescription]) -> Table:
     table.add_column("what it does", ratio=4)
     table.add_column("fields", ratio=5, overflow="fold")
     for row in rows:
-        # As Text, because its brackets are not markup.
+        # `Text` prevents brackets from being read as markup.
         table.add_row(
             Text(row["line"]), Text(_sentence(row)), Text("\n".join(map(_field_line, _fields(row))))
         )

@@ -104,10 +104,10 @@ _Entry = TypeVar("_Entry", bound=Task | Group)
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Formats help texts with a given width, for which argparse would load `shutil`.
+    """Formats help texts with a width computed here; argparse would load `shutil` to find it.
 
-    argparse creates a formatter to check every option: a controller would hold 0.6 MB of archive
-    modules that it never uses.
+    argparse creates a formatter to check every option. With `shutil`, every controller would hold
+    0.6 MB of archive modules that it never uses.
     """
 
     def __init__(self, prog: str) -> None:
@@ -141,7 +141,7 @@ class OneLineParser(argparse.ArgumentParser):
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Accept options after and between other arguments; argparse expects those together."""
+        """Accept options anywhere; argparse expects the other arguments together."""
         words = None if args is None else self._options_first(args)
         return super().parse_known_args(words, namespace)
 
@@ -159,7 +159,7 @@ class OneLineParser(argparse.ArgumentParser):
                 options.append(word)
                 action = self._option_string_actions.get(word)
                 if action is not None and action.nargs is None:
-                    # Its value; argparse reports a missing value.
+                    # The next word is the value; argparse reports a missing value.
                     options += [value for value in [next(left, None)] if value is not None]
         return [*options, *names]
 
@@ -178,7 +178,7 @@ class OneLineParser(argparse.ArgumentParser):
         self.error(f"unknown {what} {first}{_suggestion(first, known)}")
 
     def check(self, needed: Needed, options: argparse.Namespace) -> None:
-        """Exit with an error unless one of the needed arguments is present, or exactly one."""
+        """Exit with an error if none of the needed arguments is present, or too many."""
         present = [name for name in needed.names if self._is_present(name, options)]
         if present and not (needed.only_one and present[1:]):
             return
@@ -227,7 +227,7 @@ def _suggestion(word: str, known: Any) -> str:
 def command_line_parser(words: Sequence[str] = ()) -> OneLineParser:
     """Build the parser of all commands, or only of the command and task at the start of `words`.
 
-    Building all of them would delay the first answer of a controller by 30 ms.
+    Building the whole parser would delay the first answer of a controller by 30 ms.
     """
     first_word, second_word, *_ = (*words, "", "")
     parser = OneLineParser(

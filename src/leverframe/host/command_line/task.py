@@ -1,9 +1,10 @@
 """A command of the program as data: its arguments, its help texts, the function that does the work.
 
-The parameters of a function are the arguments of its task, by name. Some are built for it: `config`
-is the whole configuration, `sources` what it was read from, `data_folder` the folder it names, and
-`client` sends requests to the node that the options name. A parameter with any other name receives
-all remaining arguments: they are sent to a node under the same names.
+The parameters of a function have the names of its task's arguments. Four parameters are built from
+the options: `config` is the whole configuration, `sources` are the sources of its values,
+`data_folder` is the configured data folder, and `client` sends requests to the named node. A
+parameter with any other name receives all remaining arguments, which are sent to a node under the
+same names.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def number(text: str) -> float:
         ) from None
 
 
-#: The types whose messages by argparse name the Python type.
+#: Replacements for `int` and `float`, because argparse names the Python type in its messages.
 _NUMBERS: Mapping[Any, Any] = MappingProxyType({int: whole_number, float: number})
 
 
@@ -68,18 +69,18 @@ def argument(*names: str, **settings: Any) -> Argument:
 
 
 def several(name: str, metavar: str, help: str, **settings: Any) -> Argument:
-    """Declare an option that can be repeated and builds a list."""
+    """Declare a repeatable option; its values form a list."""
     return argument(
         name, action="append", default=[], metavar=metavar, type=non_empty, help=help, **settings
     )
 
 
 class Needed(Struct, frozen=True):
-    """Arguments of which at least one is required."""
+    """A set of arguments; at least one of them is required."""
 
     #: The names under which argparse stores their values.
     names: tuple[str, ...]
-    #: Whether they exclude each other.
+    #: Whether the arguments exclude each other.
     only_one: bool = False
 
 
@@ -95,7 +96,7 @@ class Task(Struct, frozen=True):
     description: str = ""
     config: ConfigUse | None = None
     needed: Needed | None = None
-    #: Its exit statuses, if it has others than every task: the last line of its help.
+    #: The exit statuses, if they differ from those of other tasks: the last line of the help.
     exit_status: str = ""
 
 
@@ -158,7 +159,7 @@ def at_least_one(text: str) -> int:
     return count(text)
 
 
-#: How to handle the secrets of a backup; they exclude each other.
+#: Options for the secrets of a backup; they exclude each other.
 SECRETS = (
     argument(
         "--passphrase",

@@ -73,14 +73,14 @@ class Labelled(Struct, frozen=True):
 
     place: tuple[str, ...]
     description: str
-    #: A table to show, by its label.
+    #: Tables to show as an example, by label.
     example: Mapping[str, Any]
     keys: tuple[Key, ...]
 
 
 @cache
 def keys() -> tuple[Key, ...]:
-    """Return every key with its own place, in the order of the fields."""
+    """Return every key outside labelled tables, in the order of the fields."""
     return tuple(entry for entry in _entries(Config, ()) if isinstance(entry, Key))
 
 
@@ -239,7 +239,7 @@ def _comment(text: str, key: Key | None = None) -> Iterable[str]:
 
 
 def as_toml(value: Any) -> str:
-    """Format a value as TOML, which writes all values but tables as JSON does."""
+    """Format a value as TOML; apart from tables, TOML values are written as in JSON."""
     if isinstance(value, dict):
         inner = ", ".join(f"{name} = {as_toml(part)}" for name, part in value.items())
         return f"{{ {inner} }}"

@@ -48,7 +48,7 @@ class Sources:
         self._text, self._in_file = ("", {}) if file is None else read_toml(file, BadConfiguration)
         self._over: dict[tuple[str, ...], str] = {}
         self.values: dict[str, Any] = _copy(self._in_file)
-        #: Sentences about variables without a key.
+        #: Sentences about environment variables that match no key.
         self.unknown = list(_unknown_variables(environment))
         for key in keys():
             # Many tools unset a variable by setting it to an empty text.
@@ -136,7 +136,7 @@ def _unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:
 Place = tuple[str, ...]
 C = TypeVar("C", bound=NodeConfig)
 NOTHING: Mapping[str, str] = {}
-#: What browsers send as `Origin`: no path, lower case. Neither `*` nor `null` is one.
+#: An origin as browsers send it: lower case, without a path. `*` and `null` are not origins.
 _ORIGIN = r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?"
 
 
@@ -169,7 +169,7 @@ def _sentence(mistake: Mistake, sources: Sources) -> str:
     origin = sources.origin(mistake.place)
     if origin is None:
         return mistake.sentence
-    # An option or variable names the key itself.
+    # The name of an option or variable already contains the key.
     name, sentence = ".".join(mistake.place), mistake.sentence
     if not sources.is_in_file(origin):
         sentence = sentence.removeprefix(f"{name}: ")
@@ -234,7 +234,7 @@ def _contradictions(config: NodeConfig, wrong: set[str], sources: Sources) -> It
 
 
 def wrong_keys(config: Config, keys: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the invalid ones among the keys, each with an explanation."""
+    """Yield the invalid keys, each with an explanation."""
     for names, check in _CHECKS:
         for key in [name for name in names if name in keys][:1]:
             try:
@@ -244,7 +244,7 @@ def wrong_keys(config: Config, keys: Collection[str]) -> Iterator[tuple[str, str
 
 
 def _check_hardware(config: Config) -> None:
-    # Any software version will do: that of the file is checked by itself.
+    # Any software version is accepted here; `_check_software` checks the configured one.
     replace(config.version, sw=None).profile(None, None, None)
 
 
@@ -318,7 +318,7 @@ def _check_virtual_time(config: Config) -> None:
         )
 
 
-#: The keys that a check examines, and the check, which raises `BadConfiguration`.
+#: The keys that a check examines, and the check function, which raises `BadConfiguration`.
 _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Any], object]], ...] = (
     (("hw",), _check_hardware),
     (("sw", "hw"), _check_software),

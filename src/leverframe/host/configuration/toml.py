@@ -9,7 +9,7 @@ from leverframe.core.errors import ErrorForPeople
 
 # Read a TOML file written by a user; every mistake in it is reported in a sentence.
 
-#: More than any handwritten file; protects against endless devices.
+#: Larger than any handwritten file; protects against devices that never end.
 MAX_BYTES = 1 << 20
 
 
@@ -40,7 +40,7 @@ def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str,
 
 
 def _invalid(path: Path, text: str, error: str) -> str:
-    """Move the line number, which the parser puts last, to where all messages have it."""
+    """Put the line number after the path, as in all messages; the parser puts it last."""
     found = re.fullmatch(r"(.*) \(at line (\d+), (column \d+)\)", error, re.DOTALL)
     if found is None:
         line = 1 + text.rstrip("\n").count("\n")
@@ -59,15 +59,14 @@ def _content(path: Path, refused: type[ErrorForPeople]) -> bytes:
 
 # Find the lines of values in a TOML file, for messages about them.
 #
-# The parser of the standard library reports only the line of a syntax error. This module finds
-# the line of a key from the text: by table headers and by keys at the beginning of a line, and
-# within a list by counting its strings. A key that is missing or within braces gets the line of
-# its table.
+# The parser of the standard library reports only the line of a syntax error. This module searches
+# the text: it finds a key by table headers and by keys at the beginning of a line, and a list item
+# by counting strings. A key that is missing or within braces gets the line of its table.
 
-#: Keys and the places of list items, from the outside in: ("at", 2, "commands", 0).
+#: Keys and indexes of list items, from the outermost to the innermost: ("at", 2, "commands", 0).
 TomlPath = tuple[str | int, ...]
 
-# Strings, which `re` compiles at their first use, so that startup does not wait for them.
+# These are strings, because `re` compiles strings only at their first use, not at startup.
 _NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')"""
 _NAMES = rf"({_NAME}(?:\s*\.\s*{_NAME})*)"
 _HEADER = rf"\s*\[(\[?)\s*{_NAMES}\s*\]"
@@ -86,7 +85,7 @@ class TomlLines:
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines()
         self._placed = list(_find_places(self._lines))
-        #: The line of every header and key; of several headers of a table, the first.
+        #: The line of every header and key; the first line if a table has several headers.
         self._exact = {place: line for place, line, _ in reversed(self._placed)}
 
     def line_of(self, place: TomlPath) -> int:
@@ -144,7 +143,7 @@ def _common_length(first: TomlPath, second: TomlPath) -> int:
 
 
 def _item(lines: list[str], line: int, column: int, rest: TomlPath) -> int:
-    """Find the line of an item of a list of texts that begins here."""
+    """Find the line of a list item; the list of strings begins at this line and column."""
     if not rest or not isinstance(rest[0], int):
         return line
     remaining = rest[0]

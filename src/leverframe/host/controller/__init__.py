@@ -1,4 +1,4 @@
-"""The part that joins engine, board, store and clock."""
+"""The controller, which connects engine, board, store and clock."""
 
 from leverframe.host.controller.commit_path import Command, NeedsHashing, Outstanding
 from leverframe.host.controller.controller import Controller

@@ -1,8 +1,8 @@
 """The commit path: changes of settings on their way to the disk, and from there to the engine.
 
-What a request changes is `pending` as soon as it is accepted, and the next request is staged on it.
-It is adopted once it is on disk, in the order in which it was accepted. Where the disk refuses a
-change, everything that was staged on top of it fails with it.
+The settings that a request changes are `pending` as soon as the request is accepted, and the next
+request is staged on them. The engine adopts changes once they are on disk, in the order in which
+they were accepted. If the disk refuses a change, all changes staged on top of it fail, too.
 """
 
 import asyncio
@@ -23,31 +23,31 @@ from leverframe.storage.audit import AuditTrail
 from leverframe.storage.store import DELETED, Changes, Rows, StoreUnavailable, leaf_texts, texts_of
 from leverframe.storage.writer import Commit, Writer
 
-# What is still under way when a request has been accepted: the client is answered after it.
+# Work that is still in progress when a request has been accepted. The client is answered after it.
 
 
 class Outstanding(msgspec.Struct, eq=False):
     #: The request's own change.
     write: asyncio.Future[None] | None = None
-    #: Work that is only waited for, because its owner handles its faults: a switched output is
-    #: switched, whether or not that can be remembered.
+    #: Work to wait for without looking at its result, because its owner handles failures: an output
+    #: stays switched, for example, even if its state cannot be stored.
     beside: list[asyncio.Future[Any]] = []
-    #: States to be remembered and messages, where another node may take over: it would know nothing
-    #: of them, so the request is acknowledged only when they are on disk.
+    #: States and messages that must be on disk before the request is acknowledged, if another node
+    #: may take over: that node would know nothing of them.
     promised: list[asyncio.Future[None]] = []
 
     #: The answer of a device that this request writes to.
     answer: asyncio.Future[None] | None = None
 
     def fail(self, fault: Exception) -> None:
-        """End the wait for a change that is on disk and could not be applied."""
+        """End the wait for a change that is on disk but could not be applied."""
         if self.write is not None and not self.write.done():
             self.write.set_exception(fault)
-            # The log has it; an error that is not awaited is no oversight.
+            # Mark the exception as retrieved: it is logged, and no one may be waiting for it.
             self.write.exception()
 
     async def finish(self) -> None:
-        """Wait until all of it has ended; raise StoreUnavailable if the change is not on disk.
+        """Wait until all work has ended; raise StoreUnavailable if the change is not on disk.
 
         Raise the refusal if a device has not accepted a value. Cancelling the wait reverts nothing.
         """
@@ -62,19 +62,19 @@ class Outstanding(msgspec.Struct, eq=False):
             raise_if_forgotten(self.promised)
 
     def follow(self, other: "Outstanding") -> None:
-        """Wait for what another one has outstanding beside its own change, too."""
+        """Also wait for the work of another request, except for its own change."""
         self.beside += other.beside
         self.promised += other.promised
 
 
 class NotRemembered(StoreUnavailable):
-    """What was carried out may be lost when another node takes over: two sentences."""
+    """The request was carried out, but its outcome may be lost if another node takes over."""
 
     is_in_doubt = True
 
 
 def raise_if_forgotten(promised: Iterable[asyncio.Future[None]]) -> None:
-    """Raise why one of these ended writes was refused, if one was."""
+    """Raise an error if one of these completed writes failed."""
     for one in promised:
         error = None if one.cancelled() else one.exception()
         if isinstance(error, StoreUnavailable) and (error.is_taken_over or error.is_over):
@@ -89,7 +89,7 @@ def raise_if_forgotten(promised: Iterable[asyncio.Future[None]]) -> None:
         ) from error
 
 
-# The commands of one request, performed on a stage: all of them, or by a refusal none.
+# The commands of one request, performed on a stage: all of them, or none if one is refused.
 
 #: A command with the content of its body, if it has one.
 Command = tuple[Call, Any]
@@ -104,7 +104,7 @@ class NeedsHashing(Exception):
 
 
 def perform_all(commands: Sequence[Command], stage: Stage, skipped: list[Refusal] | None) -> None:
-    """Perform commands on a stage; given a list for them, skip those that are refused."""
+    """Perform commands on a stage; if `skipped` is a list, skip refused commands and list them."""
     if skipped is None:
         for call, body in commands:
             call.perform(stage, body)
@@ -117,7 +117,7 @@ def perform_all(commands: Sequence[Command], stage: Stage, skipped: list[Refusal
 
 
 def perform_or_skip(commands: Iterable[Command], stage: Stage, skipped: list[Refusal]) -> None:
-    """Perform each command for itself; one that is refused leaves the stage as it was."""
+    """Perform each command on its own; a refused command leaves the stage unchanged."""
     for call, body in commands:
         settings, actions = stage.settings, len(stage.actions)
         try:
@@ -129,7 +129,7 @@ def perform_or_skip(commands: Iterable[Command], stage: Stage, skipped: list[Ref
 
 
 def _check_alone(stage: Stage) -> None:
-    """Refuse to join a write to a module with other commands: nothing could undo these."""
+    """Refuse a write to a module together with other commands: these could not be undone."""
     if any(isinstance(action, WriteToModule) for action in stage.actions):
         raise Malformed(
             "A write to a Modbus module must be the only command of its request, because the "
@@ -137,21 +137,21 @@ def _check_alone(stage: Stage) -> None:
         )
 
 
-# Machine state that outlives a restart, on its way to the disk: counters, states of outputs.
+# Machine state that survives a restart, on its way to the disk: counters, states of outputs.
 #
-# The engine says once what is to be remembered. Where the disk does not take it, it goes with the
-# next change that is written, is tried again and again, and once more at the stop. A disk that
-# has refused anything is tried in the same way, so that it is known when it is well again.
+# The engine reports each value once. A value that could not be written is written with the next
+# change, retried periodically, and tried a last time at the stop. After any refused write the disk
+# is retried in the same way, so that its recovery is noticed.
 
-#: Between retries on a disk of its own: a recovery is visible within a second, also on a busy
-#: machine, where the write and the report take most of that second.
+#: The pause between retries on a controller's own disk: a recovery is visible within a second, even
+#: on a busy machine, where the write and the report take most of that second.
 PAUSE_S = 0.25
-#: Where many controllers write together, each pause is twice the one before.
+#: If many controllers share a disk, each pause is twice as long as the previous one, up to this.
 LONGEST_PAUSE_S = 60.0
-#: Counts the refusals; something must be written to try a disk.
+#: The number of refusals. It is stored because trying a disk requires something to write.
 REFUSALS = "store.refused"
 
-#: Remembered values of the controller itself, not of its engine.
+#: Prefixes of stored values that belong to the controller itself, not to its engine.
 _OF_THE_CONTROLLER = (
     "identity.",
     "snmp.",
@@ -182,7 +182,7 @@ class PersistentState:
         note_store: Callable[[StoreUnavailable | None], None],
     ) -> None:
         self._writer = writer
-        #: By name; None is nothing any more.
+        #: The values by name; None means that a value was removed.
         self.values = values
         self._note_store = note_store
         #: Names whose newest value did not reach the disk.
@@ -202,12 +202,12 @@ class PersistentState:
         }
 
     def persist(self, values: dict[str, Any]) -> asyncio.Future[None]:
-        """Remember these; the future is done when they are on disk."""
+        """Store these values; the future is done when they are on disk."""
         self.values.update(values)
         return self._write(self._missing.union(values))
 
     def promise(self) -> asyncio.Future[None] | None:
-        """Return what ends when all is on disk, or cannot be now; None if all is."""
+        """Return the future of the pending write, which may fail; None if everything is on disk."""
         if self._newest is not None and not self._newest.done():
             return self._newest
         return self._write(self._missing) if self._missing else None
@@ -220,7 +220,7 @@ class PersistentState:
         self._missing.difference_update(names)
 
     def write_missing(self) -> None:
-        """Retry immediately what did not reach the disk."""
+        """Immediately retry values that did not reach the disk."""
         if self._again is not None:
             self._again.cancel()
             self._again = None
@@ -228,7 +228,7 @@ class PersistentState:
             self._write(self._missing)
 
     def end(self) -> None:
-        """Write what is missing for the last time, without a retry."""
+        """Write the missing values for the last time, without a retry."""
         self._has_ended = True
         self.write_missing()
 
@@ -262,12 +262,12 @@ class PersistentState:
         loop = asyncio.get_running_loop()
         self._again = loop.call_later(self._pause_s, self.write_missing)
         if self._writer.number:
-            # One of many: none of them may keep the disk of the others busy.
+            # One of many controllers: retries must not keep the shared disk busy.
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
 
 def remove_empty(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values for the store: None removes the row."""
+    """Convert values for the store: None removes the row."""
     return {name: DELETED if value is None else value for name, value in values.items()}
 
 
@@ -280,12 +280,12 @@ class Change(msgspec.Struct, eq=False):
     settings: Settings
     cause: Cause
     description: ChangeDescription
-    #: Rows that go with it: of the audit trail, and of machine state that was not on disk yet.
+    #: Rows written with the change: of the audit trail, and of machine state not yet on disk.
     audit: Mapping[str, str | None]
     persisted: Mapping[str, Any] = NO_ROWS
     actions: Sequence[Action] = ()
     uploads: Sequence[str] = ()
-    #: What else is remembered with it, None if it is removed.
+    #: Other values to store with the change; None removes a value.
     also: Mapping[str, Any] = NO_ROWS
     outstanding: Outstanding = msgspec.field(default_factory=Outstanding)
 
@@ -306,8 +306,8 @@ class CommitPath:
     ) -> None:
         """Begin with settings that are on disk.
 
-        `adopted` returns the settings of the engine, `adopt` gives it others; `note_store` gets
-        every outcome.
+        `adopted` returns the settings of the engine, `adopt` passes changes to it, and `note_store`
+        receives the outcome of every write.
         """
         #: The accepted settings, which the engine adopts once they are on disk.
         self.pending = settings
@@ -321,7 +321,7 @@ class CommitPath:
     def queue(
         self, stage: Stage, wall: float, cause: Cause, also: Mapping[str, Any] = NO_ROWS
     ) -> Outstanding:
-        """Queue the changes now, in order; the engine follows when they are on disk."""
+        """Queue the changes now, in order; the engine adopts them when they are on disk."""
         stage.forget_redirected()
         leaves, blobs, actions = stage.leaves(), stage.blobs, stage.actions
         description = ChangeDescription.of(leaves, blobs)
@@ -350,7 +350,7 @@ class CommitPath:
         except BaseException:
             self._audit.not_written(audit)
             raise
-        # Nothing may fail between this and the queue: others are staged on what is pending.
+        # Nothing may fail after queueing and before this: later requests are staged on `pending`.
         self.pending = stage.settings
         return outstanding
 
@@ -362,7 +362,7 @@ class CommitPath:
     def note_outcome(
         self, commits: Sequence[Commit], error: StoreUnavailable | None
     ) -> Sequence[Change]:
-        """Note whether changes reached the disk, before anything else is staged."""
+        """Record whether changes reached the disk, before anything else is staged."""
         changes: list[Change] = [commit.subject for commit in commits]
         if error is not None:
             # Everything that was staged on top of these fails with them.

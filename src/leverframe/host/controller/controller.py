@@ -1,11 +1,11 @@
-"""One controller: engine, board, store and clock joined.
+"""A controller, which connects engine, board, store and clock.
 
-Requests come in as calls of the command table. They are staged on the newest accepted settings
-(`pending`), queued to be written, and given to the engine once they are on disk, in the order in
-which they were accepted (`commit_path.py`); so the settings that the engine uses are always on
-disk. A request that changes no setting goes straight to the engine. Effects are carried out here,
-in order, immediately: no pin waits for the disk. The client is answered when what must survive of
-them, messages too, is on disk.
+Requests arrive as calls of the command table. They are staged on the newest accepted settings
+(`pending`) and queued for writing. The engine adopts them once they are on disk, in the order in
+which they were accepted (`commit_path.py`), so the settings that it uses are always on disk. A
+request that changes no setting goes straight to the engine. Effects are carried out here, in order
+and immediately: no pin waits for the disk. The client is answered when all effects that must
+survive a restart, including messages, are on disk.
 """
 
 import asyncio
@@ -57,14 +57,14 @@ from leverframe.storage.writer import Writer
 log = logging.getLogger(__name__)
 
 BOOTLOADER_S = 60.0
-#: Effects that make the engine act again. They come after all others of their list, whose pins
-#: would otherwise be driven after, and to an older state than, what follows from these.
+#: Effects that make the engine act again. They are carried out after all other effects of their
+#: list; otherwise older effects would drive pins after newer ones.
 AGAIN = (calls.SetClock, calls.RestartController)
 
-#: Effects that the bootloader does not let through: the pins stay safe until the next start.
+#: Effects that are blocked while the bootloader waits: the pins stay safe until the next start.
 PINS = (calls.DriveOutput, calls.DrivePwm)
 
-#: Before watchers are called for the first time; no version of an engine has this number.
+#: The version before the watchers are first called; no version of an engine has this number.
 NEVER_WATCHED = -1
 
 NO_VALUES: Mapping[str, Value] = MappingProxyType({})
@@ -138,7 +138,7 @@ class Controller(Hooks):
         self.findings = FindingsWatch(self.find_engine, clock, self.troubles)
         self.watchers.add(self.findings.check_if_due)
         if not clock.is_virtual:
-            # Virtual time goes from one deadline to the next, and these are the engine's.
+            # Virtual time moves from deadline to deadline, so findings must not add deadlines.
             self.timed.append(self.findings)
         self.live_parts.append(self.findings)
         self.time = Scheduler(clock, self.next_deadline, self.tick, self._skip_quiet)
@@ -151,7 +151,7 @@ class Controller(Hooks):
         self._watched_version = NEVER_WATCHED
         self._round_end: asyncio.Handle | None = None
 
-    # Bound methods, where functions inside of a function would take 0.2 KB each.
+    # Bound methods, because nested functions would need 0.2 KB each.
 
     def find_engine(self) -> Engine:
         return self.engine
@@ -183,7 +183,7 @@ class Controller(Hooks):
         self.carry_out(emitted)
 
     def _record_all(self, at: Moment, former: Mapping[str, Value]) -> None:
-        """Record the first values of another engine: no change to it, but one to the history."""
+        """Record the first values of a new engine: for the history, they are changes."""
         machine = self.engine.machine
         if machine.samples is not None:
             first = {
@@ -211,7 +211,7 @@ class Controller(Hooks):
     async def stop(self) -> None:
         """Stop in order: what must be remembered is on disk before this returns."""
         self._let_nothing_wake()
-        # Even if something fails here, the store writes what it has.
+        # Even if something fails here, the store writes the data that is queued.
         async with AsyncExitStack() as afterwards:
             afterwards.push_async_callback(self.writer.close)
             afterwards.callback(self.action_audit.end)
@@ -256,7 +256,7 @@ class Controller(Hooks):
         return self.bootloader_until != inf
 
     def _notify_pause(self, before: float | None) -> None:
-        """Notify the hooks if the bootloader or the power is not as it was before."""
+        """Notify the hooks if the state of the bootloader or of the power has changed."""
         now = self.bootloader_until
         if _waits(before) is not _waits(now):
             self.notify_bootloader(waits=_waits(now))
@@ -291,7 +291,7 @@ class Controller(Hooks):
         """Power off and on with settings that are on disk; `remembered`, if given, replaces what is
         remembered.
 
-        Return what is still under way, as `notify_settings` does.
+        Return the tasks that are still running, as `notify_settings` does.
         """
         old = self.engine.settings
         self._restart_with(settings, remembered)
@@ -309,7 +309,7 @@ class Controller(Hooks):
         former = self.engine.values
         self.engine = Engine(self.profile, settings, self.timezone, self.persistent.values)
         self.engine.machine.journal = journal
-        # The new engine counts its changes from the beginning and may arrive at the same number.
+        # The new engine counts its changes from the beginning and may reach the same number.
         self._watched_version = NEVER_WATCHED
         self.start(former)
         self._notify_pause(before)
@@ -347,9 +347,9 @@ class Controller(Hooks):
         """Carry out or queue all commands, or none if one is refused; None if nothing is left to
         do.
 
-        Given a list for what is `skipped`, commands that are refused are put there and the others
-        are carried out, as real units do. What `also` holds is remembered in the same write, so
-        that there is never one without the other.
+        With a list as `skipped`, refused commands are added to it and the others are carried out,
+        as real units do. The values in `also` are remembered in the same write, so that neither
+        the commands nor these values are stored alone.
         """
         pending = self.commits.pending
         if self.why_refused is not None and (hindrance := self.why_refused()) is not None:
@@ -382,7 +382,7 @@ class Controller(Hooks):
         return outstanding
 
     def _may_be_remembered(self, action: Action) -> bool:
-        """Return whether what an action sets outlives a restart, as far as it shows that."""
+        """Return whether the result of an action may survive a restart; True if that is unknown."""
         if type(action) is not calls.Switch:
             return True
         if action.label not in OUTPUTS:
@@ -390,7 +390,7 @@ class Controller(Hooks):
         return self.engine.settings.outputs[OUTPUTS.index(action.label)].remember
 
     def _promise(self, outstanding: Outstanding | None) -> Outstanding | None:
-        """Wait for what is remembered already: an earlier request may have been refused for it."""
+        """Also wait for values not yet on disk, which earlier requests may have failed to store."""
         promise = self.persistent.promise()
         if promise is not None:
             outstanding = outstanding or Outstanding()
@@ -399,7 +399,7 @@ class Controller(Hooks):
         return outstanding
 
     def _try_again(self, outstanding: Outstanding) -> Outstanding:
-        """Notify parts of the settings again, so that they try what they could not do."""
+        """Notify the parts of the settings again, so that they retry failed work."""
         settings = self.engine.settings
         outstanding.beside += self.notify_settings(settings, settings, ())
         return outstanding
@@ -412,7 +412,7 @@ class Controller(Hooks):
             self.action_audit.note(self.engine.machine, actions, at.wall, cause)
         settings, pending = self.engine.machine.settings, self.commits.pending
         if settings is not pending and self.writer.is_idle:
-            # A fault has kept the engine from adopting what is on disk.
+            # A fault prevented the engine from adopting settings that are on disk.
             settings = pending
         return self._apply(settings, actions, at, cause)
 
@@ -424,7 +424,7 @@ class Controller(Hooks):
         cause: Cause,
         wake: bool = True,
     ) -> Outstanding | None:
-        """Apply settings and actions; what follows a restart is for the engine that it starts."""
+        """Apply settings and actions; actions after a restart are applied to the new engine."""
         if len(actions) < 2 or not any(type(one) is Restart for one in actions[:-1]):
             return self.carry_out(self.engine.apply(settings, actions, at, cause), wake)
         until = 1 + next(place for place, one in enumerate(actions) if type(one) is Restart)
@@ -453,12 +453,12 @@ class Controller(Hooks):
         if under_way:
             for change in changes:
                 change.outstanding.beside = [*change.outstanding.beside, *under_way]
-        # Immediately: in a callback, 100 controllers later, nothing of this one would be in the
-        # cache.
+        # Immediately: a callback would run after 100 other controllers, when the data of this one
+        # is no longer in the cache.
         self._end_round()
 
     def _apply_changes(self, changes: Sequence[Change], at: Moment) -> None:
-        """Apply changes of which only the last one may act."""
+        """Apply changes; only the last one may contain actions."""
         last = changes[-1]
         for change in changes:
             self.engine.machine.journal.add(at.wall, change.cause, change.description)
@@ -471,7 +471,7 @@ class Controller(Hooks):
                 change.outstanding.promised = following.promised
 
     def _run_overdue_timers(self, at: Moment) -> None:
-        """Run overdue timers first; their faults are not this request's."""
+        """Run overdue timers first; their faults must not fail the request."""
         deadline = self.engine.machine.timers.next_due
         if deadline is None or deadline >= at.now:
             return
@@ -502,7 +502,7 @@ class Controller(Hooks):
     def carry_out(self, emitted: list[Effect], wake: bool = True) -> Outstanding | None:
         """Carry out effects immediately; return what must still reach the disk, if anything."""
         if not emitted and not wake:
-            # As nearly always when settings are adopted.
+            # The usual case when settings are adopted.
             return None
         persisted: dict[str, Any] = {}
         again: list[Effect] = []
@@ -512,7 +512,7 @@ class Controller(Hooks):
             if self.bootloader_until is not None and type(effect) in PINS:
                 continue
             if type(effect) is calls.DriveOutput:
-                # More frequent than all others together.
+                # This kind is more frequent than all others together.
                 self.board.drive_output(effect.index, effect.on)
             elif type(effect) is calls.Persist:
                 persisted[effect.name] = effect.value
@@ -533,10 +533,10 @@ class Controller(Hooks):
             may_move = self.why_refused is not None
             stored = outstanding.promised if may_move else outstanding.beside
             if messages is not None:
-                # What the disk refuses is sent from memory: no reason to refuse the request.
+                # Messages that the disk refuses are sent from memory, so the request does not fail.
                 stored.append(messages)
             if persisted:
-                # Retried until the disk takes it; until then `/health` reports it.
+                # Retried until the disk accepts it; until then `/health` reports the problem.
                 stored.append(self.persistent.persist(persisted))
         for effect in again:
             _CARRY_OUT[type(effect)](self, effect)
@@ -549,7 +549,7 @@ class Controller(Hooks):
     def _end_round(self) -> None:
         """Run the follow-up work of all events in one round of the event loop, once."""
         self._notify_if_changed()
-        # Afterwards: a watcher may want to be called at a time of its own.
+        # Plan after the watchers were called, because they may set deadlines of their own.
         self.time.plan_now()
 
     def _notify_if_changed(self) -> None:
@@ -598,7 +598,7 @@ class Controller(Hooks):
         return self._own_deadline(self._deadline_beside())
 
     def _own_deadline(self, beside: float | None) -> float | None:
-        """Return the next deadline of the engine and of what is beside it."""
+        """Return the next deadline of the engine and of the parts around it."""
         own = self.bootloader_until
         if own is None:
             own = self.engine.machine.timers.next_due
@@ -614,13 +614,13 @@ class Controller(Hooks):
         return first
 
     def _skip_quiet(self, until: float) -> float | None:
-        """Pass the deadlines of the engine up to a moment of virtual time that change nothing.
+        """Skip deadlines of the engine that change nothing, up to a moment of virtual time.
 
         Return the next deadline after them.
         """
         beside = self._deadline_beside()
         if beside is not None and beside <= until:
-            # What the board reads at an instant comes before the timers of that instant.
+            # Readings of the board at an instant come before the timers of that instant.
             until = nextafter(beside, -inf)
         if self.bootloader_until is None:
             last = self.engine.skip_quiet(until)
@@ -638,7 +638,7 @@ class Controller(Hooks):
         if self.bootloader_until is None:
             emitted = self.engine.tick(at)
             if emitted:
-                # The scheduler plans on, and the watchers are called below.
+                # The scheduler plans the next call, and the watchers are called below.
                 self.carry_out(emitted, wake=False)
         elif at.now >= self.bootloader_until:
             self.restart()
@@ -661,7 +661,7 @@ class Controller(Hooks):
         return is_reached
 
 
-#: How effects of the rarer kinds are carried out.
+#: The functions that carry out the less frequent effects.
 _CARRY_OUT: dict[type, Callable[[Controller, Any], None]] = {
     calls.DrivePwm: lambda own, effect: own.board.drive_pwm(effect.index, effect.level),
     calls.SetPwmFrequency: lambda own, effect: own.board.set_pwm_frequency(effect.group, effect.hz),
@@ -676,7 +676,7 @@ _CARRY_OUT: dict[type, Callable[[Controller, Any], None]] = {
 
 
 def _split_after_actions(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
-    """Split changes so that those that only set are applied together, by their last settings."""
+    """Split changes so that those without actions are applied together, with the last settings."""
     begin = 0
     for end, change in enumerate(changes, start=1):
         if change.actions or end == len(changes):
@@ -685,5 +685,5 @@ def _split_after_actions(changes: Sequence[Change]) -> Iterator[Sequence[Change]
 
 
 def _waits(bootloader_until: float | None) -> bool:
-    """Return whether the bootloader waits; a controller without power has no end of its wait."""
+    """Return whether the bootloader waits; infinity means that the controller has no power."""
     return bootloader_until not in (None, inf)

@@ -1,9 +1,9 @@
-"""The faults that are set on a simulated controller: when each acts, on what, and what it did.
+"""The active faults of a simulated controller: when and where they act, and what they did.
 
 The parts that a fault affects query this module: the HTTP and Modbus servers, the simulated board,
-the outbox. They are notified when faults exist, so a controller without faults never queries it.
-Random numbers come from a seed, so that the same faults act in the same way again; a snapshot
-restores all of it. What a fault did is in the journal.
+the outbox. These parts are notified when faults exist, so a controller without faults makes no
+queries. Random numbers come from a seed, so that the same faults act in the same way again. A
+snapshot restores the faults and their random numbers. The journal records the effects of faults.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,10 +21,10 @@ from leverframe.devices.simulated import fault_catalogue as catalogue
 from leverframe.devices.simulated.fault_catalogue import SERVERS, Fault
 from leverframe.devices.simulated.simulated_board import SimulatedBoard
 
-#: The reading of a DS18B20 before its first conversion, and that of drivers for a missing one.
+#: The readings of a DS18B20 before its first conversion, and of drivers if the sensor is missing.
 POWER_ON_CELSIUS, NO_ANSWER_CELSIUS = 85.0, -127.0
 MAX_FAULTS = 100
-#: Faults of an answer that go with any other: it is late, says something else, or is an own one.
+#: Faults that can be combined with other faults of an answer: late, changed and replaced answers.
 LATE, UNTRUE, OWN = "slow", "raw", "reply"
 BESIDE = (LATE, UNTRUE, OWN)
 
@@ -57,7 +57,7 @@ class Unit(Protocol):
 
 
 class ActiveFault:
-    """One fault that was set, and what became of it."""
+    """A fault that was set, and its progress."""
 
     def __init__(self, number: int, fault: Fault, now: float) -> None:
         fields = fault.fields
@@ -73,7 +73,7 @@ class ActiveFault:
         self.acted = 0
         seed = fields.get("seed")
         self.random = Random(number if seed is None else int(seed))
-        #: When it acts on its own next.
+        #: When it next acts on its own.
         self.next: float | None = None
         #: Its memory: the stuck value, stale answers.
         self.memory: dict[str, Any] = {}
@@ -102,10 +102,10 @@ class FaultReport(Struct, frozen=True):
 
 
 class Faults:
-    """All faults of one controller. Outside of faults nothing here is called."""
+    """All faults of one controller. Without faults, nothing here is called."""
 
     live_name: ClassVar[str] = "faults"
-    #: The number of the newest one: saved snapshots have no faults.
+    #: The number of the newest fault; saved snapshots contain no faults.
     live_type: ClassVar[Any] = int
 
     __slots__ = ("_board", "_faults", "_number", "_ports", "_unit")
@@ -118,11 +118,11 @@ class Faults:
         self._ports: list[FaultyPort] = []
 
     def join(self, port: FaultyPort) -> None:
-        """Add a server that meets the faults from now on."""
+        """Add a server that the faults affect from now on."""
         self._ports.append(port)
         self._notify_ports()
 
-    # --- set and taken back -----------------------------------------------------------------------
+    # --- add and remove ---------------------------------------------------------------------------
 
     def add(self, fault: Fault) -> ActiveFault:
         if len(self._faults) >= MAX_FAULTS:
@@ -262,20 +262,20 @@ class Faults:
     # --- queries of servers -----------------------------------------------------------------------
 
     def of_request(self, path: str) -> list[ActiveFault]:
-        """Return what happens to a request: the newest fault, and all that go with others."""
+        """Return the faults of a request: the newest one, and all that can be combined with it."""
         met = [one for one in self._on(catalogue.HTTP) if _is_about(path, one["path"])]
         newest = next((one for one in reversed(met) if one.fault.kind not in BESIDE), None)
-        # Of own answers, too, only the newest one is given.
+        # Of several replaced answers, only the newest is sent.
         own = next((one for one in reversed(met) if one.fault.kind == OWN), None)
         acting = [one for one in met if one in (newest, own) or one.fault.kind in (LATE, UNTRUE)]
         return [one for one in acting if self._acts(one, path)]
 
     def of_modbus(self, function: int) -> ActiveFault | None:
-        """Return what happens to a request of the Modbus TCP server."""
+        """Return the fault that affects a request to the Modbus TCP server."""
         return self._newest_acting(catalogue.MODBUS, f"function {function}")
 
     def of_mqtt(self) -> ActiveFault | None:
-        """Return what happens to bytes on their way to the broker."""
+        """Return the fault that affects data sent to the broker."""
         return self._newest_acting(catalogue.MQTT, "data for the broker")
 
     def _newest_acting(self, where: str, on: str) -> ActiveFault | None:
@@ -298,7 +298,7 @@ class Faults:
     # --- queries of the board ---------------------------------------------------------------------
 
     def distort_readings(self, readings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what the controller gets for what is measured."""
+        """Return the readings that the controller receives instead of the measured ones."""
         bound = self._unit.settings().onewire
         ids = {one.id: label for label, one in zip(ONEWIRE, bound, strict=False)}
         changed = dict(readings)
@@ -345,7 +345,7 @@ class Faults:
         return result
 
     def _add_edges(self, active: ActiveFault, label: str, level: int) -> None:
-        """Add extra edges after a change; the last one arrives at its level."""
+        """Add extra edges after a change; the last one ends at the new level."""
         now, count = self._unit.read().now, 2 * ((int(active["edges"]) + 1) // 2)
         active.edges += [
             (now + active["apart"] * step, label, level ^ (step % 2))
@@ -362,7 +362,7 @@ class Faults:
             self._board.deliver({label: level})
 
     def _show_again(self, active: ActiveFault) -> None:
-        """Apply the begin or end of a fault immediately."""
+        """Apply the beginning or end of a fault immediately."""
         label = active["label"]
         if active.fault.where == catalogue.PINS:
             if active.fault.kind != "relay_bounce":
@@ -447,7 +447,7 @@ class Faults:
 _Act = Callable[[Faults, ActiveFault], None]
 _SAMPLED = ("sensor_noisy", "sensor_drifting", "sensor_spikes")
 
-#: What kinds do when they begin, at their next moment, and when they end.
+#: The functions of each kind of fault: at its beginning, at its next moment, and at its end.
 _BEGIN: dict[str, _Act] = {
     **dict.fromkeys(_SAMPLED, Faults._sample),
     "input_chatter": Faults._note_level,
@@ -487,7 +487,7 @@ def _spiky(active: ActiveFault, value: Any, now: float) -> Any:
     return value + active["by"] if active.random.random() < active["share"] else value
 
 
-#: What a reading is made to be.
+#: The functions that distort a reading, by kind of fault.
 _DISTORTED: dict[str, Callable[[ActiveFault, Any, float], Any]] = {
     "sensor_stuck": _stuck,
     "sensor_noisy": _noisy,

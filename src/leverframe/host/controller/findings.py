@@ -1,8 +1,8 @@
 """The present findings of a controller: one list, with the time and the sentence of each.
 
 Findings of the engine (`core/engine/findings.py`), problems of the parts around it (`troubles`) and
-findings of such parts are evaluated together whenever a client requests them, which changes
-nothing. The journal is updated by evaluations of its own: immediately when settings, manual
+findings of such parts are evaluated together whenever a client requests them. A request changes
+nothing; the journal is updated by separate evaluations. These run immediately if settings, manual
 switching of a rule's output, a part or a lost sensor may have created or ended a finding, soon
 after any other change, and periodically by the controller's clock.
 """
@@ -36,12 +36,12 @@ from leverframe.interface.table.codes import I2C_SENSORS
 
 # The parts of a controller that can have problems: their names for users, and their pages.
 #
-# A trouble is noted by its part in short, such as `http1` or `1-Wire sensor 28:FF:...`. The names
-# here are those of the pages; `words/parts.json` has them in the other languages.
+# A part reports a problem under a short name, such as `http1` or `1-Wire sensor 28:FF:...`. The
+# names here are those of the pages; `words/parts.json` has their translations.
 
 
 class TroubledPart(Struct, frozen=True):
-    #: The places are filled from the groups of the pattern.
+    #: Its `{}` placeholders are filled from the groups of the pattern.
     name: str
     page: str
 
@@ -54,7 +54,7 @@ _DISPLAY, _MODBUS_SERVER, _BACKUP = (
 )
 _SENSORS, _JOURNAL = "things?thing=all-sensors", "log"
 
-#: The pattern of the part in short -> the part. What is not here is called as it is noted.
+#: The part by the pattern of its short name. A part without an entry is shown by its short name.
 PARTS = {
     "email": TroubledPart("E-mail", _EMAIL),
     r"http(\d)": TroubledPart("HTTP request {}", _HTTP),
@@ -105,20 +105,20 @@ def part_of(noted: str) -> TroubledPart:
     return TroubledPart(noted, _JOURNAL)
 
 
-#: The kind of the causes in the journal, and that of findings about parts.
+#: The kind of causes in the journal, and the kind of findings about parts.
 FINDING, TROUBLE = "finding", "trouble"
 
 FindingSource = Callable[[], Iterable[Finding]]
 
-#: The settings on which `of_settings_alone` depends, which a test sees to. To try out each pair of
-#: twenty rules takes up to a millisecond, as long as a change of any other setting takes in all.
+#: The settings on which `of_settings_alone` depends; a test ensures that none is missing. Trying
+#: each pair of twenty rules takes up to a millisecond, as long as a whole change of other settings.
 DEPENDED_ON = attrgetter(
     *("rules", "analog_inputs", "onewire", "weather", "watchdog"),
     *("email", "gsm", "http", "mqtt", "snmp"),
 )
 
-#: Settings on which no finding depends, such as names. Findings are not evaluated after a change of
-#: them alone: a look takes a tenth of the time of the whole change.
+#: Settings on which no finding depends, such as names. If only these change, findings are not
+#: evaluated; an evaluation would take a tenth of the time of the whole change.
 _OF_NO_CONCERN = frozenset(("name", "outputs", "oled", "ui", "layout"))
 _of_concern: Callable[[Settings], tuple[Any, ...]] = attrgetter(
     *(name for name in Settings.__struct_fields__ if name not in _OF_NO_CONCERN)
@@ -130,18 +130,18 @@ SENTENCES = engine_findings_module.SENTENCES | {
     "certificate_ends": "The certificate of this controller expires soon. Days left: {days}.",
     "certificate_ended": "The certificate of this controller has expired: browsers reject it.",
 }
-#: Figures that are a rule: shown by its name, where it has one.
+#: Figures that identify a rule; they are shown as the name of the rule, if it has one.
 _RULES = ("rule", "other")
-#: Kinds that would help an intruder.
+#: Kinds that only administrators may see, because they would help an intruder.
 _FOR_ADMIN = frozenset(("password_weak",))
-#: Seconds between two looks while values change, which take a twentieth of the time of a busy
-#: controller; and while nothing does: then only the end of a certificate comes, and waking ten
-#: thousand quiet controllers takes some 0.1 % of a core.
+#: Seconds between two evaluations. While values change, evaluations take a twentieth of the time of
+#: a busy controller. While nothing changes, only a certificate can expire, and waking ten thousand
+#: quiet controllers takes about 0.1 % of a core.
 LOOK_SOON_S, LOOK_EVERY_S = 10.0, 300.0
 
 
 class FindingReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A finding as pages and programs get it."""
+    """A finding as pages and programs receive it."""
 
     id: Annotated[str, Meta(description="Stays the same while the finding exists.")]
     kind: Annotated[str, Meta(description="The kind of finding; each kind has its own sentence.")]
@@ -165,14 +165,14 @@ class FindingReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ObservedTroubles(dict[str, str]):
-    """The sentences by part; `on_change` is called immediately when a sentence comes or goes."""
+    """The sentences by part; `changed` is called immediately whenever one of them changes."""
 
     __slots__ = ("_changed", "revision")
 
     def __init__(self, changed: Callable[[], None]) -> None:
         super().__init__()
         self._changed = changed
-        #: How often a sentence came or went.
+        #: The number of changes.
         self.revision = 0
 
     def __setitem__(self, part: str, sentence: str) -> None:
@@ -204,7 +204,7 @@ class ObservedTroubles(dict[str, str]):
 
 
 class FindingsState(Struct, frozen=True, forbid_unknown_fields=True):
-    """The results of earlier looks, as plain data."""
+    """The results of earlier evaluations, as plain data."""
 
     since: dict[str, float]
     journalled: dict[str, Fact]
@@ -239,11 +239,11 @@ class FindingsWatch:
         self._engine = engine
         self._clock = clock
         self._troubles = troubles
-        #: What parts around the controller find on their own.
+        #: The findings of parts around the controller.
         self.sources: list[FindingSource] = []
-        #: Since when the findings of the last look are there.
+        #: The time since when each finding of the last evaluation has existed.
         self._since: dict[str, float] = {}
-        #: Those that the journal knows.
+        #: The findings that the journal contains.
         self._journalled: dict[str, Fact] = {}
         self._looked_at = -LOOK_EVERY_S
         self._looked_troubles = 0
@@ -251,9 +251,9 @@ class FindingsWatch:
         self._seen_settings: Settings | None = None
         self._seen_of_concern: tuple[Any, ...] = ()
         self._looked_held: dict[int, float] = {}
-        #: Something changed since the last look.
+        #: Something changed since the last evaluation.
         self._is_behind = False
-        #: What these settings alone show.
+        #: The findings from settings alone, and the settings that they depend on.
         self._depended_on: tuple[Any, ...] = ()
         self._of_settings: tuple[Finding, ...] = ()
 
@@ -274,9 +274,7 @@ class FindingsWatch:
         return sorted(reports, key=lambda one: (one.severity != "fault", one.since))
 
     def check_if_due(self) -> None:
-        """Evaluate for the journal if the last time is long ago, or if there is certainly something
-        new.
-        """
+        """Update the journal if the last evaluation is long ago, or if findings have changed."""
         now, engine = self._clock.now(), self._engine()
         machine = engine.machine
         absent, held = machine.absent_since, rules_overridden_by_hand(engine)
@@ -284,7 +282,7 @@ class FindingsWatch:
             now - self._looked_at >= LOOK_SOON_S
             or self._troubles.revision != self._looked_troubles
             or self._settings_of_concern_changed(machine.settings)
-            # A hand took over from a rule, or gave back.
+            # Manual switching of a rule's output began or ended.
             or held != self._looked_held
             # A sensor was lost, or is back.
             or absent != self._looked_absent
@@ -303,7 +301,7 @@ class FindingsWatch:
         return self._seen_of_concern != former
 
     def next_deadline(self) -> float:
-        """Return when to look although nothing calls the watchers."""
+        """Return when to evaluate next if nothing calls the watchers."""
         return self._looked_at + (LOOK_SOON_S if self._is_behind else LOOK_EVERY_S)
 
     def tick(self, at: Moment) -> None:
@@ -312,11 +310,11 @@ class FindingsWatch:
         known = self._journalled.keys()
         self.check_if_due()
         if self._journalled.keys() != known:
-            # The parts that show the findings are notified, too.
+            # This also notifies the parts that show the findings.
             self._engine().machine.mark("findings")
 
     def check_again(self) -> None:
-        """Look when watchers are called next: a source finds something else now."""
+        """Evaluate at the next call of the watchers, because a source has other findings now."""
         self._looked_at = -LOOK_EVERY_S
 
     def live_state(self) -> tuple[dict[str, float], dict[str, Fact], float]:
@@ -373,7 +371,7 @@ class FindingsWatch:
         if facts.keys() == known.keys():
             return
         machine = self._engine().machine
-        # The engine of a quiet controller knows only the moment of its last change; virtual time
+        # The engine of a quiet controller knows only the moment of its last change. Virtual time
         # may have moved on since the reported moment.
         wall = machine.at.wall if self._clock.is_virtual else self._clock.wall()
         add = machine.journal.add
@@ -390,7 +388,7 @@ def trouble_of(part: str, sentence: str) -> Finding:
 
 
 def trouble_sentences(troubles: Mapping[str, str], settings: Settings) -> list[str]:
-    """Return the troubles of parts as findings word them, each with the name of its part."""
+    """Return the problems of parts in the words of findings, each with the name of its part."""
     called = {part: part_of(part).name for part in sorted(troubles)}
     return [
         SENTENCES[TROUBLE].format(part=name_of(name, settings) or name, sentence=troubles[part])
@@ -404,7 +402,7 @@ def _as_fact(report: FindingReport) -> Fact:
 
 
 def is_of_trouble(cause: Cause) -> bool:
-    """Return whether a cause in the journal is the trouble of a part."""
+    """Return whether a cause in the journal is a problem of a part."""
     return cause.kind == FINDING and cause.detail.startswith(f"{TROUBLE}.")
 
 

@@ -1,12 +1,13 @@
-"""A running controller as plain data, and a controller in another process that resumes from it.
+"""Export a running controller as plain data, and resume from it in another process.
 
-It contains what the controller needs to resume: the engine with its timers, the simulated board
-with its readings and plants, the journal, the clock as users have set it. It fits a controller with
-the same settings and version, in a program with the same format; any other controller starts as
-after a power cut, and the log says why. Tasks that became due in the meantime run late.
+The export contains what the controller needs to resume: the engine with its timers, the simulated
+board with its readings and plants, the journal, and the clock as users have set it. It fits a
+controller with the same settings and version, in a program with the same format. Any other
+controller starts as after a power cut, and the log says why. Tasks that became due in the meantime
+run late.
 
-It does not contain faults, captured messages, and the list of what the board has driven. Real pins
-cannot move.
+The export does not contain faults, captured messages, or the list of what the board has driven.
+Real pins cannot move.
 """
 
 import logging
@@ -42,26 +43,25 @@ from leverframe.host.controller.findings import FindingsState
 
 log = logging.getLogger(__name__)
 
-#: An older state is of no use: counters would count, and timers run, for a time that was not
-#: observed.
+#: An older state is of no use: counters and timers would cover a time that was not observed.
 MAX_AGE_S = 300.0
-#: Many times the size of an export; anything longer is cut, and counts as damaged.
+#: Many times the size of an export; longer data is truncated and treated as damaged.
 MAX_BYTES = 4_000_000
 _RESUMED = Fact("went_on")
 _Remembered = dict[str, bool | int | float | None]
 
 
 class LiveExport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A controller that ran, at one moment."""
+    """The state of a running controller at one moment."""
 
     format: int
     profile: Profile
-    #: The fingerprint of these settings.
+    #: The fingerprint of the settings.
     settings: str
     at: Moment
-    #: How far people have set its clock ahead.
+    #: How far users have set its clock ahead.
     ahead_s: float
-    #: What the store held of the engine.
+    #: The values of the engine that were in the store.
     remembered: _Remembered
     engine: EngineState
     board: BoardState
@@ -84,9 +84,9 @@ class _Format(Struct, frozen=True):
 
 
 def hand_over(controller: Controller) -> SavedLive | None:
-    """Freeze a controller, and return the state from which another can resume, if there is one.
+    """Freeze a controller and return its state for another process, or None if there is none.
 
-    Everything that was accepted is stored; `stop` comes next.
+    The caller has stored all accepted changes before, and stops the controller afterwards.
     """
     has_power = controller.bootloader_until is None
     controller.stand_still()
@@ -120,13 +120,14 @@ def export_live(
         bench.portable(),
         controller.findings.portable(),
     )
-    # A quarter of the size: the database has more work with bytes than a node with this.
+    # A quarter of the size: storing more bytes would cost the database more than compressing costs
+    # the node.
     data = zlib.compress(ENCODER.encode(export), level=1)
     return SavedLive(data, 0.0, time.monotonic())
 
 
 def settings_digest(profile: Profile, settings: Settings) -> str:
-    """Return a fingerprint of settings; of a secret it covers only whether it is set."""
+    """Return a fingerprint of settings; of a secret, it covers only whether the secret is set."""
     leaves = {
         path: bool(value) if is_confidential(path) else _canonical(value)
         for path, _, value in difference(defaults(profile), settings)
@@ -136,7 +137,7 @@ def settings_digest(profile: Profile, settings: Settings) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """Return the form that a leaf has before and after it is stored: a number has one form."""
+    """Return the form that a leaf has before and after it is stored: all numbers become floats."""
     if value is MISSING:
         return None
     if isinstance(value, tuple | list):
@@ -171,7 +172,7 @@ def open_live(saved: SavedLive, profile: Profile) -> LiveExport:
 def resumption(
     saved: SavedLive | None, profile: Profile, node: Clock
 ) -> tuple[LiveExport, Clock] | tuple[None, None]:
-    """Read an export and create its clock; return the reason if the export cannot be used."""
+    """Read an export and create its clock; if the export is unusable, log why and return None."""
     if saved is None:
         return None, None
     try:
@@ -185,7 +186,7 @@ def resumption(
 def resume_clock(live: LiveExport, saved: SavedLive, node: Clock) -> Clock:
     """Return a clock set to the time that the exported controller would have now.
 
-    Where time is moved by hand, a controller comes to the time of the node, if it is not past it.
+    In virtual time, a controller moves forward to the time of the node, but never back.
     """
     if not node.is_virtual:
         return SystemClock.from_now(live.at.now + saved.seconds_old())
@@ -196,7 +197,7 @@ def resume_clock(live: LiveExport, saved: SavedLive, node: Clock) -> Clock:
 
 
 def try_resume(controller: Controller, live: LiveExport) -> bool:
-    """Resume a controller that was not started; where it cannot, log why and return False."""
+    """Resume a controller that was not started; if that fails, log why and return False."""
     try:
         _resume(controller, live)
     except UnfitState as error:
@@ -252,9 +253,7 @@ def _find_remembered(controller: Controller) -> _Remembered:
 def _newer(
     engine: Engine, saved: Mapping[str, Any], stored: Mapping[str, Any], at: Moment
 ) -> list[Any]:
-    """Apply what was remembered after the state was saved, because clients got an acknowledgement
-    of it.
-    """
+    """Apply values stored after the export, because clients received an acknowledgement of them."""
     actions = list(_actions(saved, stored))
     for name, on in stored.items():
         kind, _, index = name.partition(".")

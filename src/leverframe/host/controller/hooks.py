@@ -1,6 +1,6 @@
-"""The connections of a controller: receivers of its effects, watchers, and what parts report.
+"""The connections of a controller: receivers of its effects, watchers, and reports of parts.
 
-Parts register here when they are connected to the controller, which knows none of them.
+Parts register here when they are connected to the controller. The controller itself knows no part.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from leverframe.interface.table.stage import Stage
 from leverframe.storage.history.journal_recorder import JournalRecorder
 from leverframe.storage.history.worker import HistoryRecorder
 
-# A node that may do nothing for a controller now, and how it refuses requests.
+# Refusals of a node that may not act for a controller now.
 
 
 class ControllerElsewhere(Refusal):
-    """The controller may run elsewhere by now."""
+    """The controller may already run elsewhere."""
 
     status = 503
     title = "This node may have lost the controller"
@@ -41,16 +41,16 @@ class StoreAway(Refusal):
 
 
 class Hindrance(msgspec.Struct, frozen=True):
-    """Why this node may do nothing for the controller now."""
+    """Why this node may not act for the controller now."""
 
     reason: str
     #: The stored state cannot be reached, and the controller may still belong to this node.
     store_is_away: bool = False
 
     def refuse(self, commands: Sequence[Command], stage: Stage) -> None:
-        """Refuse commands by what they would do; a request without a command only reads the states.
+        """Refuse commands depending on their effect; a request without a command only reads states.
 
-        That is found out on settings that may be old, so nothing else is decided by them.
+        The effect is determined on settings that may be outdated, so they decide nothing else.
         """
         perform_or_skip(commands, stage, [])
         if self.store_is_away and (stage.given or stage.blobs or stage.replaces_all):
@@ -66,17 +66,17 @@ MOVING = Hindrance(
 
 log = logging.getLogger(__name__)
 
-#: Called with the old and the new settings; a task it returns ends when the new ones hold.
+#: Called with the old and the new settings; a returned task ends when the new ones are in effect.
 SettingsWatcher = Callable[[Settings, Settings], asyncio.Task[None] | None]
 
 
 WriteToModules = Callable[[calls.WriteModbus], asyncio.Future[None] | None]
-#: More than rules can want at a start.
+#: More than rules can request during a start.
 MAX_EARLY_WRITES = 64
 
 
 class DeadlinePart(Protocol):
-    """Something that wants to be called at a monotonic second."""
+    """A part that must be called at a certain monotonic second."""
 
     def next_deadline(self) -> float | None: ...
 
@@ -84,24 +84,24 @@ class DeadlinePart(Protocol):
 
 
 class LivePart(Protocol):
-    """A part around the controller that its snapshots contain."""
+    """A part around the controller whose state its snapshots contain."""
 
     #: Its name in saved snapshots, and the type of its state there.
     live_name: ClassVar[str]
     live_type: ClassVar[Any]
 
     def live_state(self) -> Any:
-        """Return its whole state, as something that does not change afterwards."""
+        """Return its whole state, in a form that does not change afterwards."""
 
     def resume_from(self, state: Any) -> None:
-        """Restore such a state."""
+        """Restore a state that `live_state` returned."""
 
 
 class RequestLog(Protocol):
     """The journal of the requests of clients."""
 
     def note(self, request: Any) -> Any:
-        """Note a request; its answer is filled in later."""
+        """Record a request; its answer is filled in later."""
 
     def entries(self) -> list[Any]: ...
 
@@ -152,7 +152,7 @@ class Hooks:
         #: Writes to a module; the future is done when the module has accepted the value, or raises
         #: a refusal.
         self.on_modbus_write: WriteToModules = self._keep_write
-        #: Writes from before there was a recipient.
+        #: Writes that were requested before there was a recipient.
         self._early_writes: list[calls.WriteModbus] = []
         self.on_ping: Callable[[calls.PingHost], None] = _drop
         self.on_screen: Callable[[calls.ShowScreen], None] = _drop
@@ -224,7 +224,7 @@ class Hooks:
     ) -> list[asyncio.Task[None]]:
         """Announce that the engine adopted new settings, and which uploads were added or removed.
 
-        What is returned is under way: until it is done, the settings do not hold everywhere.
+        Return the tasks in progress. Until they are done, some parts still use the old settings.
         """
         self.settings_revision += 1
         under_way = [
@@ -247,7 +247,7 @@ class Hooks:
                 log.exception("a part failed to apply a state change")
 
     def take_writes(self, write: WriteToModules) -> None:
-        """Set what carries out writes to modules, also those that rules wanted at the start."""
+        """Set the function that writes to modules; pass it writes that were requested before."""
         self.on_modbus_write = write
         early, self._early_writes = self._early_writes, []
         for effect in early:
@@ -283,4 +283,4 @@ def _nothing() -> None:
 
 
 def _drop(effect: Effect) -> None:
-    """Ignore an effect of a kind that nothing takes yet."""
+    """Ignore an effect that no part handles yet."""

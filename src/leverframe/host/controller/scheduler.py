@@ -8,18 +8,17 @@ from leverframe.core.engine.timers import Moment
 from leverframe.core.runtime.clock import Clock
 from leverframe.core.runtime.event_loop import bulk_turns
 
-#: How long time stands still after a fault: the failed deadline may still be due, and would fail
-#: again immediately.
+#: The pause after a fault: the failed deadline may still be due, and would fail again immediately.
 REST_S = 1.0
-#: What is due so much later than the moment to which time is moved is due at that moment: sums of
-#: parts of a second, and seconds since 1970, are no more exact.
+#: A deadline that is later than the target of a move by no more than this is due at the target:
+#: sums of fractions of a second, and seconds since 1970, are not more precise.
 INSTANT_S = 1e-6
-#: What is passed without a look at anything else takes no more than a few milliseconds.
+#: The maximum virtual time to skip in one step, which then takes only a few milliseconds.
 SKIPPED_S = 3600.0
 
 
 class Scheduler:
-    """The caller of `tick` at each `next_deadline`."""
+    """Calls `tick` at each `next_deadline`."""
 
     __slots__ = (
         "_clock",
@@ -43,7 +42,7 @@ class Scheduler:
         self._clock = clock
         self._next_deadline = next_deadline
         self._tick = tick
-        #: Passes deadlines up to a moment of virtual time that change nothing; returns the next.
+        #: Skips deadlines that change nothing, up to a moment of virtual time; returns the next.
         self._skip_quiet = skip_quiet
         self._is_moved = clock.is_virtual
         self._wake: asyncio.TimerHandle | None = None
@@ -52,9 +51,9 @@ class Scheduler:
         self._not_before = -inf
 
     def plan(self) -> None:
-        """Plan the event loop's call at the next deadline; a virtual clock is moved instead.
+        """Plan a call by the event loop at the next deadline; a virtual clock is moved instead.
 
-        Many things may happen in one round of the loop; the deadline is looked up after them.
+        Many events may happen in one round of the loop; the deadline is determined after them.
         """
         if self._planning is None and not self._is_moved:
             self._planning = asyncio.get_running_loop().call_soon(self._plan)
@@ -64,7 +63,7 @@ class Scheduler:
         self.plan_now()
 
     def plan_now(self) -> None:
-        """Do now what `plan` does later."""
+        """Plan immediately, not at the end of the round as `plan` does."""
         if self._is_moved:
             return
         deadline = self._next_deadline()
@@ -98,9 +97,9 @@ class Scheduler:
             self.plan()
 
     async def advance(self, seconds: float | None) -> None:
-        """Move virtual time, to the next deadline for None; serve the deadlines in between.
+        """Move virtual time by seconds, or to the next deadline if None; serve passed deadlines.
 
-        If this is cancelled, time stands at the last deadline that was served.
+        If the call is cancelled, time stays at the last deadline that was served.
         """
         now = self._clock.read().now
         target = self._next_deadline() if seconds is None else now + seconds
@@ -111,9 +110,9 @@ class Scheduler:
                     await turns.wait()
 
     async def advance_until(self, holds: Callable[[], bool], within_s: float) -> bool:
-        """Move virtual time until a condition holds, at most so far; return whether it does.
+        """Move virtual time until a condition holds, at most `within_s`; return whether it holds.
 
-        It is judged now, after every deadline that was served, and at the end.
+        The condition is checked at the beginning, after every deadline served, and at the end.
         """
         if holds():
             return True
@@ -128,12 +127,13 @@ class Scheduler:
     def live_until(self, target: float) -> Iterator[None]:
         """Move virtual time to a moment; yield after every deadline served on the way.
 
-        Deadlines that change nothing may be passed without a yield.
-        What is due an instant later is served, too: ten steps of 0.1 s are less than a second.
+        Deadlines that change nothing may be skipped without a yield. Deadlines an instant after the
+        target are served, too: ten steps of 0.1 s add up to less than a second.
         """
         clock, end = self._clock, target + INSTANT_S
         while True:
-            # An eighth of the day of a busy controller: its regulator is mostly at a limit.
+            # Saves an eighth of the time for a day of a busy controller: its regulator is mostly at
+            # a limit.
             deadline = self._skip_quiet(min(end, clock.now() + SKIPPED_S))
             if deadline is None or deadline > end:
                 break

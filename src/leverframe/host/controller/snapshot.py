@@ -32,17 +32,16 @@ from leverframe.interface.version_change.limits import EDITION
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
 from leverframe.storage.writer import Commit
 
-# Snapshots of a whole controller in virtual time: take and restore them, also in another
-# controller.
+# Snapshots of a whole controller in virtual time: take them, and restore them in the same or
+# another controller.
 #
-# A snapshot has the settings, the engine with its timers and journal, what is remembered for a
-# restart, the simulated board with its plants, the moment, and what the parts beside the
-# controller add, such as captured messages. Going back to it changes the store first, as any
-# request does; then everything continues exactly as it did from that moment, also when another
-# controller takes it up.
+# A snapshot contains the settings, the engine with its timers and journal, the state that survives
+# a restart, the simulated board with its plants, the moment, and the states of the parts around the
+# controller, such as captured messages. Restoring it changes the store first, as any request does.
+# Then everything continues exactly as it did from that moment, also in another controller.
 #
-# What people look back on stays as it is: the audit trail, which gets an entry where settings
-# change, and the history. So do uploads, sessions, and messages that have left.
+# Records of the past are not restored: the audit trail, which gets an entry if settings change, and
+# the history. Nor are uploads, sessions, and messages that were sent.
 
 BY_SNAPSHOT = Cause("snapshot")
 
@@ -60,9 +59,9 @@ class LiveSnapshot(Struct, frozen=True):
     remembered: Mapping[str, Any]
     moment: Moment
     bootloader_until: float | None
-    #: The board's, then those of the parts beside the controller, in their order.
+    #: The state of the board, then the states of the parts around the controller, in their order.
     parts: tuple[Any, ...]
-    #: The names of those beside the board.
+    #: The names of the parts around the controller.
     part_names: tuple[str, ...]
     #: The identity of the controller, for one that is created from a snapshot.
     identity: Mapping[str, str]
@@ -70,7 +69,7 @@ class LiveSnapshot(Struct, frozen=True):
 
 
 async def take_snapshot(controller: Controller) -> LiveSnapshot:
-    """Take a snapshot once all that was accepted is stored, without changing anything."""
+    """Take a snapshot once all accepted changes are stored, without changing anything."""
     board = _bench(controller)
     await controller.writer.flush()
     return LiveSnapshot(
@@ -92,7 +91,7 @@ async def take_snapshot(controller: Controller) -> LiveSnapshot:
 
 
 async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
-    """Resume a controller from a snapshot, its own or another one's of the same hardware."""
+    """Resume a controller from a snapshot of itself, or of another one with the same hardware."""
     _bench(controller)
     if snapshot.profile.hw != controller.profile.hw:
         raise NoLiveSnapshot(
@@ -127,7 +126,7 @@ async def _store(
     remembered: dict[str, Any],
     then: Callable[[], object],
 ) -> None:
-    """Write what changes, in one step, then continue."""
+    """Write all differences in one step, then continue."""
     leaves = list(difference(controller.pending, settings))
     if not (leaves or remembered):
         then()
@@ -203,12 +202,12 @@ def _bench(controller: Controller) -> SimulatedBoard:
 
 # Snapshots of a simulated controller as bytes, for a file that another process can read.
 #
-# Magic, format, checksum, then the content, compressed. All that a snapshot in memory has is in
-# it, also secrets; but no faults that are set, which remember what they did to answers that are
-# not here. A file is read within limits and checked whole before anything is done with it.
+# Magic, format, checksum, then the compressed content. It contains everything that a snapshot in
+# memory contains, including secrets, but no active faults: these refer to answers that are not in
+# the file. The size of a file is limited, and a file is checked completely before it is used.
 
 MAGIC = b"LEVERFRAME SNAPSHOT\x00"
-#: Raised with every change of the format below; the engine's state has a number of its own.
+#: Increased with every change of the format below; the engine's state has its own number.
 FORMAT = 1
 _CHECKSUM_BYTES = 32
 _HEAD_BYTES = len(MAGIC) + 1 + _CHECKSUM_BYTES
@@ -226,13 +225,13 @@ class SavedSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
     """A whole controller at one moment, as plain data."""
 
     engine_format: int
-    #: What its program took settings to mean.
+    #: The edition of the program that saved it, which determines the meaning of settings.
     edition: int
     profile: Profile
-    #: The name, MAC address and cookie that it had.
+    #: The name, MAC address and cookie of the controller.
     identity: Mapping[str, str]
     timezone: str
-    #: What differs from the factory settings of its version, by path.
+    #: The settings that differ from the factory settings of its version, by path.
     settings: dict[str, Any]
     remembered: Mapping[str, Any]
     moment: Moment
@@ -241,7 +240,7 @@ class SavedSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
     board: BoardState
     hosts: HostsState
     messages: list[ReceivedSms]
-    #: The states of the parts beside the controller, by their names.
+    #: The states of the parts around the controller, by name.
     parts: Mapping[str, msgspec.Raw]
 
 
@@ -292,7 +291,7 @@ def _plain(name: str, state: Any) -> Any:
 
 
 def decode_snapshot(data: bytes) -> SavedSnapshot:
-    """Read a saved snapshot; refuse what is foreign, damaged, or of another program version."""
+    """Read a saved snapshot; refuse one that is foreign, damaged or of another program version."""
     if not data.startswith(MAGIC) or len(data) < _HEAD_BYTES:
         raise BadSnapshot("This is not a saved snapshot of a twin.")
     found = data[len(MAGIC)]
@@ -351,7 +350,7 @@ def revive_snapshot(saved: SavedSnapshot, controller: Controller) -> LiveSnapsho
 
 
 def _state_of(part: Any, saved: SavedSnapshot) -> Any:
-    """Return the state of a part; one that the other controller lacked stays as it is."""
+    """Return the saved state of a part, or its present state if the snapshot has none."""
     raw = saved.parts.get(part.live_name)
     if raw is None:
         return part.live_state()

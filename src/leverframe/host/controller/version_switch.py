@@ -1,4 +1,4 @@
-"""The changes that make a controller another version: settings converted, and a report."""
+"""Switch a controller to another version: convert its settings, and report lost ones."""
 
 import asyncio
 import logging
@@ -25,9 +25,9 @@ log = logging.getLogger(__name__)
 def changes_of_version(
     present: Settings, old: Profile, new: Profile, earlier: bytes | None
 ) -> tuple[Changes, int]:
-    """Convert the settings; return the changes and how many were lost, which the log names.
+    """Convert the settings; return the changes and the number of lost settings, which are logged.
 
-    `earlier` is the upload of that name, the settings before an earlier change.
+    `earlier` is the upload `EARLIER`: the settings before an earlier change of version.
     """
     if old == new:
         return Changes(), 0
@@ -47,17 +47,17 @@ def _change_version(
     try:
         return change_version(present, old, new, earlier)
     except Refusal as refusal:
-        # A controller starts whatever its store holds.
+        # A controller must start whatever its store contains.
         settings, _ = settings_from_leaves(new, dict(leaves(present)))
         reason = f"The settings could not be converted and are unchanged: {refusal.detail}"
         return VersionChange(settings, (NotCarriedOver("settings", None, reason),), earlier)
 
 
-# A controller that becomes another software version while it runs, as by new firmware.
+# Change the software version of a running controller, as new firmware does.
 
 
 async def install(controller: Controller, sw: str, site: bytes | None, cause: Cause) -> None:
-    """Change to another software version, perhaps with a web site; commit in one step first."""
+    """Change to another software version, optionally with a web site; commit first, in one step."""
     profile = Profile(controller.profile.hw, sw)
     changes, lost = await _convert(controller, profile)
     settings = controller.pending

@@ -228,13 +228,13 @@ def passphrase_to_seal(secrets: Sequence[str], choice: SecretsChoice) -> str | N
 
 
 def list_secrets(secrets: Sequence[str]) -> str:
-    """List secrets by their paths, the first few of them."""
+    """List the paths of the first few secrets."""
     more = len(secrets) - _MAX_NAMED
     return ", ".join(secrets[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_terminal() -> bool:
-    # It is None if the program was started with standard input closed.
+    # `sys.stdin` is None if the program was started with standard input closed.
     return sys.stdin is not None and sys.stdin.isatty()
 
 
@@ -390,7 +390,7 @@ def print_losses(lost: tuple[NotCarriedOver, ...], *, as_json: bool) -> None:
 
 
 def _everything(file: BackupFile) -> dict[str, Any]:
-    """Return all settings by path, also factory settings, so that short and full files compare."""
+    """Return all settings by path, with factory settings, so that short and full files compare."""
     known = {**factory_settings(file), **file.settings}
     return {path: value for path, value in known.items() if not is_confidential(path)} | {
         "profile.hw": file.hw,

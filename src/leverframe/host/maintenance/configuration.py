@@ -57,7 +57,7 @@ class BadSettings(ErrorForPeople, ValueError):
 
 
 def version_for(hw: str | None, sw: str | None, template: GivenSettings | None) -> Profile:
-    """Return the requested version, else that of the file, else the newest."""
+    """Return the requested version, else the version of the file, else the newest."""
     if hw is None and sw is None:
         if template is None or isinstance(template, Mapping):
             return Profile()
@@ -105,7 +105,7 @@ def template_leaves(template: BackupFile, profile: Profile) -> dict[str, Any]:
 
 
 def template_body(template: GivenTemplate, hw: str | None = None, sw: str | None = None) -> bytes:
-    """Return a template in the form of the node's API; values by path belong to that version."""
+    """Return a template in the form of the node's API; the version applies to values by path."""
     if isinstance(template, Mapping):
         profile = version_for(hw, sw, template)
         file = BackupFile.create(profile, dict(template))

@@ -47,7 +47,7 @@ def check_data(data_folder: Path) -> int:
 
 
 def _secure(store_path: Path) -> str | None:
-    """Return which changes were lost since the last use; SQLite would drop them silently."""
+    """Return a sentence about changes lost since the last use, which SQLite would drop silently."""
     with sentences(store_path):
         return secure(store_path)
 
@@ -155,7 +155,7 @@ async def _load(folder: DataFolder) -> tuple[Stored, dict[str, str]]:
 
 
 async def reset_data(data_folder: Path, accounts: bool) -> None:
-    """Restore the factory settings and delete the key, so that its secrets stay unreadable."""
+    """Restore the factory settings and delete the key, so that old secrets stay unreadable."""
     with folder_with_store(data_folder) as folder:
         store = SqliteStore(folder.store_path)
         try:

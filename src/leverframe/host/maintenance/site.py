@@ -69,7 +69,7 @@ async def reset_site(data_folder: Path) -> None:
 def make_keys(name: str) -> None:
     """Create NAME.key and NAME.pub."""
     private, public = new_key_pair()
-    # Never overwrite an existing key: its images could not be signed again.
+    # Never overwrite an existing key: no more images could be signed with it.
     key = os.open(f"{name}.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(key, "wb") as file:
         file.write(private)

@@ -1,9 +1,9 @@
 """The controller's own key and certificate, created at the first start with TLS.
 
-They are unique to the controller and self-signed: a visitor's browser asks once whether to trust
-them, and the visitor compares the fingerprint with the one printed at startup. Configured files are
-used instead. A changed file is loaded without a restart: open connections keep the old certificate,
-later ones get the new one.
+Both are unique to the controller, and the certificate is self-signed: a visitor's browser asks once
+whether to trust them, and the visitor compares the fingerprint with the one printed at startup. If
+files are configured, these are used instead. A changed file is loaded without a restart: open
+connections keep the old certificate, later ones get the new one.
 """
 
 import ssl
@@ -25,7 +25,7 @@ VALID = timedelta(days=3650)
 MARGIN = timedelta(days=1)
 
 
-#: The warning before the expiry date, early enough to get a new certificate.
+#: Days of warning before the expiry date, enough to get a new certificate.
 WARNED_DAYS = 21
 #: The page that describes how to replace it.
 PAGE = "system?open=certificate"
@@ -65,8 +65,8 @@ class Certificate:
     def reload(self) -> None:
         """Read the files; keep using the old ones if the new ones are unusable."""
         try:
-            # Loaded into a new context first: one with only a new certificate or key would serve no
-            # client.
+            # The files are loaded into a new context first: a context with only a new certificate
+            # or key would serve no client.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
                 self._certificate, self._key, password=_no_password
             )

@@ -1,6 +1,4 @@
-"""Limits of the HTTP server, the address behind proxies, and whether the client is still
-connected.
-"""
+"""Limits of the HTTP server, clients behind proxies, and clients that have left."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -60,16 +58,16 @@ class HttpLimits(Struct, frozen=True):
     #: is reset. No single address or tenant can use it all.
     unread_replies_bytes: int = 64 * MIB
 
-    #: From the connection, or the first byte of a later request, to the end of its head.
+    #: Time from the connection, or the first byte of a later request, to the end of the head.
     header_timeout_s: float = 10.0
-    #: For a body and for an answer: this long, and one second more for every `slowest_bytes_s`
-    #: bytes.
+    #: Time for a body, and below for an answer; each gets one more second for every
+    #: `slowest_bytes_s` bytes.
     body_timeout_s: float = 30.0
     #: A body that brings less than `slowest_bytes_s` in this time is aborted.
     stall_s: float = 10.0
     write_timeout_s: float = 30.0
     slowest_bytes_s: float = 8 * KIB
-    #: Between two requests on one connection.
+    #: Time between two requests on one connection.
     idle_timeout_s: float = 60.0
     #: How long the server keeps reading from a refused client, so that the client receives the
     #: refusal.
@@ -81,7 +79,7 @@ class HttpLimits(Struct, frozen=True):
     write_high_water: int = 64 * KIB
 
 
-# The client's address of a request that came through reverse proxies.
+# The address of the client, for requests that came through reverse proxies.
 #
 # `X-Forwarded-For` is a list to which each proxy adds the address of its client; a client can write
 # anything into it. So it is read from the end: the first address that is not one of the configured
@@ -147,12 +145,14 @@ _WITHOUT_CLIENT: WeakSet[asyncio.Task[object]] = WeakSet()
 def ends_with_client() -> Iterator[None]:
     """Cancel the current task when the client of its request leaves, or has left already.
 
-    It has an effect only in the task of a request itself, not in one that the request started.
+    This has an effect only in the task of the request itself, not in tasks that the request
+    started.
     """
     task = asyncio.current_task()
     assert task is not None
     if task in _WITHOUT_CLIENT:
-        # Cancelled at its first await; a coroutine that never starts would cause a warning.
+        # The task is cancelled at its first await; a coroutine that never starts would cause a
+        # warning.
         task.cancel()
     _ENDING_WITH_CLIENT[task] = _ENDING_WITH_CLIENT.get(task, 0) + 1
     try:
@@ -164,7 +164,7 @@ def ends_with_client() -> Iterator[None]:
 
 
 def note_client_left(task: asyncio.Task[None]) -> None:
-    """Record that the client left whose request this task answers."""
+    """Record that a client has left, by the task that answers its request."""
     _WITHOUT_CLIENT.add(task)
     if task in _ENDING_WITH_CLIENT:
         task.cancel()

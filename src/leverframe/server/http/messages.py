@@ -4,8 +4,8 @@ They are plain values without sockets: a handler is a function from `Request` to
 tested without a port. All replies are encoded here, so that a header with a line break in it can
 never reach the wire.
 
-They are msgspec structs because creating one costs a quarter of an ordinary object, and every
-request needs one of each.
+They are msgspec structs, because these take a quarter of the time of ordinary objects to create,
+and every request needs one of each.
 """
 
 import re
@@ -89,7 +89,7 @@ Headers = tuple[tuple[str, str], ...]
 
 PROBLEM_TYPE = "application/problem+json"
 
-#: Browsers must not guess the content type: text with markup in it does not become a page.
+#: Browsers must not guess the content type: text with markup in it must not become a page.
 NOT_GUESSED = ("X-Content-Type-Options", "nosniff")
 
 #: Replies that may change at any moment, or are for one user only, must not be cached.
@@ -116,11 +116,12 @@ class Request(msgspec.Struct, gc=False, eq=False):
     body: bytes = b""
     #: The client's address, without its port.
     peer: str = ""
-    #: From an HTTP/1.0 client, which does not know chunked replies.
+    #: Whether it is from an HTTP/1.0 client, which does not know chunked replies.
     is_http10: bool = False
     #: The entrance that it is for, if it came through a node's front door.
     meant: Any = None
-    #: The tenant to which body and unread reply are charged, if known; and the body's bytes.
+    #: The tenant to which the body and the unread reply are charged, if known, and the bytes of the
+    #: body charged to it.
     owner: str = ""
     owned_bytes: int = 0
 
@@ -139,9 +140,7 @@ class Reply(msgspec.Struct, gc=False):
     headers: Headers = ()
 
     def encode(self, close: bool = False, head_only: bool = False) -> bytes:
-        """Return the bytes to send; `head_only` for HEAD, `close` if the connection ends
-        afterwards.
-        """
+        """Return the bytes to send: `head_only` for HEAD, `close` if the connection then ends."""
         status, body, headers = self.status, self.body, self.headers
         if status == 200 and not (close or head_only) and (not headers or headers is BY_TLS_ONLY):
             head = (_OK_HEADS_BY_TLS if headers else _OK_HEADS).get(self.content_type)
@@ -202,7 +201,7 @@ AnyReply = Reply | StreamReply
 #: A handler answers synchronously, or returns a coroutine that the connection runs as one task.
 Answer = AnyReply | Coroutine[Any, Any, AnyReply]
 Handler = Callable[[Request], Answer]
-#: What a connection sends: replies of handlers, and faulty ones.
+#: The replies that a connection sends: replies of handlers, and faulty ones.
 SentReply = AnyReply | RawReply
 SentAnswer = SentReply | Coroutine[Any, Any, SentReply]
 

@@ -4,9 +4,9 @@ llhttp, through httptools and in its strict mode, distinguishes well-formed requ
 leniency is switched on. This file adds the limits and the few rules that llhttp leaves to its user.
 
 A client mostly repeats the headers of its previous request. So llhttp parses a header block only
-once: if a plain request line is followed by the same bytes as the last one on this connection, only
-the line is parsed. That saves half of the time for a request with one header, and more for the ten
-headers of a browser. Nothing is shared with other connections.
+once: if a plain request line is followed by the same bytes as the previous request line on this
+connection, only the line is parsed. That saves half of the time for a request with one header, and
+more for the ten headers of a browser. Nothing is shared with other connections.
 """
 
 import logging
@@ -27,8 +27,8 @@ try:
         HttpParserUpgrade,
     )
 except ModuleNotFoundError:
-    # A compiled extension, not available for every system. A twin without it, as in a browser,
-    # serves only its test.
+    # httptools is a compiled extension, which is not available for every system. A twin without it,
+    # as in a browser, serves only its test.
     HAS_LLHTTP = False
 else:
     HAS_LLHTTP = True
@@ -68,9 +68,10 @@ class BadRequest(Exception):
         self.headers = headers
 
 
-#: What a parser is reading.
+#: The part of a request that a parser is reading.
 Reading = Enum("Reading", "NOTHING HEAD BODY")
-# Read for every request; as names of this module that takes a tenth of the time (Python 3.11).
+# These are read for every request. Reading names of this module takes a tenth of the time (Python
+# 3.11).
 NOTHING, HEAD, BODY = Reading
 
 
@@ -81,9 +82,7 @@ BODIES_PER_FREE = 1.0
 
 
 class BodyBudget:
-    """The bytes of bodies that are being read or not yet answered, over all connections of a
-    server.
-    """
+    """The bytes of bodies that are being read or unanswered, over all connections of a server."""
 
     def __init__(self, limits: HttpLimits) -> None:
         self._limits = limits
@@ -129,7 +128,7 @@ class BodyBudget:
             request.owned_bytes = 0
 
     def give_back(self, request: Request) -> None:
-        """Release the budget of a request's body: it has been answered, or never will be."""
+        """Release the budget of a request's body: the request was answered, or never will be."""
         self.release_owner(request)
         if request.body:
             limit = self._limits.body_limit(request.method, request.path, request.query)
@@ -171,7 +170,8 @@ class RequestParser:
 
         self._target = b""
         self._raw_headers: list[bytes] = []  # name, value, name, value ...
-        #: What followed the last request line, if a whole head came with it, and the headers in it.
+        #: The bytes after the last request line, if they completed its head, and the headers in
+        #: them.
         self._last_block: bytes | None = None
         self._last_headers: dict[str, str] = {}
         self._has_host = False
@@ -298,7 +298,7 @@ class RequestParser:
             raise self._body_too_large()
 
     def on_message_complete(self) -> None:
-        # Not kept until the next request: its body may be large.
+        # The request is not kept until the next one: its body may be large.
         request, self._request = self._request, _NO_REQUEST
         if self.reading is BODY:
             request.body = bytes(self._body)

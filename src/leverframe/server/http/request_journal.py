@@ -27,8 +27,8 @@ KEPT_REQUESTS = 2000
 KEPT_CHARACTERS = 4 << 20
 #: A longer body is not kept.
 KEPT_BODY = 16 << 10
-#: Marks a request of the test itself, as through a bench beside the network, or one that has
-#: already been recorded.
+#: Marks a request of the test itself, which is not recorded, or a request that has already been
+#: recorded.
 BENCH_HEADER = "x-test-bench"
 
 

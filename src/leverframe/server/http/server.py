@@ -156,7 +156,7 @@ class HttpListener:
         context: ssl.SSLContext | None = None,
     ) -> None:
         timeout = self._limits.header_timeout_s if context else None
-        # A failure here is a client that does not trust the certificate, or one that has left.
+        # On a failure here, the client does not trust the certificate, or has left.
         try:
             await self._loop.connect_accepted_socket(
                 partial(protocol, lease), client, ssl=context, ssl_handshake_timeout=timeout
@@ -182,7 +182,7 @@ class HttpListener:
         return lease
 
     def _sort(self, client: socket.socket) -> None:
-        """Pass a client on by its first byte, to TLS or plain HTTP; drop it if it has left."""
+        """Pass a client to TLS or plain HTTP by its first byte; drop it if it has left."""
         try:
             first = client.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -225,7 +225,7 @@ def _bind(family: int, address: Any) -> socket.socket:
     """Return a socket bound to this address that does not listen yet."""
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        if sys.platform != "win32":  # would share the port with another program
+        if sys.platform != "win32":  # Windows would share the port with another program
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from leverframe.core.runtime.installation import explain_missing_extra, extra_of
 from leverframe.core.runtime.log_lines import LogThrottle
 from leverframe.server.fair_shares import FairShares, lacks_descriptors
 from leverframe.server.http.limits import HttpLimits, NamedProxies
@@ -41,7 +42,7 @@ def admit_every_body(_request: Request) -> Reply:
 
 
 class SharingConnection(Protocol):
-    """What the shared state calls on a connection."""
+    """The methods of a connection that the shared state calls."""
 
     def flush(self) -> None:
         """Send the replies that are held back."""
@@ -67,7 +68,7 @@ class AnsweringConnection(SharingConnection, Protocol):
 
 
 class ServerState:
-    """What the connections of a server share: handler, clock, counters and their list."""
+    """The state that a server's connections share: handler, clock, counters and their list."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class ServerState:
         self.connections: set[SharingConnection] = set()
         self._empty = asyncio.Event()
         self._empty.set()
-        #: For this round of the event loop.
+        #: Connections with answers or replies due in this round of the event loop.
         self._unanswered: list[AnsweringConnection] = []
         self._unsent: list[SharingConnection] = []
         self._is_end_planned = False
@@ -127,9 +128,7 @@ class ServerState:
         self._warn(source, "unread", "%s: reset a connection that reads no replies", source)
 
     def answer_later(self, connection: AnsweringConnection) -> None:
-        """Schedule the answers of a connection for when everything that arrived in this round is
-        read.
-        """
+        """Schedule a connection's answers for after all bytes of this round have been read."""
         if not self._is_end_planned:
             self._plan_end_of_round()
         self._unanswered.append(connection)
@@ -173,9 +172,7 @@ class ServerState:
             connection.flush()
 
     def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run an answer to completion even if its client leaves: part of the work may be done
-        already.
-        """
+        """Run an answer to completion even if its client leaves: some work may already be done."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -194,6 +191,8 @@ class ServerState:
             self._warn("", "descriptors", "%r cannot be answered: %s", request, error)
             reply = problem_reply(503, NO_FILES_LEFT)
             return msgspec.structs.replace(reply, headers=(*reply.headers, *RETRY))
+        if isinstance(error, ModuleNotFoundError) and extra_of(error) is not None:
+            return problem_reply(501, explain_missing_extra(error))
         logger.error("The handler failed for %r.", request, exc_info=error)
         return self.fault()
 

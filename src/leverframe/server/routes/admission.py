@@ -69,11 +69,10 @@ class Admission:
     ) -> None:
         self._controller = controller
         self._access = access
-        #: Require sign-in regardless of the settings.
+        #: Whether sign-in is required regardless of the settings.
         self._must_sign_in = must_sign_in
         self.trusted = trusted
-        #: Without required sign-in, requests from controllers of this process need no account
-        #: either.
+        #: Whether controllers of this process need no account either, if clients need none.
         self._open_to_itself = open_to_itself
         #: The site key of uploaded pages while sign-in is not required; foreign pages do not know
         #: it.
@@ -101,8 +100,9 @@ class Admission:
         return self._access.sessions.account_of_site(site_key, self._access.accounts())
 
     def watch(self, request: Request) -> Callable[[], bool]:
-        """Return a function that checks that the account may still read; each call extends the
-        session.
+        """Return a function that checks whether the account may still read.
+
+        Each call extends the session.
         """
         begun = self._controller.pending.access
 
@@ -118,7 +118,7 @@ class Admission:
         return is_still_admitted
 
     def _is_open(self, request: Request) -> bool:
-        """Return whether a request needs no account; neighbours in the process may."""
+        """Return whether a request needs no account; controllers of this process may need one."""
         if self._asks_for_sign_in():
             return False
         return self._open_to_itself or request.peer != OWN_PEER

@@ -1,7 +1,7 @@
 """The controller's own read API: typed JSON in real units.
 
-Settings, names, the command table, the log and the health of a controller. Nothing here changes
-anything. Secrets are masked: a secret is `***` if it is set, and null if not.
+It includes settings, names, the command table, the log and the health of a controller. Nothing here
+changes anything. Secrets are masked: a secret is `***` if it is set, and null if not.
 """
 
 from typing import Annotated, Any, Literal, cast
@@ -210,7 +210,7 @@ def findings(context: Context) -> list[FindingReport]:
 
 
 def health(context: Context) -> Health:
-    """Report what a supervisor needs, and nothing confidential."""
+    """Report the data that a supervisor needs, and nothing confidential."""
     controller = context.controller
     troubles = sorted(controller.troubles)
     status: Literal["ok", "degraded"] = "degraded" if troubles else "ok"

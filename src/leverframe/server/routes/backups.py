@@ -38,9 +38,9 @@ COUNT_HEADER = "Not-Carried-Over"
 #: passphrase still gets its restore, without them, and this header.
 SECRETS_HEADER = "Secrets-Not-Restored"
 _MAX_NAMED = 40
-#: Deriving a key needs 64 MiB, so only one at a time.
+#: Deriving a key needs 64 MiB, so only one key is derived at a time.
 AT_A_TIME = 1
-#: How often a restore is converted again because the settings changed in the meantime.
+#: Maximum number of conversions of a backup if the settings change in the meantime.
 _MAX_TRIES = 5
 
 
@@ -85,7 +85,8 @@ class BackupEndpoint:
             return reply_to_refusal(StoreFailed.because(error))
         if lost := len(restored.not_carried_over):
             log.warning("the restore skipped %d settings; /api/restore-report lists them", lost)
-            # Listed by name, because rules behave differently without them, and there are few.
+            # Skipped parts of rules are logged by name: rules behave differently without them, and
+            # there are few.
             for one in restored.not_carried_over:
                 if one.path.startswith("rules."):
                     log.warning("%s: %s", one.path, one.reason)

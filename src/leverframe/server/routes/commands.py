@@ -48,7 +48,7 @@ class Commands(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, calls: tuple[Call, ...]) -> "Commands":
         if len(calls) == 1 and (row := calls[0].row).body is None:
-            # As nearly always: 1 us less.
+            # This is nearly always the case, and takes 1 us less.
             is_about_account = row.role in (ANYONE, ACCOUNT)
             switches, restores = row.role == CONTROL, row is RESTORE_ROW
             alone = ((calls[0], None),)

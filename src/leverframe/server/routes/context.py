@@ -93,9 +93,7 @@ class StreamShare:
         return all(shares.has_room(holder) for shares, holder in self._holders)
 
     def take(self) -> bool:
-        """Take the place if it is still free: several streams may be opened before the first
-        begins.
-        """
+        """Take the place if it is still free: several streams may open before the first begins."""
         return self.has_room() and all(shares.take(holder) for shares, holder in self._holders)
 
     def give_back(self) -> None:
@@ -103,12 +101,12 @@ class StreamShare:
             shares.give_back(holder)
 
 
-# Requests with long work: it is limited, and a controller runs one at a time.
+# Requests with long work: the work is limited, and a controller runs one such request at a time.
 #
-# The endpoint table marks that they end when their client leaves. Computations run in a separate
-# process, with a budget. Long answers are read in slices, at the pace of the client. They occupy no
-# process, so that a slow client does not keep it from others. Work that exceeds the budget, or
-# finds no free place, is refused with a reason.
+# The endpoint table marks the requests that end when their client leaves. Computations run in a
+# separate process, with a budget. Long answers are read in slices, at the pace of the client. Long
+# answers occupy no process, so a slow client does not keep a process from others. Work that exceeds
+# the budget, or finds no free place, is refused with a reason.
 
 USUAL_BUDGET = WorkBudget()
 
@@ -163,8 +161,8 @@ class ControllerWork(Struct, frozen=True):
                 raise
         ends: list[Callable[[], Any]] = []
         held = _hold_place(first, pieces, ends)
-        # Also if no piece is ever requested because the client has left: such a generator is
-        # finalized without running, possibly on another thread.
+        # The place is given back even if no piece is ever requested because the client has left.
+        # Such a generator is finalized without running, possibly on another thread.
         loop = asyncio.get_running_loop()
         end = weakref.finalize(held, _call, loop, self.streams.give_back, self.owner)
         end.atexit = False
@@ -241,7 +239,7 @@ class Handlers(Struct, frozen=True):
     status_files: StatusFiles
     state: StateDocuments
     streams: StreamShares
-    #: What runs in separate processes.
+    #: Runs long work in separate processes, within limits.
     work: ControllerWork
     #: None if the board is not simulated.
     sim: SimCommands | None

@@ -35,7 +35,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
 
     #: The endpoints by path.
     table: Mapping[str, Row]
-    #: What browsers show when they prompt for a password.
+    #: The name that browsers show when they prompt for a password.
     realm = "Leverframe"
     #: Headers of answers that are encoded values.
     headers: Headers = ()
@@ -83,14 +83,14 @@ class Dispatcher(ABC, Generic[Row, Requester]):
 
     @abstractmethod
     async def check_password(self, request: Request) -> Requester:
-        """Return the requester by name and password, or refuse wrong ones."""
+        """Check the name and password, and return the requester; refuse wrong ones."""
 
     @abstractmethod
     def check(self, request: Request, endpoint: Row, requester: Requester) -> None:
         """Refuse a requester that may not use the endpoint."""
 
     def admit(self, request: Request, endpoint: Row, requester: Requester) -> None:
-        """Refuse to read the body, by the head of the request."""
+        """Refuse a request by its head, before its body is read."""
         self.check(request, endpoint, requester)
 
     @abstractmethod

@@ -65,13 +65,13 @@ class Endpoint(EndpointDescription, frozen=True, kw_only=True):
     #: Returns a value of the type `reply`, which is sent as JSON, a complete reply, or a coroutine
     #: of either.
     function: Callable[[Context], Any]
-    #: The value depends only on the version of the controller.
+    #: Whether the value depends only on the version of the controller.
     fixed: bool = False
-    #: A query changes something, even with GET.
+    #: Whether a query changes something, even with GET.
     changes: bool = False
-    #: Also answers while the bootloader waits.
+    #: Whether it also answers while the bootloader waits.
     in_bootloader: bool = False
-    #: Its coroutine returns a reply even for a refusal.
+    #: Whether its coroutine returns a reply even for a refusal.
     refuses_itself: bool = False
 
 
@@ -80,7 +80,8 @@ def openapi_document(context: Context) -> dict[str, Any]:
 
 
 async def display_picture(context: Context) -> Reply:
-    # Off the event loop: if the display is off, this may be the first picture to be drawn.
+    # This is done off the event loop: if the display is off, this may be the first picture to be
+    # drawn.
     picture = await asyncio.to_thread(png_of, context.controller.engine.display.lines())
     return Reply(200, PNG, picture, (NOT_KEPT,))
 

@@ -26,7 +26,7 @@ from leverframe.storage.store import Store, StoreUnavailable
 
 
 class BuiltFile(Struct):
-    """A file that was asked for, and its last reply."""
+    """A file that was requested, and its last reply."""
 
     document: Document[View]
     reply: Reply
@@ -37,7 +37,7 @@ class StatusFiles:
         self._controller = controller
         self._name = name
         self._mac = mac
-        #: By path.
+        #: Files by path.
         self._built: dict[str, BuiltFile] = {}
         controller.profile_watchers.append(self._built.clear)
 
@@ -58,7 +58,7 @@ class StatusFiles:
         return built
 
     def view(self) -> View:
-        """Return the present state in the form that files are built from."""
+        """Return the current state in the form from which files are built."""
         controller = self._controller
         name, at = controller.name_or(self._name), controller.clock.read()
         return View(controller.engine, name, self._mac, at)
@@ -66,11 +66,11 @@ class StatusFiles:
 
 # Uploaded files as replies: the web site and the picture.
 #
-# Both are read from the store when they are first asked for, beside the event loop, and kept
-# until they change. A site is served with stricter rules for browsers than the built-in pages: no
-# script or style inside a page, nothing from elsewhere, and no origin. Paths of the controller
-# itself come before those of the site, so that no upload can hide a command or a status file;
-# `/?safe` leads to the built-in pages.
+# Both are read from the store when they are first requested, off the event loop, and kept until
+# they change. A site is served with stricter rules for browsers than the built-in pages: no script
+# or style inside a page, nothing from elsewhere, and no origin. Paths of the controller itself come
+# before those of the site, so that no upload can hide a command or a status file. `/?safe` opens
+# the built-in pages.
 
 log = logging.getLogger(__name__)
 _warn = LogThrottle(log).warning
@@ -106,7 +106,7 @@ class Uploads:
             self._picture = None
 
     async def page(self, path: str) -> Reply | None:
-        """Fill a page of the site with the present values; None if the site has none there."""
+        """Fill a page of the site with the current values; None if the site has no such page."""
         name = path[1:] if not path.endswith("/") else f"{path[1:]}{FRONT_PAGE}"
         page = (await self._pages()).get(name)
         if page is None:
@@ -129,7 +129,7 @@ class Uploads:
         return kept[0]
 
     async def panel(self) -> Panel:
-        """Return where the picture is; another picture has another address."""
+        """Return the address of the picture; another picture has another address."""
         picture = await self._read_picture()
         return Panel(None if picture is None else f"{PICTURE_PATH}?{crc32(picture.body):08x}")
 

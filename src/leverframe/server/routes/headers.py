@@ -51,11 +51,12 @@ def add_headers(reply: AnyReply, headers: Headers) -> AnyReply:
     return Reply(reply.status, reply.content_type, reply.body, headers)
 
 
-# CORS: lets pages of other sites that the configuration names read answers.
+# CORS: pages of configured other sites may read answers.
 #
-# The page reads answers and sends commands as any program does: it signs in with its own HTTP Basic
-# credentials. It cannot use a visitor's open session: browsers may send the cookie, because to them
-# a site at another port is the same site, but the cookie is removed before anything reads it.
+# Such a page reads answers and sends commands as any program does: it signs in with its own HTTP
+# Basic credentials. It cannot use a visitor's open session. Browsers may send the cookie, because
+# they treat a site at another port as the same site, but the cookie is removed before anything
+# reads it.
 
 _PREFLIGHT: Headers = (
     ("Access-Control-Allow-Methods", "GET, HEAD, POST"),
@@ -90,7 +91,7 @@ class OtherOrigins:
 
 # Headers of every page: they limit what the browser lets the page do.
 #
-# Pages contain no inline scripts, may not be framed, and load nothing from elsewhere. Those of an
+# Pages contain no inline scripts, may not be framed, and load nothing from elsewhere. Pages of an
 # uploaded site also have no origin: the browser gives them no access to the built-in pages, their
 # cookies or their rights.
 
@@ -178,9 +179,7 @@ class CompressedReply:
         return self._plain or zlib.decompress(self._compressed, _AS_GZIP)
 
     def reply_to(self, request: Request) -> Reply:
-        """Choose the form that the client can read, or "not modified" if it already has the
-        content.
-        """
+        """Choose the form that the client can read, or "not modified" if it has the content."""
         kept: Headers = (*self._headers, self._how, ("ETag", self._tag), _VARY)
         if self._tag in request.headers.get("if-none-match", ""):
             return Reply(304, "", b"", kept)

@@ -260,7 +260,7 @@ def server_families(server: CountedServer) -> Iterable[Family]:
 
 
 def stream_families(streams: StreamShares | None) -> Iterable[Family]:
-    """Count the streams of a controller; None if it has not received a request yet."""
+    """Count the streams of a controller; `streams` is None before the first request."""
     used, refused = (0, 0) if streams is None else (streams.used, streams.refused)
     yield gauge("leverframe_streams", "Open streams of the live state.", used)
     yield counter(

@@ -75,7 +75,7 @@ def _resolve(path: str, relative: str) -> str:
 
 
 def _part(path: str, text: str) -> str:
-    """Turn a module into a function that returns what the module exports."""
+    """Turn a module into a function that returns the exports of the module."""
     names, body = _exports(text)
     body = re.sub(
         _IMPORT, lambda match: _import_from_joined(match[1], _resolve(path, match[2])), body
@@ -102,7 +102,7 @@ def _import_from_joined(clause: str, path: str) -> str:
 
 
 def _late(path: str, text: str, start: str, wanted: Set[str]) -> str:
-    """Rewrite a later module to import from the joined ones."""
+    """Rewrite a later module to import from the joined modules."""
     if not any(needed in wanted for _, needed in _imports(path, text)):
         return text
     place = posixpath.relpath(start, posixpath.dirname(path))
@@ -297,7 +297,8 @@ async def page_reply(path: str, request: Request) -> Reply:
 
 
 def _reply(kind: str, body: bytes, headers: Headers) -> CompressedReply:
-    # Browsers accept them compressed, and they are kept while the process runs.
+    # Browsers accept compressed replies. These are kept while the process runs, but not the plain
+    # ones.
     return CompressedReply(kind, body, headers, keeps_plain=False)
 
 

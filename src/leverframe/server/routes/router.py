@@ -68,11 +68,12 @@ class Reach(Struct, frozen=True):
     """How a controller can be reached."""
 
     names: OwnNames
-    #: Sign-in is required regardless of the settings: unknown clients can reach the controller.
+    #: Whether sign-in is required regardless of the settings, because unknown clients can reach the
+    #: controller.
     must_sign_in: bool = False
     #: Networks in which programs need not sign in.
     trusted: TrustedNetworks = NO_TRUSTED_NETWORKS
-    #: Without required sign-in, other controllers of this process need not sign in either.
+    #: Whether other controllers of this process need no sign-in either, if clients need none.
     open_to_itself: bool = True
 
 
@@ -125,11 +126,12 @@ async def _send_uploaded(context: Context) -> Reply:
 
 
 def _nothing_there() -> NoSuchPath:
-    # Without the path: a query that was encoded by mistake is part of the path, with its passwords.
+    # The path is not named: a query that was encoded by mistake is part of the path, with its
+    # passwords.
     return NoSuchPath("There is nothing at this path.")
 
 
-#: The functions of these check the account and the method themselves.
+#: Endpoints whose functions check the account and the method themselves.
 _checking = partial(Endpoint, "", role=ANYONE, methods=(), content_type="", doc="")
 _COMMANDS = _checking(function=run_commands, changes=True, refuses_itself=True)
 _FILE = _checking(function=send_file)
@@ -192,7 +194,7 @@ class Web(Dispatcher[Endpoint, Account]):
             None if bench is None else SimSnapshots(controller),
         )
         controller.upload_watchers.append(uploads.forget)
-        #: Hashes of passwords that are easy to guess, as far as they were set or used here.
+        #: Hashes of passwords that are easy to guess, if they were set or used here.
         self.weak_passwords = passwords.weak
         self._documents = documents or VersionDocuments()
         #: The endpoint for requests of an uploaded site's pages.
@@ -280,8 +282,8 @@ class Web(Dispatcher[Endpoint, Account]):
             return context.handlers.commands.handle(request, commands, context.account)
         if request.method not in ("GET", "HEAD"):
             raise _nothing_there()
-        # It may read every endpoint that a control user may, except the stream, which uses the
-        # cookie.
+        # A page may read every endpoint that a control user may read, except the stream, which uses
+        # the cookie.
         if endpoint.role == CONTROL and endpoint.path != STREAM_PATH:
             return self.answer(request, endpoint, endpoint.function(context))
         return self.answer(request, _FILE, _send_uploaded(context))

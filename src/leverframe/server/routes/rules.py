@@ -2,7 +2,6 @@
 
 import asyncio
 from functools import lru_cache
-from http import HTTPStatus
 from typing import Annotated
 
 import msgspec
@@ -41,9 +40,9 @@ from leverframe.storage.history.queries import TimeSpan
 
 # `/api/what-if`: show what commands would change in the coming hours, without running them.
 #
-# The controller's present state is copied twice, and one copy runs the commands. Both replay the
-# recorded readings of the same number of past hours, and simulate the plants of a simulated board.
-# This runs in a separate process, with a budget.
+# The controller's current state is copied twice, and one copy runs the commands. Both copies replay
+# the recorded readings of the same number of past hours, and simulate the plants of a simulated
+# board. This runs in a separate process, with a budget.
 
 MAX_S = 7 * DAY_S
 PARAMETERS = (
@@ -55,7 +54,7 @@ PARAMETERS = (
 )
 
 
-#: What the client can do if the work is too long.
+#: Advice to the client if the work takes too long.
 INSTEAD = "a shorter time in `for`, or rules that switch less often"
 
 
@@ -99,7 +98,7 @@ def duration_in(query: str) -> float:
     return seconds
 
 
-# `/api/rules` and `/api/rules/try`: the rules as they are, and the trial of a rule.
+# `/api/rules` and `/api/rules/try`: the current rules, and the trial of a rule.
 #
 # A rule is shown with its state, why it acts or does not act, when it acted, and advice. A trial
 # runs a rule on recorded values of the last hours, in a separate process.
@@ -116,7 +115,7 @@ _BESIDE = schedule.ENTRY_ROWS
 
 
 async def rules(context: Context) -> Reply:
-    """List the rules; if the request has one as a line of text, add it and list it alone."""
+    """List the rules; if the request contains a rule as text, add it and list only this rule."""
     place = None
     if context.request.method == "POST":
         place = free_place(context.controller.pending.rules)
@@ -145,7 +144,7 @@ async def _add_rule(context: Context, place: int) -> Reply | None:
     commands = context.handlers.commands
     answer = commands.handle(request, commands.commands(request), context.account)
     reply = answer if isinstance(answer, Reply) else await answer
-    return None if reply.status == HTTPStatus.OK else reply
+    return None if reply.status == 200 else reply
 
 
 async def rule_reports(context: Context) -> list[RuleReport]:

@@ -1,21 +1,29 @@
 """`/sim.cgi`: set what the simulated board senses, with items joined like commands.
 
-`DS1=21.5` sets a reading, `DS1=none` unplugs it; `onewire=28:FF:...` attaches a sensor to the bus,
-`onewire=none` clears it, and `28:FF:...=21.5` or `=none` concerns one sensor of it; `i2c` and
-`barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` simulates an SMS;
-`/api/sim` shows its reply. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between outputs
-and inputs (see `devices/simulated/plant_wiring.py`), `plant=none` removes all, and `DS1=plant`
-shows the plant's reading again. `outbox=clear` forgets the messages that were captured, and
-`requests=clear` the recorded requests. `fault=slow*delay:5s*path:/json/all.json*times:2` sets a
-fault (see `devices/simulated/fault_catalogue.py`), `fault=end:3` ends the one with that number,
-`fault=none` all of them; in values of faults `*` is `%2A`, encoded once more. In virtual time
-`ping=HOST:MILLISECONDS` and `ping=HOST:none` say which hosts answer, `advance=SECONDS` or
-`advance=next` moves the time, and `until=CONDITION*within:TIME` moves it until a condition holds
-(see `interface/names.py`). All items are checked first, then carried out in order; readings that
-are joined are sensed at one instant.
+`DS1=21.5` sets a reading, and `DS1=none` unplugs it. A value that cannot be sensed there is
+refused. With `DS1=raw:200` the board delivers the value all the same, as a fault would, and the
+controller treats it as absent.
 
-A value outside what can be sensed there is refused; `DS1=raw:200` lets the board deliver it all the
-same, as a fault would, and the controller treats it as absent.
+`onewire=28:FF:...` attaches a sensor to the 1-Wire bus, and `onewire=none` clears the bus.
+`28:FF:...=21.5` or `=none` concerns one sensor of the bus. `i2c` sets the sensor that answers, and
+`barcode` the code that was scanned. `sms=+48601:1234:out=0` simulates an SMS; `/api/sim` shows its
+reply.
+
+`plant=room*heater:PWM0*reading:DS1*...` wires a plant between outputs and inputs (see
+`devices/simulated/plant_wiring.py`). `plant=none` removes all plants, and `DS1=plant` shows the
+plant's reading again. `outbox=clear` deletes the captured messages, and `requests=clear` the
+recorded requests.
+
+`fault=slow*delay:5s*path:/json/all.json*times:2` sets a fault (see
+`devices/simulated/fault_catalogue.py`). `fault=end:3` ends the fault with that number, and
+`fault=none` ends all faults. In values of faults, `*` is `%2A`, encoded once more.
+
+In virtual time, `ping=HOST:MILLISECONDS` and `ping=HOST:none` set which hosts answer.
+`advance=SECONDS` or `advance=next` advances the time, and `until=CONDITION*within:TIME` advances it
+until a condition holds (see `interface/names.py`).
+
+All items are checked first, then carried out in order. Readings that are joined are sensed at one
+instant.
 """
 
 import asyncio

@@ -43,7 +43,7 @@ from leverframe.storage.store import StoreUnavailable
 
 # Advance virtual time through `/sim.cgi`: by seconds, to the next deadline, or to a condition.
 
-#: Between a condition and the longest time to wait for it.
+#: Separates a condition from the longest time to wait for it.
 WITHIN = "*within:"
 DISTANCE = f"0 to {MAX_ADVANCE_S:.0f} in one request, or next"
 
@@ -54,7 +54,7 @@ class AwaitedCondition(Struct, frozen=True):
 
 
 class Advance(Struct, frozen=True):
-    #: None: advance to the next deadline.
+    #: None advances to the next deadline.
     seconds: float | None
     #: Ends the advance when it is met; the request is refused if it is never met.
     until: AwaitedCondition | None = None
@@ -134,11 +134,12 @@ def _require_virtual_time(controller: Controller) -> None:
 
 # `/api/sim/snapshots`: named snapshots of a simulated controller.
 #
-# `?take=NAME` takes a snapshot and replaces an older one of that name, `?restore=NAME` restores it,
-# `?delete=NAME` deletes it; several items can be joined and are carried out in order. Snapshots are
-# lost when the process ends. Their number is limited, because each holds a whole controller.
-# `/api/sim/snapshot?name=NAME` downloads a snapshot as a file, and without a name the present
-# state; `?load=NAME` with such a file as the body loads it, also in another process.
+# `?take=NAME` takes a snapshot and replaces an older snapshot of that name. `?restore=NAME`
+# restores a snapshot, and `?delete=NAME` deletes it. Several items can be joined, and are carried
+# out in order. Snapshots are lost when the process ends. Their number is limited, because each
+# holds a whole controller. `/api/sim/snapshot?name=NAME` downloads a snapshot as a file; without a
+# name, it downloads the current state. `?load=NAME` with such a file as the body loads the
+# snapshot, even in another process.
 
 MAX_SNAPSHOTS = 20
 NAME = "1 to 40 letters, digits, spaces and the characters . _ -"

@@ -20,25 +20,25 @@ def state(context: Context) -> Reply:
     return Reply(200, "application/json", context.handlers.state.build(for_admin=for_admin))
 
 
-# `/api/stream`: the live state as server-sent events, a full state first, then what changed.
+# `/api/stream`: the live state as server-sent events: first the full state, then the changes.
 #
 # A message without content, `settings`, reports a change of the settings.
 #
-# Nothing is polled: the controller wakes a stream when something changed, and changes that come
-# in quick succession are sent together. A heartbeat every two seconds shows that the controller
-# is alive, with its own clock, until which a request may be valid (`X-Valid-Until`). The stream
-# ends when its client signs out or loses the account. It then sends only that settings have
-# changed: a page that has just changed its own account continues with that.
+# Nothing is polled: the controller wakes a stream when something changed, and changes that come in
+# quick succession are sent together. A heartbeat every two seconds shows that the controller is
+# alive. It contains the controller's own clock, to which `X-Valid-Until` of a request refers. The
+# stream ends when its client signs out or loses the account. If the settings have changed, it first
+# reports only this: a page that has just changed its own account continues with that message.
 
 EVENT_STREAM = "text/event-stream"
-#: Real seconds between two changes of one stream at least.
+#: Minimum number of real seconds between two changes of one stream.
 GATHER_S = 0.1
 #: Real seconds between two heartbeats.
 HEARTBEAT_S = 2.0
-#: Values that are different whenever one looks, unless time is virtual; they come along with real
+#: Values that change all the time, unless time is virtual. They are sent only together with other
 #: changes.
 ALWAYS_MOVING = ("time", "uptime", "modbus_statistics")
-#: Values that a message of its own is sent for.
+#: Values that are reported by a separate message.
 SENT_SEPARATELY = ("settings_revision",)
 
 
@@ -106,8 +106,8 @@ async def state_stream(
 
 
 async def within(changed: asyncio.Event, seconds: float) -> bool:
-    # Not by wait_for, which on Python 3.11 ignores a cancellation at the moment of a change: the
-    # stream would continue for a client that has left.
+    # This does not use wait_for, which on Python 3.11 ignores a cancellation at the moment of a
+    # change: the stream would continue for a client that has left.
     try:
         async with asyncio.timeout(seconds):
             await changed.wait()

@@ -1,6 +1,6 @@
 """The document behind `/api/state` and `/api/stream`: every live value by label, with its cause.
 
-Each member is a segment, which is built again when what it depends on has changed.
+Each member is a segment, which is built again when its inputs have changed.
 """
 
 from collections.abc import Callable, Collection
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Lighting = dict[str, float | None]
     ReturnsIn = dict[str, float]
 else:
-    # A type checker takes no keys that are computed.
+    # A type checker accepts no computed keys.
     Lighting = TypedDict("Lighting", dict.fromkeys(LIGHTING, float | None))
     ReturnsIn = TypedDict("ReturnsIn", dict.fromkeys(OUTPUTS, float), total=False)
 
@@ -109,7 +109,7 @@ class ReportsOfParts(TypedDict):
 if TYPE_CHECKING:
     State = dict[str, Any]
 else:
-    # Flat, because clients look a value up by its label.
+    # The document is flat, because clients look up a value by its label.
     State = TypedDict(
         "State",
         {
@@ -127,7 +127,7 @@ def _without_requester(cause: Cause) -> Cause:
 
 
 class StateView(Struct, frozen=True):
-    """What the members of the state are made from, at one moment."""
+    """The data from which the members of the state are built, at one moment."""
 
     controller: Controller
     at: Moment
@@ -168,7 +168,7 @@ def _show_findings(view: StateView) -> list[FindingReport]:
 
 
 class StateMember(Struct, frozen=True):
-    """A member of the state, and on what it depends (`segments.py`)."""
+    """A member of the state, and the inputs on which it depends (`segments.py`)."""
 
     name: str
     inputs: Collection[str]
@@ -186,9 +186,9 @@ def _report(name: str) -> StateMember:
     return StateMember(name, (ALWAYS,), lambda view: view.controller.reports[name]())
 
 
-#: The input that stands for what parts around the engine say.
+#: The input that stands for the reports of parts around the engine.
 AROUND = "around the engine"
-#: What can be absent.
+#: Labels whose values can be absent.
 _MEASURED = (*READINGS, *DIGITAL_INPUTS)
 _OF_PARTS = ("findings", "pid", "rules", "settings", "watchdog", CLOCK, AROUND)
 
@@ -226,7 +226,7 @@ class StateLayout:
         self.document = DocumentLayout(b"{", b",", b"}", segments)
 
 
-#: One for all controllers with the same parts.
+#: One layout for all controllers with the same parts.
 _layout_of = lru_cache(maxsize=16)(StateLayout)
 
 
@@ -238,7 +238,7 @@ class StateDocuments:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._layout = _layout_of(())
-        #: By whether it is for administrators, as far as it was asked for.
+        #: The documents requested so far; the key is True for administrators.
         self._documents: dict[bool, StateDocument] = {}
 
     def build(self, *, for_admin: bool) -> bytes:
@@ -269,7 +269,7 @@ class StateDocument(Document[StateView]):
 
     def __init__(self, layout: StateLayout) -> None:
         super().__init__(layout.document)
-        #: What parts around the engine said last.
+        #: The last reports of parts around the engine.
         self._around: tuple[object, ...] = ()
 
     def follow(self, view: StateView) -> None:

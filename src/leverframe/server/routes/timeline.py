@@ -65,7 +65,7 @@ from leverframe.storage.store import StoreUnavailable
 # `/api/journal`: past events, including those before the last start, read off the event loop.
 
 USUAL_ENTRIES = 500
-#: More entries are a long answer: in pieces, and one at a time per controller.
+#: An answer with more entries is long: it is sent in pieces, and a controller sends one at a time.
 MAX_SHORT_JOURNAL = 2000
 PER_PIECE = 500
 
@@ -159,7 +159,7 @@ def _whole(fields: dict[str, str], name: str, usual: int, lowest: int, highest: 
 # This module has few imports, because they delay every answer from such a process.
 
 _NOTHING = PackedCourse()
-#: At most this number is read: a rule that chatters would fill the reply.
+#: Maximum number of messages in a reply: a rule that chatters would fill it.
 MAX_MESSAGES = 500
 KINDS = {
     **dict.fromkeys(OUTPUTS, "output"),
@@ -225,18 +225,18 @@ class LeverTimeline(Struct, frozen=True, rename={"first": "from", "last": "to"})
 
 
 class TimelineQuestion(Struct, frozen=True):
-    """What is shown: the period, and everything needed except recorded values."""
+    """The period to show, and all data needed for it except recorded values."""
 
     first: float
     last: float
-    #: The present time, and the values and rules at that time.
+    #: The current time, and the values and rules at that time.
     at: Moment
     values: dict[str, Value]
     rules: RulePlaces
     #: The engine, if part of the period is in the future.
     state: LiveState[Engine] | None
     is_admin: bool
-    #: The time since when every change is recorded, and the texts of reasons.
+    #: The time from which every change is recorded, and the texts of reasons.
     since: float | None = None
     reasons: dict[int, str] = {}
 
@@ -264,7 +264,7 @@ class _Lanes:
 
     def __init__(self, question: TimelineQuestion, courses: Mapping[str, PackedCourse]) -> None:
         self._question = question
-        #: The end of what is known: nothing after now.
+        #: The end of the known period: nothing is known after now.
         self._known = min(question.last, question.at.wall)
         self._courses = courses
         self._reasons = {number: reason_from(text) for number, text in question.reasons.items()}

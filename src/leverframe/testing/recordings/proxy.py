@@ -1,6 +1,6 @@
 """A proxy between a client and a unit that forwards everything and reports each exchange.
 
-It handles hop-by-hop headers itself, and translates its own names in `Origin`, `Referer` and
+The proxy handles hop-by-hop headers itself. It translates its own names in `Origin`, `Referer` and
 `Location` to those of the unit and back, so that pages work through it. A large or endless answer
 is forwarded in pieces as fast as the client reads. An exchange is reported when it is complete.
 """
@@ -309,7 +309,7 @@ async def record(unit: str, out: Path, port: int, ca_file: str | None, as_json: 
 
 
 class Recording:
-    """The file, and the error that stops its writing; the recording then ends."""
+    """The recorded file; an error while writing to it ends the recording."""
 
     file: RecordingFile | None = None
 

@@ -150,7 +150,7 @@ def _had_login(headers: dict[str, str]) -> bool:
 
 
 def needs_login(exchanges: Sequence[Exchange]) -> bool:
-    """Return whether any request was sent with a login, which is not in the recording."""
+    """Return whether any request was sent with a login; the login itself is not recorded."""
     return any(_had_login(exchange.headers) for exchange in exchanges)
 
 

@@ -17,7 +17,7 @@ from leverframe.core.errors import ErrorForPeople, printable
 from leverframe.notify.channel import CannotSend, RemoteServer, Trust, sentence
 from leverframe.notify.http_request import new_client
 
-#: For the head of an answer and between two parts of a body; also for a whole answer.
+#: The time limit for the head of an answer, between two parts of its body, and for a whole answer.
 ANSWER_S = 30.0
 _LATE = "accepted the request but did not answer in time."
 
@@ -87,7 +87,7 @@ class UnitClient:
             f"{self.unit.scheme}://{url_host(self.unit.host)}:{self.unit.port}/",
             headers=[(_bytes(name), _bytes(value)) for name, value in sent.items()],
             content=body or None,
-            # Exactly as written: the library would encode it differently.
+            # Send the target exactly as written; the library would encode it differently.
             extensions={
                 "target": target.encode(),
                 "timeout": self._client.timeout.as_dict(),
