@@ -224,6 +224,15 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
     "GET /inpa.cgi?eventper=<A>*<B>": lambda v: {f"rules.{v['A']}.permanent": v["B"]},
     "GET /inpa.cgi?eventon=<A>*<B>": lambda v: {f"rules.{v['A']}.enabled": v["B"]},
     "GET /inpa.cgi?rulename=<A>*<B>": lambda v: {f"rules.{v['A']}.name": v["B"]},
+    "GET /inpa.cgi?rulemail=<A>*<B>*<C>*<D>": lambda v: {
+        f"email.on_texts.{v['A'] - 1}": v["B"],
+        f"email.off_texts.{v['A'] - 1}": v["C"],
+        "email.recipient": v["D"],
+    },
+    "GET /inpa.cgi?rulesms=<A>*<B>*<C>*<D>": lambda v: {
+        **_sms(v["A"] - 1, v["B"], v["C"]),
+        f"gsm.sms.{v['A'] - 1}.numbers": v["D"],
+    },
     "GET /inpa.cgi?powsel=<A>*<B>": _power_input(6),
     "GET /inpa.cgi?powsel=<A><B>": _power_input(4),
     "POST /post.cgi?sched_save": _schedule,

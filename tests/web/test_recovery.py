@@ -17,7 +17,7 @@ from tests.host.controller_process import controller_process
 from tests.patience import PATIENCE_S
 from tests.stopwatch import within
 from tests.web.conftest import LOSSES, REFUSALS, OpenPage
-from tests.web.signing_in import ADMIN, USER, sign_in_as, sign_in_as_user
+from tests.web.signing_in import ADMIN, USER, ask_for_passwords, sign_in_as, sign_in_as_user
 
 pytestmark = [pytest.mark.needs_program("chromium"), pytest.mark.thorough]
 
@@ -310,3 +310,27 @@ def test_former_administrator_keeps_no_settings_and_signed_out_user_nothing(
     origin = f"http://{HOST}:{twin.port}"
     page.request.post(f"{origin}/post.cgi?signout", headers={"Origin": origin})
     page.wait_for_url("**/signin**")
+
+
+def test_lost_session_keeps_what_is_typed_until_it_is_saved(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/inpa.cgi?event=0*10*0*2150*50*0*2*0*0*0*0*5*1*3*0*0")
+    page = open_page("status", allow=f"{FAILURES}|{REFUSALS}")
+    page.goto("about:blank")
+    ask_for_passwords(twin)
+    sign_in_as(page, twin, ADMIN)
+    page.goto(f"http://{HOST}:{twin.port}/#/rules?edit=1")
+    reference = page.get_by_label("Reference value")
+    reference.fill("23")
+    page.context.clear_cookies()
+    page.context.set_offline(True)
+    expect(page.locator(".lost")).to_be_visible()
+    page.context.set_offline(False)
+    expect(page.locator(".lost")).to_contain_text("The session has ended.")
+    expect(page.locator(".lost").get_by_role("link", name="Sign in")).to_be_visible()
+    expect(reference).to_have_value("23")
+    sign_in_as(page, twin, ADMIN)
+    expect(page.locator(".lost")).to_have_count(0)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".r").first).to_contain_text("at least 23 °C")

@@ -206,6 +206,40 @@ def test_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
 
 
 @pytest.mark.thorough
+def test_span_is_drawn_over_an_empty_part_of_a_day(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get("/inpa.cgi?schedset=0*Water*1*1*23400*0*127*1")
+    page = open_page("schedule")
+    track = page.locator(".t").nth(2)
+
+    def draw(first: float, last: float) -> None:
+        # What is being written stands beside the week, which is narrower then.
+        box = track.bounding_box()
+        assert box is not None
+        y, hour = box["y"] + box["height"] - 10, box["width"] / 24
+        page.mouse.move(box["x"] + first * hour, y)
+        page.mouse.down()
+        page.mouse.move(box["x"] + last * hour, y, steps=4)
+
+    draw(18, 12)
+    expect(track.locator(".drawn")).to_have_text("12:00 – 18:00")
+    page.mouse.up()
+    form = editor(page)
+    expect(form.get_by_label("Time of day")).to_have_value("12:00")
+    expect(form.get_by_label("Off again at")).to_have_value("18:00")
+    form.get_by_label("Name").fill("Light")
+    # Other hours for what is being written: nothing that was typed is lost.
+    draw(13, 17)
+    page.mouse.up()
+    expect(form.get_by_label("Time of day")).to_have_value("13:00")
+    form.get_by_role("button", name="on weekdays").click()
+    form.get_by_role("button", name="Save").click()
+    expect(page.locator(".t .span").first).to_have_attribute(
+        "aria-label", "Light: 13:00 to 17:00, on weekdays"
+    )
+    assert page.url.endswith("#/schedule")
+
+
+@pytest.mark.thorough
 def test_foreign_change_is_shown_with_both_values(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
     page = open_page("schedule?view=list")

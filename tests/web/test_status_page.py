@@ -101,10 +101,18 @@ def test_pulse_takes_two_clicks_and_leaves_the_return_time_alone(
     expect(menu).not_to_have_attribute("open", "")
     expect(menu.locator("summary")).to_be_focused()
 
-    # Or it lasts until a time of day.
+    # Or it lasts as long as is written, or until a time of day; what cannot be read stays there.
+    menu.locator("summary").click()
+    menu.get_by_role("textbox").fill("a while")
+    menu.get_by_role("button", name="Switch on").click()
+    expect(page.get_by_text("Not a duration.")).to_be_visible()
+    expect(menu.get_by_role("textbox")).to_have_value("a while")
+    menu.get_by_role("textbox").fill("1 min 30 s")
+    menu.get_by_role("button", name="Switch on").click()
+    expect(lever(page, "Output 0")).to_contain_text("1:30 left")
     menu.locator("summary").click()
     until = datetime.fromtimestamp(twin.state()["time"] + 110, UTC)
-    menu.locator("input[type=time]").fill(f"{until:%H:%M}")
+    menu.get_by_role("textbox").fill(f"{until:%H:%M}")
     menu.get_by_role("button", name="Switch on").click()
     expect(lever(page, "Output 0")).to_contain_text("1:50 left")
     expect(menu).not_to_have_attribute("open", "")

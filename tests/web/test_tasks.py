@@ -154,7 +154,7 @@ def heat_by_a_new_sensor_but_not_at_night(user: Person) -> None:
     form.get_by_label("Name", exact=True).fill("Night heating")
     user.choose(form.get_by_label("Source", exact=True), "DS1")
     form.get_by_label("Reference value").fill("18")
-    form.get_by_label("Hysteresis").fill("2")
+    form.get_by_label("Until").fill("20")
     user.choose(form.get_by_label("Action", exact=True), "OUT4")
     form.get_by_role("button", name="time of day").click()
     user.choose(form.get_by_label("Time window", exact=True), "out")
@@ -170,8 +170,13 @@ def send_mail_when_the_door_opens(user: Person) -> None:
     user.page.get_by_role("button", name="Door alarm").click()
     form = user.page.locator("form.editor")
     form.get_by_label("Name", exact=True).fill("Door")
+    expect(form.get_by_label("Text", exact=True)).to_have_value("Input 1 is open")
+    form.get_by_label("Text", exact=True).fill("Door open")
+    expect(form.get_by_label("Recipient")).to_have_value("keeper@example.org")
     form.get_by_role("button", name="Save and enable").click()
-    expect(user.page.locator(".r", has_text="Door").locator(".m")).to_have_text("met")
+    rule = user.page.locator(".r", has_text="Input 1 is open → mail “Door open”")
+    expect(rule.locator(".m")).to_have_text("met")
+    assert user.twin.settings()["email"]["on_texts"][0] == "Door open"
 
 
 def water_every_day(user: Person) -> None:

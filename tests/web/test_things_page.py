@@ -123,6 +123,8 @@ def test_user_who_may_only_switch_sees_things_without_their_settings(
     page.goto(f"http://127.0.0.1:{twin.port}/#/things?thing=OUT1")
     drawer(page).get_by_role("button", name="5 min").click()
     expect(drawer(page).get_by_role("switch")).to_have_attribute("aria-checked", "true")
+    expect(drawer(page).locator(".chain")).to_contain_text("Output 1 on")
+    expect(find_row(page, "Output 1")).to_contain_text("by hand")
     expect(drawer(page).get_by_role("button", name="Rename")).to_have_count(0)
     expect(page.get_by_role("link", name="Add")).to_have_count(0)
 

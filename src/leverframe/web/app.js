@@ -96,6 +96,7 @@ class App {
     );
     if (!isThere) this.#live.start();
     await loaded;
+    api.keepInput(() => this.#hasUnsaved);
     addEventListener("beforeunload", (event) => {
       if (this.#hasUnsaved) event.preventDefault();
     });
@@ -105,7 +106,7 @@ class App {
   }
 
   get #hasUnsaved() {
-    return this.#context.hasUnsaved || this.#drawer.value?.isChanged;
+    return this.#context.hasUnsaved || this.#drawer.value?.isChanged === true;
   }
 
   // What every page but the first view waits for.

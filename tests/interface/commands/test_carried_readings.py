@@ -7,7 +7,14 @@ import pytest
 from msgspec.structs import replace
 
 from leverframe.core.profile import Profile
-from leverframe.core.settings import ModbusMapping, ModbusReading, Pid, Rule, Settings
+from leverframe.core.settings import (
+    ModbusMapping,
+    ModbusReading,
+    Pid,
+    Rule,
+    Settings,
+    number_rules,
+)
 from leverframe.core.tree import defaults, leaves, with_value
 from leverframe.interface.table.codes import PID_SOURCES
 from leverframe.interface.table.refusals import Restored
@@ -148,7 +155,7 @@ def test_nothing_that_acts_rests_on_another_reading(target: Profile) -> None:
         tree = random_settings(source, Random(seed), 150)
         after = convert(tree, source, target).settings
         others = other_readings(tree, after)
-        acting = [rule for rule in after.rules if rule.enabled]
+        acting = [rule for _, rule in number_rules(after.rules) if rule.enabled]
         used = {rule.source for rule in acting}
         used |= {rule.source2 for rule in acting if rule.operator != "-"}
         used |= {after.pid.source} if after.pid.enabled else set()

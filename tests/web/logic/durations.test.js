@@ -7,6 +7,7 @@ import { NEVER } from "../../../src/leverframe/web/lib/forms/bound_field.js";
 import {
   durationText,
   inOneUnit,
+  limitDuration,
   roughText,
   secondsOf,
 } from "../../../src/leverframe/web/lib/format/numbers.js";
@@ -17,6 +18,8 @@ import {
   toTyped,
   valueFrom,
 } from "../../../src/leverframe/web/lib/forms/schema.js";
+import { secondsWritten, tidyWritten } from "../../../src/leverframe/web/lib/things/switches.js";
+import { shownSpan } from "../../../src/leverframe/web/pages/timeline/story.js";
 import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { controller } from "./browser.mjs";
 import { openContext, targets, textOf } from "./helpers.js";
@@ -40,6 +43,27 @@ test("a duration is written in the units that people use", () => {
     "0.5 s",
     "1 min 25.25 s",
   ]);
+});
+
+test("a limit is as precise as people write it, and never too high", () => {
+  assert.deepEqual([327_670, DAY_S, 3599].map(limitDuration), ["3 d 19 h", "1 d", "59 min 59 s"]);
+});
+
+test("how long something is to be on is written in any way", () => {
+  const now = 1_000_000;
+  const times = ["90 s", "1 h 30 min", "3 d", "90", "0.5 h"];
+  const seconds = times.map((text) => secondsWritten(text, now));
+  assert.deepEqual(seconds, [90, 5400, 3 * DAY_S, 90, 1800]);
+  assert.deepEqual(["", "soon", "0 s", "25:00"].map((text) => secondsWritten(text, now)), [
+    ...[null, null, null, null],
+  ]);
+  assert.deepEqual(["90", "8:30 pm"].map(tidyWritten), ["1 min 30 s", "until 20:30"]);
+});
+
+test("a time between two minutes is that of the minutes which stand beside it", () => {
+  const [begin, end] = [22 * 3600 + 5, 22 * 3600 + 41 * 60 + 50];
+  assert.equal(roughText(shownSpan(begin, end)), "41 min");
+  assert.equal(roughText(shownSpan(begin, begin + 62)), "1 min 2 s");
 });
 
 test("the units are those of the reader's language", () => {

@@ -13,13 +13,15 @@ import {
   usePageWords,
 } from "../../../src/leverframe/web/lib/format/words.js";
 import { adviceList, reason } from "../../../src/leverframe/web/pages/rules/list.js";
-import { Draft, EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/draft.js";
+import { Draft } from "../../../src/leverframe/web/pages/rules/draft.js";
+import { EMPTY_RULE } from "../../../src/leverframe/web/pages/rules/typed.js";
 import {
   dependence,
   dependsOn,
   hoursText,
   shortSentence,
 } from "../../../src/leverframe/web/pages/rules/sentence.js";
+import { isUsed } from "../../../src/leverframe/web/lib/things/things.js";
 import { deletion, restoration } from "../../../src/leverframe/web/pages/rules/what_if.js";
 import { holdsNow } from "../../../src/leverframe/web/pages/rules/editor.js";
 import { sourceGroups } from "../../../src/leverframe/web/pages/rules/blanks.js";
@@ -29,9 +31,9 @@ import {
   differences,
   pulsesOf,
   spansOf,
-  thresholds,
   without,
 } from "../../../src/leverframe/web/pages/rules/trial.js";
+import { thresholds } from "../../../src/leverframe/web/pages/rules/until.js";
 import {
   dependentsOf,
   endDays,
@@ -41,6 +43,8 @@ import {
 } from "../../../src/leverframe/web/pages/rules/window.js";
 import { ruleFrom } from "../../../src/leverframe/web/pages/rules/what_if.js";
 import { EntryDraft, wireOf } from "../../../src/leverframe/web/pages/schedule/entry.js";
+import { spanOf, spanText } from "../../../src/leverframe/web/pages/schedule/drawn_span.js";
+import { missedOn, missedText } from "../../../src/leverframe/web/pages/schedule/missed.js";
 import { daysText, entrySentence } from "../../../src/leverframe/web/pages/schedule/entry.js";
 import {
   copyTo,
@@ -50,6 +54,7 @@ import {
   move,
   partsOn,
   piecesOf,
+  roomOf,
   toEntries,
   stretch,
 } from "../../../src/leverframe/web/pages/schedule/week.js";
@@ -132,7 +137,7 @@ test("a value that cannot be sent is reported by its letter", () => {
 test("a blank that is gone does not prevent saving and stays as it was stored", () => {
   const draft = editRule(NEWEST);
   draft.type("on_delay", "soon");
-  draft.type("hysteresis", "much");
+  draft.type("until", "much");
   draft.type("action", "SMS1");
   draft.type("source", "INPD1");
   assert.deepEqual(draft.problems, []);
@@ -197,12 +202,12 @@ test("a template takes what the version has, rather with a value", () => {
 test("a rule reads as a line with the names of things", () => {
   assert.equal(
     shortSentence(context, HEATING),
-    "Thermometer 1 is at least 21.5 °C → Output 2 on",
+    "Thermometer 1 is at least 21.5 °C, until 21 °C → Output 2 on",
   );
   const both = { ...HEATING, operator: "OR", source2: "INPD1", reference2: 1, action: "SMS1" };
   assert.equal(
     shortSentence(context, both),
-    "Thermometer 1 is at least 21.5 °C or Input 1 is open → SMS1",
+    "Thermometer 1 is at least 21.5 °C, until 21 °C or Input 1 is open → SMS without a text",
   );
   // What it is afterwards is said, not what is done to it.
   chooseLanguage("fr");
@@ -328,12 +333,12 @@ test("a new rule has the first free place, and rules behind empty places are fou
   const rule = { ...HEATING, source: "EVENT3", depends: 24, action: "EVENT5" };
   const settings = uses([HEATING, null, null, { ...rule, name: "Far" }]);
   const fresh = new Draft(commandsOf(NEWEST), 0, null, EMPTY_RULE, settings);
-  fresh.keepPlace(settings.rules);
+  fresh.keepPlace(settings);
   assert.equal(fresh.index, 1);
-  fresh.keepPlace([HEATING, HEATING]);
+  fresh.keepPlace(uses([HEATING, HEATING]));
   assert.equal(fresh.index, 2);
   const stored = new Draft(commandsOf(NEWEST), 0, HEATING, HEATING, settings);
-  stored.keepPlace([null, rule]);
+  stored.keepPlace(uses([null, rule]));
   assert.deepEqual([stored.isNew, stored.index], [true, 0]);
   assert.deepEqual(dependentsOf(settings, 3), []);
   assert.deepEqual(watchers(settings, "EVENT3"), [3]);
@@ -395,6 +400,21 @@ test("the state of a rule shows what keeps it from acting", () => {
   assert.equal(stateOf(rule(true), now, finding("rule_waits")), "cannot");
   assert.equal(stateOf(rule(true), { met: false, pending_action: null }, []), "resting");
   assert.equal(stateOf(rule(true), { met: true, pending_action: "activate" }, []), "waiting");
+  const kept = { met: false, combined: true, pending_action: null };
+  assert.equal(stateOf(rule(true), kept, []), "idle", "its conditions are met, and say so");
+});
+
+test("a variable that the page made for a time window is hidden, another one is not", () => {
+  const used = (name) =>
+    isUsed(
+      {
+        overview: { isKnown: () => true, name: () => name },
+        live: { state: { EVENT8: 1 } },
+        settings: { rules: [] },
+      },
+      "EVENT8",
+    );
+  assert.deepEqual(["22:00-06:00", "Night", ""].map(used), [false, true, true]);
 });
 
 test("sources are grouped, with those that have a value first", () => {
@@ -422,10 +442,103 @@ test("the two readings of a meter are distinguished by words", () => {
   );
 });
 
-test("hysteresis is shown in numbers, for both ways to compare", () => {
+test("a condition ends where its blank says, for both ways to compare", () => {
   const [reference, hysteresis] = [18, 2];
   assert.deepEqual(thresholds({ compare: "<", reference, hysteresis }), { on: 18, off: 20 });
   assert.deepEqual(thresholds({ compare: ">=", reference, hysteresis }), { on: 18, off: 16 });
+});
+
+const hysteresisOf = (draft) => draft.eventItem().split("*")[4];
+
+test("the end of a condition keeps its distance until it is typed", () => {
+  const draft = editRule(NEWEST, { ...HEATING, compare: "<", reference: 21, hysteresis: 0.5 });
+  assert.equal(draft.until("E"), "21.5");
+  draft.type("reference", "18");
+  assert.deepEqual([draft.until("E"), hysteresisOf(draft)], ["18.5", "50"]);
+  draft.type("until", "20");
+  assert.deepEqual([draft.until("E"), hysteresisOf(draft)], ["20", "200"]);
+  draft.type("reference", "19.9");
+  assert.deepEqual([draft.until("E"), hysteresisOf(draft)], ["20", "10"]);
+  draft.type("compare", ">=");
+  assert.equal(draft.isChanged, true);
+  assert.deepEqual(draft.problems, []);
+});
+
+test("an end that is typed as it was stored is no change", () => {
+  const draft = editRule(NEWEST);
+  draft.type("until", "21,0");
+  assert.equal(draft.isChanged, false);
+  draft.type("until", "20");
+  assert.deepEqual([draft.isChanged, draft.changes], [true, 1]);
+});
+
+test("an end on the wrong side or without a number is refused in words", () => {
+  const draft = editRule(NEWEST);
+  draft.type("until", "22");
+  assert.equal(draft.problem("E"), "The condition must end at 21.5 or below.");
+  draft.type("compare", "<");
+  draft.type("until", "21");
+  assert.equal(draft.problem("E"), "The condition must end at 21.5 or above.");
+  draft.type("until", "");
+  assert.deepEqual([draft.problem("E"), draft.problems], ["Not a number.", ["E"]]);
+});
+
+// The message of a rule.
+
+
+function slots({ says = ["", "", "", ""], rules = [] } = {}) {
+  const email = { on_texts: says, off_texts: ["", "", "", ""], recipient: "keeper@example.org" };
+  const sms = Array.from({ length: 4 }, () => ({ on_text: "", off_text: "", numbers: [] }));
+  return { ...uses(rules), watchdog: [], email, gsm: { sms } };
+}
+const MAIL = { ...EMPTY_RULE, source: "INPD1", reference: 1, action: "eMail 2" };
+
+test("a mail is written in the sentence and saved with its rule", () => {
+  const draft = new Draft(commandsOf(NEWEST), 0, null, MAIL, slots());
+  assert.deepEqual(draft.typed.message, { says: "", after: "", to: "keeper@example.org" });
+  draft.typeMessage("says", "Door open");
+  assert.deepEqual(draft.items(true).slice(1), [
+    "rulemail=2*Door%20open**keeper%40example.org",
+    "eventon=0*1",
+  ]);
+  draft.type("action", "SMS3");
+  draft.typeMessage("to", "+48 123 456, 0048-789-012");
+  assert.equal(draft.items(false)[1], "rulesms=3*Door%20open**%2B48123456:0048789012");
+  draft.typeMessage("to", "Anna");
+  assert.deepEqual(draft.problems, ["to"]);
+});
+
+test("a message that is as it is stored is not sent", () => {
+  const stored = slots({ says: ["", "Door open", "", ""], rules: [MAIL] });
+  const draft = new Draft(commandsOf(NEWEST), 0, MAIL, MAIL, stored);
+  assert.equal(draft.typed.message.says, "Door open");
+  draft.type("off_delay", "9");
+  assert.equal(draft.isChanged, true);
+  assert.equal(draft.items(false).some((item) => item.startsWith("rulemail")), false);
+  draft.typeMessage("says", "Open");
+  const over = draft.over(slots({ says: ["", "Shut", "", ""], rules: [MAIL] }));
+  assert.equal(over.items(false).includes("rulemail=2*Open**keeper%40example.org"), true);
+});
+
+test("of messages one of its own is offered, and those that say something", () => {
+  const others = [{ ...MAIL, action: "eMail 1" }, null, { ...MAIL, action: "SMS1" }];
+  const settings = slots({ says: ["Warm", "", "Cold", ""], rules: others });
+  const draft = new Draft(commandsOf(NEWEST), 3, null, EMPTY_RULE, settings);
+  const messages = draft.offeredActions.filter(({ action }) => /^(eMail|SMS)/.test(action));
+  assert.deepEqual(
+    messages.map(({ action, isOwn }) => [action, isOwn]).sort(),
+    [["SMS2", true], ["eMail 1", false], ["eMail 2", true], ["eMail 3", false]],
+  );
+  draft.type("action", "eMail 1");
+  assert.equal(draft.typed.message.says, "Warm");
+});
+
+test("a message whose slot is taken elsewhere gets another one", () => {
+  const draft = new Draft(commandsOf(NEWEST), 0, null, MAIL, slots());
+  draft.typeMessage("says", "Own");
+  draft.keepPlace(slots({ says: ["", "Theirs", "", ""], rules: [MAIL] }));
+  const { action, message } = draft.typed;
+  assert.deepEqual([draft.index, action, message.says], [1, "eMail 1", "Own"]);
 });
 
 test("a condition between its thresholds holds as the controller holds it", () => {
@@ -567,7 +680,7 @@ test("a new entry or rule has nothing to save until something was chosen", () =>
   assert.equal(empty.isChanged, true);
   assert.equal(draftOf(HEATING).isChanged, true, "a template or a copy is a choice");
   const deleted = editRule(NEWEST);
-  deleted.keepPlace([]);
+  deleted.keepPlace({ rules: [], schedule: [], event_variables: [] });
   assert.equal(deleted.isChanged, true, "what others deleted can be saved again");
 });
 
@@ -674,6 +787,51 @@ test("two entries that belong together are a span, one alone a moment", () => {
   );
   assert.deepEqual(partsOn([daylight], "Sat"), []);
   assert.notEqual(pieces[2].lane, daylight.lane, "a name needs room");
+});
+
+test("the name of a short piece stands behind it, late in the day before it", () => {
+  const HOUR = 3600;
+  const room = (from, to) => roomOf({ from: from * HOUR, to: to * HOUR }, 4 * HOUR);
+  assert.deepEqual(room(6, 12), { from: 6 * HOUR, to: 12 * HOUR, side: "within" });
+  assert.deepEqual(room(6, 6), { from: 6 * HOUR, to: 10 * HOUR, side: "behind" });
+  assert.deepEqual(room(22, 23), { from: 19 * HOUR, to: 23 * HOUR, side: "before" });
+  const at = (time, name) => ({ ...SCHEDULE[5], name, time });
+  const lanes = (label) =>
+    piecesOf([at(6 * HOUR, "One"), at(11 * HOUR, "Two")], label).map(({ lane }) => lane);
+  assert.deepEqual([lanes(), lanes(8 * HOUR)], [[0, 0], [0, 1]]);
+});
+
+test("hours that were drawn become an entry with its end, also from its address", () => {
+  const span = { day: "Tue", from: 79_200, to: 86_400 };
+  assert.deepEqual(spanOf(spanText(span)), span);
+  assert.equal(spanOf("1"), null);
+  const draft = new EntryDraft(commandsOf(NEWEST).get("sched_save"), 0, null, {
+    ...{ place: 1, entry: null },
+  });
+  draft.type("name", "Fan");
+  draft.takeHours(span);
+  assert.deepEqual(
+    toEntries(draft).map(([place, { name, time, days }]) => [place, name, time, days]),
+    [[0, "Fan", 79_200, ["Tue"]], [1, "Fan", 0, ["Wed"]]],
+  );
+});
+
+test("what was missed is shown until it was caught up, or until its end", async () => {
+  const DAY_S = 86_400;
+  const pieces = piecesOf(SCHEDULE);
+  const [begin, date] = [pieces[0].begin, 4];
+  const missed = date * DAY_S + begin;
+  const shown = (caughtUp, day = date) =>
+    missedOn({ schedule: [{ index: 0, missed, caught_up: caughtUp }] }, pieces, "Mon", day);
+  const { lane } = pieces[0];
+  assert.deepEqual(shown(missed + 60), [{ lane, from: begin, to: begin + 60, isCaughtUp: true }]);
+  assert.deepEqual(shown(null), [{ lane, from: begin, to: 72_000, isCaughtUp: false }]);
+  assert.deepEqual(shown(null, date + 7), []);
+  const state = { schedule: [{ index: 0, missed, caught_up: null }] };
+  assert.equal(missedText(state, [1], () => "07:00"), "");
+  await usePageWords("schedule");
+  assert.equal(missedText(state, [0, 3], () => "07:00"), "Missed: 07:00");
+  await usePageWords("rules");
 });
 
 test("a piece moves and stretches in steps of five minutes, over midnight too", () => {

@@ -15,7 +15,7 @@ import {
   shortMoment,
   weekdayName,
 } from "../../../src/leverframe/web/lib/format/moments.js";
-import { secondsUntil } from "../../../src/leverframe/web/lib/things/switches.js";
+import { secondsUntil, secondsWritten } from "../../../src/leverframe/web/lib/things/switches.js";
 import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import {
   dayOf,
@@ -179,6 +179,7 @@ for (const [time, now, hours] of [
 test("until a time are whole seconds, which end when the clock shows it", () => {
   useZone("Asia/Kolkata");
   assert.equal(secondsUntil("18:00", at("2026-07-01T12:29:00") + 0.4), 60);
+  assert.equal(secondsWritten("6:00 pm", at("2026-07-01T12:29:00")), 60);
 });
 
 test("marks stand at round times of the place", () => {

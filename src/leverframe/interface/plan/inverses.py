@@ -201,6 +201,20 @@ _FIELDS: dict[Run, Fields] = {
     user_interface.set_firmware_check: _once(lambda wanted: wanted.ui.firmware_check),
     user_interface.set_names_only: _once(lambda wanted: wanted.ui.names_only),
     user_interface.set_user_read_only: _once(lambda wanted: wanted.ui.user_read_only),
+    email.set_mail: _each(
+        4,
+        A=lambda _, i: i + 1,
+        B=lambda w, i: w.email.on_texts[i],
+        C=lambda w, i: w.email.off_texts[i],
+        D=lambda w, _: w.email.recipient,
+    ),
+    serial_port.set_message: _each(
+        4,
+        A=lambda _, i: i + 1,
+        B=lambda w, i: w.gsm.sms[i].on_text,
+        C=lambda w, i: w.gsm.sms[i].off_text,
+        D=lambda w, i: w.gsm.sms[i].numbers,
+    ),
     notifications.set_url: _each(4, A=lambda _, i: i + 1, B=lambda w, i: w.http[i].url),
     notifications.set_post: _each(
         4,

@@ -75,6 +75,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Accounts", accounts.ROWS),
     ("Name of the controller", system.NAME_ROWS),
     ("Names and order of rules", rules.NAME_AND_ORDER_ROWS),
+    ("Messages of rules", notifications.MESSAGE_ROWS),
     ("Single entries of the schedule", schedule.ENTRY_ROWS),
     ("First run", user_interface.FIRST_RUN_ROWS),
     ("Target of the PID regulator", pwm.TARGET_ROWS),
@@ -95,6 +96,7 @@ TABLE = DOCUMENT_ROWS + FURTHER_ROWS
 OWN_ROWS = (
     *system.NAME_ROWS,
     *rules.NAME_AND_ORDER_ROWS,
+    *notifications.MESSAGE_ROWS,
     *schedule.ENTRY_ROWS,
     *user_interface.FIRST_RUN_ROWS,
     *pwm.TARGET_ROWS,

@@ -6,6 +6,7 @@ from leverframe.core.engine.calls import SendTest
 from leverframe.interface.table import codes
 from leverframe.interface.table.params import Flag, Int, ListOf, Text, Word
 from leverframe.interface.table.row import row
+from leverframe.interface.table.serial_port import PHONES, SMS_SLOT, SMS_TEXT, set_message
 from leverframe.interface.table.stage import Stage
 
 # Rows: the e-mail forms, combined and single.
@@ -144,6 +145,55 @@ V3_KEY = Text(
     form="at least 8 characters, or nothing",
     fitting=("", "12345678"),
     unfitting=("1234567",),
+)
+
+
+# Rows: the messages of rules, on the path of rules.
+#
+# A request has one path. A rule and the text of its message are changed together or not at all.
+
+MAIL_SLOT = Int(1, 4)
+
+
+def set_mail(stage: Stage, A: int, B: str, C: str, D: str) -> None:
+    stage.set(f"email.on_texts.{A - 1}", B)
+    stage.set(f"email.off_texts.{A - 1}", C)
+    stage.set("email.recipient", D)
+
+
+MESSAGE_ROWS = (
+    row(
+        "GET /inpa.cgi?rulemail=<A>*<B>*<C>*<D>",
+        A=MAIL_SLOT,
+        B=TEXT,
+        C=TEXT,
+        D=FIELDS["E"],
+        run=set_mail,
+        limits={
+            "email.on_texts.*": TEXT,
+            "email.off_texts.*": TEXT,
+            "email.recipient": FIELDS["E"],
+        },
+        example={"B": "Door%20open", "C": "Door%20closed", "D": EXAMPLE["E"]},
+        doc="Set the texts of eMail 1-4 for activation and deactivation, and the recipient of all "
+        "mails. Other e-mail settings keep their values.",
+    ),
+    row(
+        "GET /inpa.cgi?rulesms=<A>*<B>*<C>*<D>",
+        A=SMS_SLOT,
+        B=SMS_TEXT,
+        C=SMS_TEXT,
+        D=PHONES,
+        run=set_message,
+        limits={
+            "gsm.sms.*.on_text": SMS_TEXT,
+            "gsm.sms.*.off_text": SMS_TEXT,
+            "gsm.sms.*.numbers": PHONES,
+        },
+        example={"B": "Door%20open", "C": "Door%20closed"},
+        doc="Set the texts of SMS1-SMS4 for activation and deactivation, and its recipients, "
+        "several separated by a colon.",
+    ),
 )
 
 

@@ -52,6 +52,11 @@ def set_slot_texts(stage: Stage, A: int, B: str, C: str) -> None:
     stage.set(f"gsm.sms.{A - 1}.off_text", C)
 
 
+def set_message(stage: Stage, A: int, B: str, C: str, D: tuple[str, ...]) -> None:
+    set_slot_texts(stage, A, B, C)
+    set_numbers(stage, A, D)
+
+
 def set_all_texts(stage: Stage, **texts: str) -> None:
     on_texts, off_texts = [texts[x] for x in "ABCD"], [texts[x] for x in "EFGH"]
     for slot, (on_text, off_text) in enumerate(zip(on_texts, off_texts, strict=True), start=1):

@@ -9,10 +9,12 @@ import { go, leave, note, step } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
 import { freePlace, numberRules } from "../lib/live/tree.js";
 import { icon } from "../lib/things/signs.js";
-import { Draft, EMPTY_RULE } from "./rules/draft.js";
+import { Draft } from "./rules/draft.js";
 import { Editor } from "./rules/editor.js";
 import { ruleRow, standing } from "./rules/list.js";
+import { ownSlot } from "./rules/messages.js";
 import { ruleName, shortSentence } from "./rules/sentence.js";
+import { EMPTY_RULE } from "./rules/typed.js";
 import { deletion, restoration, ruleFrom, TEMPLATES, WhatIf } from "./rules/what_if.js";
 
 // After a change of the state the reports are read again; while a delay runs, every second.
@@ -122,7 +124,9 @@ export class Page {
     if (index > commands.get("event").schema("A").maximum) return;
     const draft = new Draft(commands, index, null, EMPTY_RULE);
     const { state } = live;
-    const offer = { sources: draft.choicesOf("B"), actions: draft.actions, state, source };
+    const { actions } = draft;
+    const slotFor = (/** @type {string} */ action) => ownSlot(settings, actions, action, index);
+    const offer = { sources: draft.choicesOf("B"), actions, state, source, slotFor };
     const rule = ruleFrom(template, offer);
     const name = template && template in TEMPLATES ? t(`template_${template}`) : "";
     this.#isAdding.value = false;
@@ -255,7 +259,7 @@ export class Page {
     const count = this.#reports.value.length;
     const editor = this.#editor.value;
     // What is being saved is what changes the rules.
-    if (editor && !editor.saving) editor.draft.keepPlace(this.#context.settings.rules);
+    if (editor && !editor.saving) editor.draft.keepPlace(this.#context.settings);
     const shown = this.#filterReports(this.#reports.value);
     return html`
       ${this.#task.view()}

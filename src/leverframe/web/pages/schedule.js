@@ -11,12 +11,15 @@ import { go, leave, note, step } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
 import { ShownMap } from "../lib/live/drawing.js";
 import { icon } from "../lib/things/signs.js";
-import { watchers, windowOf, WORKDAYS } from "./rules/window.js";
+import { watchers, WEEKEND, windowOf, WORKDAYS } from "./rules/window.js";
 import { EntryEditor } from "./schedule/editor.js";
+import { spanOf, spanText } from "./schedule/drawn_span.js";
 import { dayName, EntryDraft, entrySentence, hoursOf, WEEKDAYS, wireOf } from "./schedule/entry.js";
+import { missedText } from "./schedule/missed.js";
 import { copyTo, dayCopied, entriesOf, groupsOf, toEntries } from "./schedule/week.js";
 import { WeekGrid } from "./schedule/week_grid.js";
 
+/** @import { Span } from "./schedule/drawn_span.js" */
 /** @import { Chosen } from "./schedule/week_grid.js" */
 /** @import { Piece, Stored } from "./schedule/week.js" */
 
@@ -47,6 +50,7 @@ export class Page {
     this.#grid = new WeekGrid(context, {
       choose: (chosen) => this.#choose(chosen),
       store: (piece) => this.#store(piece),
+      create: (span) => this.#begin(undefined, span),
       chosen: () => this.#chosen.value,
     });
   }
@@ -56,7 +60,7 @@ export class Page {
     this.#isList.value = params.get("view") === "list";
     const edited = Number(params.get("edit"));
     if (params.has("edit") && this.#entries()[edited]) this.#edit(edited);
-    if (params.has("new")) this.#add();
+    if (params.has("new")) this.#add(spanOf(params.get("new")));
   }
 
   #entries() {
@@ -160,17 +164,22 @@ export class Page {
 
   // Opens an entry, or a new one, as a step of its own: Back closes it. What is typed in another
   // one is asked about first.
-  /** @param {number} [index] */
-  #begin(index) {
+  /** @param {number} [index] @param {Span | null} [span] */
+  #begin(index, span = null) {
     const isNew = index === undefined;
-    if (isNew && this.#editor.value?.draft.isNew) return;
+    const { draft } = this.#editor.value ?? {};
+    if (isNew && draft?.isNew) {
+      if (span) draft.takeHours(span);
+      return;
+    }
     const isFree = !this.#editor.value?.isChanged;
-    const params = { ...this.#viewed, ...(isNew ? { new: 1 } : { edit: index }) };
+    const begun = { new: span ? spanText(span) : 1 };
+    const params = { ...this.#viewed, ...(isNew ? begun : { edit: index }) };
     (isFree ? step : go)("schedule", params);
     if (!isFree) return;
     this.#editor.value?.drop();
     this.#editor.value = null;
-    if (isNew) this.#add();
+    if (isNew) this.#add(span);
     else this.#edit(index);
   }
 
@@ -179,12 +188,14 @@ export class Page {
     return this.#isList.value ? { view: "list" } : {};
   }
 
-  #add() {
+  // With the hours that were drawn, where there are any.
+  /** @param {Span | null} span */
+  #add(span) {
     const [first, second = null] = this.#free();
-    const ending = { place: second, entry: null };
-    if (first !== undefined) {
-      this.#openEditor(new EntryDraft(this.#command, first, null, ending));
-    }
+    if (first === undefined) return;
+    const draft = new EntryDraft(this.#command, first, null, { place: second, entry: null });
+    if (span) draft.takeHours(span);
+    this.#openEditor(draft);
   }
 
   // Places that neither entries nor the draft have.
@@ -312,6 +323,7 @@ export class Page {
     const offers = [
       [dayName(after), [after]],
       [t("days_work"), WORKDAYS],
+      [t("days_weekend"), WEEKEND],
       [t("days_every"), WEEKDAYS],
     ];
     const further = offers.filter(([, days]) => days.some((one) => !piece.days.includes(one)));
@@ -396,9 +408,11 @@ export class Page {
       return found ? t(key, { time: this.#moment(found.time) + edge(found.index) }) : "";
     };
     const [next, last] = [runText("next_run", 1), runText("last_run", -1)];
+    const missed = missedText(this.#context.live.state, places, (time) => this.#moment(time));
     return html`<p class="next" ?data-never=${entry.active && !next}>
       ${entry.active ? next || t("never_runs") : t("not_active")}
       ${last ? html`<small>${last}</small>` : nothing}
+      ${missed ? html`<small class="attention">${missed}</small>` : nothing}
     </p>`;
   }
 

@@ -107,6 +107,10 @@ function piecesOf(seconds) {
   return pieces.length > 0 ? pieces : [amount("seconds", 0)];
 }
 
+// As a limit: "3 d 19 h" instead of "3 d 19 h 1 min 10 s", and never more than is allowed.
+/** @param {number} seconds */
+export const limitDuration = (seconds) => piecesOf(seconds).slice(0, ROUGH_PARTS).join(" ");
+
 const ROUGH_PARTS = 2;
 const MINUTE_S = 60;
 

@@ -67,3 +67,8 @@ export function reading({ name, value, unit = "", absent = false, detail = "" })
     ${detail ? html`<small class="since">${detail}</small>` : nothing}
   </div>`;
 }
+
+// Times of day are typed at the desk, in any way that people write them: what browsers offer goes
+// by their own language, with AM and PM. Under a finger it is better than a keyboard.
+/** @returns {"time" | "text"} */
+export const timeType = () => (matchMedia("(pointer: coarse)").matches ? "time" : "text");

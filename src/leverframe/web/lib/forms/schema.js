@@ -4,7 +4,14 @@
 // *typed* in a field (text of numbers and texts, the word of a code, true or false), and its *wire*
 // text.
 
-import { durationText, limitText, numberOf, numberText, secondsOf } from "../format/numbers.js";
+import {
+  durationText,
+  limitDuration,
+  limitText,
+  numberOf,
+  numberText,
+  secondsOf,
+} from "../format/numbers.js";
 import { code, t } from "../format/words.js";
 
 // The case of a field that depends on another one; `seen` holds the other fields' values.
@@ -200,7 +207,8 @@ const rangeText = (schema) =>
 /** @param {Schema} schema */
 function limits(schema) {
   const { min, max } = range(schema);
-  return { min: toTypedNumber(schema, min), max: toTypedNumber(schema, max) };
+  const most = isDuration(schema) ? limitDuration(max) : limitText(max);
+  return { min: toTypedNumber(schema, min), max: most };
 }
 
 /** @param {Schema} schema @param {number} number */

@@ -98,6 +98,11 @@ export function connectionWord(live) {
 /** @param {Live} live */
 export function lossBanner(live) {
   if (live.connection !== "lost") return nothing;
+  if (api.isSessionOver()) {
+    return html`<p class="lost" role="alert">
+      ${t("session_over")} <a href="/signin" target="_blank">${t("sign_in_again")}</a>
+    </p>`;
+  }
   return html`<p class="lost" role="alert">${connectionWord(live)}. ${t("lost_advice")}</p>`;
 }
 

@@ -1,5 +1,7 @@
 // The only file that knows the controller's addresses.
 
+import { signal } from "../../vendor/signals-core.js";
+
 /** @import { OpenApi } from "../../pages/console.js" */
 /** @import { Words } from "../format/words.js" */
 
@@ -38,7 +40,10 @@ export function translateRefusals(inWords) {
 /** @param {string} target @param {RequestInit} [options] */
 export async function answer(target, options) {
   const reply = await fetch(target, { credentials: "same-origin", ...options });
-  if (reply.ok) return reply;
+  if (reply.ok) {
+    if (target.startsWith("/api/")) isOver.value = false;
+    return reply;
+  }
   let problem = { status: reply.status, detail: `The controller answered ${reply.status}.` };
   if ((reply.headers.get("content-type") || "").includes("json")) problem = await reply.json();
   // The words of refusals are a file themselves.
@@ -221,8 +226,21 @@ export const stream = () => new EventSource("/api/stream");
 // twice breaks off the first way.
 const LEAVING_MS = 5000;
 let isLeaving = false;
+// Whether something is typed here that leaving would lose.
+let holdsInput = () => false;
+const isOver = signal(false);
+
+/** @param {typeof holdsInput} holds */
+export function keepInput(holds) {
+  holdsInput = holds;
+}
+
+// Whether the session ended while something was typed: the page waits for another one.
+export const isSessionOver = () => isOver.value;
+
 export function goToSignIn() {
-  if (isLeaving) return;
+  isOver.value = holdsInput();
+  if (isLeaving || isOver.value) return;
   isLeaving = true;
   setTimeout(() => (isLeaving = false), LEAVING_MS);
   // The address goes along behind `#`: the way leads on to it.

@@ -2,8 +2,8 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
-import { shortMoment } from "../format/moments.js";
-import { durationText } from "../format/numbers.js";
+import { secondsOfDay, shortMoment, timeText } from "../format/moments.js";
+import { durationText, secondsOf } from "../format/numbers.js";
 import { t } from "../format/words.js";
 import { dayOf, momentsOf } from "../format/zone.js";
 import { Task } from "../forms/task.js";
@@ -204,10 +204,37 @@ export class Pulse {
     return this.#task.run(() => api.pulseOutput(this.#index, seconds));
   }
 
-  /** @param {string} time */
-  sendUntil(time) {
-    return this.send(secondsUntil(time, this.#context.live.state.time));
+  // As people write it; false where that says no time.
+  /** @param {string} written */
+  sendWritten(written) {
+    const seconds = secondsWritten(written, this.#context.live.state.time);
+    if (seconds === null) this.#task.say(t("not_a_duration"));
+    else this.send(seconds);
+    return seconds !== null;
   }
+}
+
+// How long from now: "90 s", "1 h 30 min", "3 d", or until "20:00"; null where it is neither.
+/** @param {string} written @param {number} now */
+export function secondsWritten(written, now) {
+  const until = timeWritten(written);
+  if (until !== null) return secondsUntil(until, now);
+  const seconds = Math.round(secondsOf(written));
+  return seconds >= 1 ? seconds : null;
+}
+
+// A time of day has a colon; a number alone is seconds.
+/** @param {string} written */
+function timeWritten(written) {
+  const second = written.includes(":") ? secondsOfDay(written) : null;
+  return second === null ? null : timeText(second - (second % 60));
+}
+
+// The same as a page writes it: "1 h 30 min", "until 20:00".
+/** @param {string} written */
+export function tidyWritten(written) {
+  const time = timeWritten(written);
+  return time === null ? durationText(secondsOf(written)) : t("lever_until", { time });
 }
 
 // From a moment until the clocks of the place show a time of the day, "20:00". One that has passed

@@ -227,9 +227,14 @@ function isCounting({ overview, live: { state } }, label) {
   return overview.isKnown(label) && (counts || overview.name(label) !== "");
 }
 
-// A variable that has a name, is on or stands in a rule; the others would only fill the page.
+// The name of a variable that the page made for the time window of a rule: its hours.
+const OF_WINDOW = /^\d\d:\d\d(:\d\d)?-\d\d:\d\d(:\d\d)?$/;
+
+// A variable that has a name, is on or stands in a rule; the others would only fill the page, as
+// those do that the page made for itself.
 /** @param {Context} context @param {string} label */
 export function isUsed({ overview, live, settings }, label) {
+  if (OF_WINDOW.test(overview.name(label))) return false;
   const rules = numberRules(settings?.rules);
   return (
     overview.isKnown(label) &&

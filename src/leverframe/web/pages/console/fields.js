@@ -187,6 +187,8 @@ const NAMES = {
   users_save: "place, name, password, active",
   rulename: "entry, name",
   rulemove: "entry, place",
+  rulemail: "slot, text when on, text when off, recipient",
+  rulesms: "slot, text when on, text when off, recipients",
   "pulse<A>": "output, seconds",
   mod_write: "slot, register, type, value, byte order",
   "mod_write_set<A>": "write, name, slot, register, type, value on, value off, byte order",

@@ -9,7 +9,8 @@ import * as api from "../../lib/live/api.js";
 import { freePlace } from "../../lib/live/tree.js";
 import { OUTPUTS, READINGS } from "../../lib/things/labels.js";
 import { thingName } from "../../lib/things/things.js";
-import { Draft, EMPTY_RULE } from "../rules/draft.js";
+import { Draft } from "../rules/draft.js";
+import { EMPTY_RULE } from "../rules/typed.js";
 import { Step } from "./step.js";
 
 const FIRST = ["DS1", "T1", "TEMP"];

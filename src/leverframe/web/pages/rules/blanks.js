@@ -3,15 +3,17 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
+import { timeType } from "../../lib/forms/controls.js";
 import { isState, levelWord } from "../../lib/things/labels.js";
 import { codeName, readingName } from "../../lib/things/things.js";
 import { daysText, WEEKDAYS } from "../schedule/entry.js";
-import { IMMEDIATELY } from "./draft.js";
+import { channelOf, messageName } from "./messages.js";
 import { dependence, dependsOn, joint, present } from "./sentence.js";
+import { IMMEDIATELY } from "./typed.js";
 import { WEEKEND, WORKDAYS } from "./window.js";
 
 /** @import { Editor } from "./editor.js" */
-/** @import { TextBlank } from "./draft.js" */
+/** @import { TextBlank } from "./typed.js" */
 
 /** @typedef {TextBlank} Blank */
 /** Its name, and the choices. @typedef {[string, [string, string][]]} Group */
@@ -91,8 +93,13 @@ export function sourceGroups(context, labels) {
 const option = (word, shown, selected) =>
   html`<option value=${word} .selected=${selected}>${shown}</option>`;
 
-/** @param {Editor} editor @param {string} letter @param {Blank} name */
-function number(editor, letter, name) {
+/**
+ * @param {Editor} editor
+ * @param {string} letter
+ * @param {string} typed
+ * @param {(text: string) => void} change
+ */
+function number(editor, letter, typed, change) {
   const problem = editor.problem(letter);
   return html`<input
     id=${editor.id(letter)}
@@ -102,8 +109,8 @@ function number(editor, letter, name) {
     aria-label=${t(LABELS[letter])}
     aria-invalid=${problem ? "true" : "false"}
     aria-describedby=${problem ? `${editor.id(letter)}-wrong` : nothing}
-    .value=${editor.draft.typed[name]}
-    @input=${(event) => editor.change(name, event.target.value)}
+    .value=${typed}
+    @input=${(event) => change(event.target.value)}
   />`;
 }
 
@@ -113,18 +120,21 @@ export const LABELS = {
   B: "source",
   C: "comparison",
   D: "reference",
-  E: "hysteresis",
+  E: "until",
   F: "second_condition",
   G: "action",
   H: "source",
   I: "comparison",
   J: "reference",
-  K: "hysteresis",
+  K: "until",
   L: "off_delay",
   M: "value",
   N: "on_delay",
   O: "depends",
   P: "mode",
+  says: "message_says",
+  after: "message_after",
+  to: "message_to",
 };
 
 // Letters and names of the two conditions.
@@ -144,17 +154,20 @@ export const SECOND = {
 };
 
 /** @param {Editor} editor @param {ConditionFields} fields */
-export function conditionBlanks(editor, { source, compare, reference, hysteresis }) {
-  const label = editor.draft.typed[source[1]];
+export function conditionBlanks(editor, { source, compare, reference, hysteresis: [end] }) {
+  const { draft } = editor;
+  const label = draft.typed[source[1]];
   return {
     source: sourceSelect(editor, ...source),
     compare: select(editor, ...compare, [
       [">=", t("at_least")],
       ["<", t("below")],
     ]),
-    reference: number(editor, ...reference),
+    reference: number(editor, reference[0], draft.typed[reference[1]], (text) =>
+      editor.change(reference[1], text),
+    ),
     level: select(editor, ...reference, levels(editor, label), t("level")),
-    hysteresis: number(editor, ...hysteresis),
+    until: number(editor, end, draft.until(end), (text) => editor.change(draft.endOf(end), text)),
     unit: isState(label) ? "" : editor.unit(label),
   };
 }
@@ -199,7 +212,9 @@ function dayChoices(days) {
 /** @param {Editor} editor @param {"from" | "to"} name */
 const hour = (editor, name) =>
   html`<input
-    class="blank number"
+    class="blank"
+    type=${timeType()}
+    step=${timeType() === "time" ? 1 : nothing}
     autocomplete="off"
     aria-label=${t(`window_${name}`)}
     .value=${editor.draft.typed[name]}
@@ -221,7 +236,12 @@ export const actionBlank = (editor) =>
     editor,
     "G",
     "action",
-    editor.draft.actions.map((word) => [word, codeName(editor.context, word)]),
+    editor.draft.offeredActions.map(({ action, isOwn }) => [
+      action,
+      channelOf(action)
+        ? messageName(editor.context.settings, action, isOwn)
+        : codeName(editor.context, action),
+    ]),
   );
 
 /** @param {Editor} editor */

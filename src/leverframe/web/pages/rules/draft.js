@@ -4,13 +4,25 @@
 // the command table. Older ones write the value into the action: `OUT2=1`.
 
 import { signal } from "../../vendor/signals-core.js";
-import { secondsOfDay, timeText } from "../../lib/format/moments.js";
-import { durationText, numberOf, numberText, secondsOf } from "../../lib/format/numbers.js";
+import { secondsOfDay } from "../../lib/format/moments.js";
+import { numberOf, secondsOf } from "../../lib/format/numbers.js";
 import { choices, isChoice, problemOf, valueFrom } from "../../lib/forms/schema.js";
 import { freePlace, isSame } from "../../lib/live/tree.js";
-import { isState, levelAsked } from "../../lib/things/labels.js";
+import { isState } from "../../lib/things/labels.js";
 import { WEEKDAYS } from "../schedule/entry.js";
+import {
+  channelOf,
+  commandOf,
+  freeSlot,
+  isUsedElsewhere,
+  messageItems,
+  messageOf,
+  offeredActions,
+  recipients,
+} from "./messages.js";
 import { isPulse, isSwitched } from "./sentence.js";
+import { EMPTY_RULE, FIELDS, IMMEDIATELY, ruleOnly, toTyped } from "./typed.js";
+import { ENDS, endProblem, endText, hysteresisText, withDistances } from "./until.js";
 import {
   freePlaces,
   freeVariable,
@@ -20,68 +32,24 @@ import {
   windowOfRule,
 } from "./window.js";
 
+/** @import { Message, Slots } from "./messages.js" */
+/** @import { TextBlank, TypedRule } from "./typed.js" */
 /** @import { Uses, Window } from "./window.js" */
 
-/** Within the hours of its window, or without. @typedef {"" | "in" | "out"} When */
-/**
- * Texts, and a boolean for `permanent`. A time window has its own blanks.
- * @typedef {Record<Exclude<keyof Rule, "permanent" | "enabled"> | "from" | "to", string> &
- *   { permanent: boolean, window: When, days: string[] }} TypedRule
- */
-
-// Letter of the command -> field of a rule.
-/** @typedef {Exclude<keyof TypedRule, "permanent" | "window" | "days">} TextBlank */
-/** @type {Record<string, TextBlank>} */
-export const FIELDS = {
-  B: "source",
-  C: "compare",
-  D: "reference",
-  E: "hysteresis",
-  F: "operator",
-  G: "action",
-  H: "source2",
-  I: "compare2",
-  J: "reference2",
-  K: "hysteresis2",
-  L: "off_delay",
-  M: "value",
-  N: "on_delay",
-  O: "depends",
-  P: "mode",
-};
 const SECOND = ["source2", "compare2", "reference2", "hysteresis2"];
 // Blanks of other commands, by letters that `event` does not have.
 const NAME = "name";
 const HOURS = "hours";
+// Parts of a message -> letters of its command.
+export const MESSAGE = /** @type {const} */ ({ says: "B", after: "C", to: "D" });
+/** @typedef {keyof typeof MESSAGE} Part */
+const PARTS = /** @type {Part[]} */ (Object.keys(MESSAGE));
 const DELAYS = ["on_delay", "off_delay"];
 // Letters of durations: people type "3 min".
 const DURATIONS = ["L", "N"];
-// A wait of nothing, whatever the language calls it.
-export const IMMEDIATELY = "immediately";
 const USUAL_PULSE = "10 s";
 
-/** @type {Rule} */
-export const EMPTY_RULE = {
-  source: "VCC",
-  compare: ">=",
-  reference: 0,
-  hysteresis: 0,
-  operator: "-",
-  action: "OUT0",
-  source2: "VCC",
-  compare2: ">=",
-  reference2: 0,
-  hysteresis2: 0,
-  off_delay: 0,
-  value: 1,
-  on_delay: 0,
-  depends: 0,
-  mode: 0,
-  enabled: false,
-  permanent: false,
-  name: "",
-};
-/** @type {Uses} */
+/** @type {Uses & Partial<Slots>} */
 const NO_USES = { rules: [], schedule: [], event_variables: [] };
 
 export class Draft {
@@ -96,6 +64,9 @@ export class Draft {
   // Read once: another language of the page is no change of the rule.
   #stored;
   #begun;
+  // As it was stored when its slot was chosen.
+  /** @type {Message} */
+  #message;
   /** @type {Signal<Rule | null>} */
   #lost = signal(null);
 
@@ -106,7 +77,7 @@ export class Draft {
    * @param {number} index
    * @param {Rule | null} saved
    * @param {Rule} [rule]
-   * @param {Uses} [uses]
+   * @param {Uses & Partial<Slots>} [uses]
    */
   constructor(commands, index, saved, rule = saved ?? EMPTY_RULE, uses = NO_USES) {
     this.#commands = commands;
@@ -115,9 +86,16 @@ export class Draft {
     this.#saved = signal(saved);
     this.#uses = uses;
     this.#window = windowOfRule(uses, saved ?? EMPTY_RULE);
-    this.#begun = toTyped(rule, windowOfRule(uses, rule));
+    this.#begun = toTyped(rule, windowOfRule(uses, rule), messageOf(this.#slots, rule.action));
     this.#typed = signal(this.#begun);
-    this.#stored = toTyped(saved ?? EMPTY_RULE, this.#window);
+    const stored = saved ?? EMPTY_RULE;
+    this.#stored = toTyped(stored, this.#window, messageOf(this.#slots, stored.action));
+    this.#message = this.#begun.message;
+  }
+
+  // The messages of the controller; null where only the rule is known.
+  get #slots() {
+    return "email" in this.#uses ? /** @type {Slots} */ (this.#uses) : null;
   }
 
   get isNew() {
@@ -131,8 +109,9 @@ export class Draft {
 
   // Others may add, move and delete rules in the meantime: a new one has the first free place, one
   // that is stored is found at its new place, and one that was deleted is new.
-  /** @param {(Rule | null)[]} rules */
-  keepPlace(rules) {
+  /** @param {Uses & Partial<Slots>} uses */
+  keepPlace(uses) {
+    const { rules } = uses;
     const saved = this.#saved.value;
     if (saved && !isSame(rules[this.index], saved)) {
       const places = rules.flatMap((rule, place) => (isSame(rule, saved) ? [place] : []));
@@ -140,14 +119,31 @@ export class Draft {
       else if (!rules[this.index]) [this.#saved.value, this.#lost.value] = [null, saved];
     }
     if (this.isNew) this.index = freePlace(rules);
+    this.#keepSlot(uses);
+  }
+
+  // A slot that was free may be taken in the meantime: its message gets another one.
+  /** @param {Uses & Partial<Slots>} uses */
+  #keepSlot(uses) {
+    const { action } = this.#typed.value;
+    const [before, slots] = [this.#slots, /** @type {Slots} */ (uses)];
+    const kind = channelOf(action)?.kind;
+    if (!kind || !before || isUsedElsewhere(before, action, this.index)) return;
+    if (!isUsedElsewhere(slots, action, this.index)) return;
+    const other = freeSlot(slots, this.actions, kind, this.index);
+    if (!other) return;
+    this.#message = { ...messageOf(slots, other), to: this.#message.to };
+    this.#typed.value = { ...this.#typed.value, action: other };
+    this.#uses = uses;
   }
 
   // The same, to be saved over what is stored by now: all that is seen is sent where that differs.
-  /** @param {(Rule | null)[]} rules @param {Uses} uses */
-  over(rules, uses) {
-    const now = this.isNew ? null : (rules[this.index] ?? null);
+  /** @param {Uses & Partial<Slots>} uses */
+  over(uses) {
+    const now = this.isNew ? null : (uses.rules[this.index] ?? null);
     const draft = new Draft(this.#commands, this.index, now, undefined, uses);
     draft.#typed.value = this.#typed.value;
+    draft.#message = this.#message;
     if (now === null) draft.#stored = this.#stored;
     return draft;
   }
@@ -155,12 +151,16 @@ export class Draft {
   // Whether there is anything to save. An empty rule is not worth saving; a deleted one can be
   // saved again.
   get isChanged() {
-    return this.#lost.value !== null || !isSame(this.#typed.value, this.#stored);
+    return this.#lost.value !== null || !isSame(this.#plain, this.#stored);
+  }
+
+  get #plain() {
+    return withDistances(this.#typed.value);
   }
 
   // Would anything be lost? What a new rule begins as is not typed.
   get isTyped() {
-    return !isSame(this.#typed.value, this.#begun);
+    return !isSame(this.#plain, this.#begun);
   }
 
   // What is typed: texts, and a boolean for `permanent`.
@@ -172,12 +172,15 @@ export class Draft {
   get changes() {
     const stored = this.#stored;
     const names = /** @type {(keyof TypedRule)[]} */ (Object.keys(stored));
-    return names.filter((name) => !isSame(this.#typed.value[name], stored[name])).length;
+    return names.filter((name) => !isSame(this.#plain[name], stored[name])).length;
   }
 
   /** @param {keyof TypedRule} name @param {string | boolean | string[]} typed */
   type(name, typed) {
     this.#typed.value = { ...this.#typed.value, [name]: typed };
+    // The end lies on the other side now.
+    if (name === "compare") this.#typed.value.until = null;
+    if (name === "compare2") this.#typed.value.until2 = null;
     if (name === "action") this.#fitAction();
     if (name === "source") this.#fitLevel("source", "reference");
     if (name === "source2") this.#fitLevel("source2", "reference2");
@@ -190,10 +193,45 @@ export class Draft {
     if (isState(this.#typed.value[source]) && !isLevel) this.#typed.value[reference] = "1";
   }
 
+  /** @param {Part} part @param {string} text */
+  typeMessage(part, text) {
+    const { message } = this.#typed.value;
+    this.#typed.value = { ...this.#typed.value, message: { ...message, [part]: text } };
+  }
+
+  // What a message without a text begins with; it is not typed.
+  /** @param {string} says */
+  suggest(says) {
+    this.typeMessage("says", says);
+    if (this.isNew) this.#begun = { ...this.#begun, message: { ...this.#begun.message, says } };
+  }
+
   // The first condition as numbers.
   get condition() {
-    const { compare, reference, hysteresis } = this.#typed.value;
-    return { compare, reference: numberOf(reference), hysteresis: numberOf(hysteresis) };
+    return this.conditionOf("E");
+  }
+
+  // The condition that has this letter for its end.
+  /** @param {string} letter */
+  conditionOf(letter) {
+    const { compare, reference } = ENDS[letter];
+    return {
+      compare: this.#typed.value[compare],
+      reference: numberOf(this.#typed.value[reference]),
+      hysteresis: numberOf(hysteresisText(this.#typed.value, letter)),
+    };
+  }
+
+  // The value at which a condition ends.
+  /** @param {string} letter */
+  until(letter) {
+    return endText(this.#typed.value, letter);
+  }
+
+  // The blank of the end of a condition.
+  /** @param {string} letter */
+  endOf(letter) {
+    return ENDS[letter].end;
   }
 
   // How many seconds the pulse of its action lasts; null where the action is none.
@@ -221,6 +259,13 @@ export class Draft {
     return [...new Set(this.choicesOf("G").map((word) => word.split("=")[0]))];
   }
 
+  // What is offered of them; `isOwn` is the message that is written in the sentence.
+  get offeredActions() {
+    const { action } = this.#typed.value;
+    if (this.#slots) return offeredActions(this.#slots, this.actions, action, this.index);
+    return this.actions.map((one) => ({ action: one, isOwn: false }));
+  }
+
   // The values that the chosen action can have; none for what is not switched.
   get values() {
     const { action } = this.#typed.value;
@@ -236,6 +281,17 @@ export class Draft {
     const { action, off_delay: lasting } = this.#typed.value;
     if (isPulse(action) && lasting === IMMEDIATELY) this.#typed.value.off_delay = USUAL_PULSE;
     this.#fitValue();
+    this.#fitMessage();
+  }
+
+  // What its slot says; a text that was typed comes along to an empty one.
+  #fitMessage() {
+    const { action, message } = this.#typed.value;
+    if (!channelOf(action)) return;
+    this.#message = messageOf(this.#slots, action);
+    const { says, after, to } = this.#message;
+    const isEmpty = says === "" && after === "";
+    this.#typed.value.message = isEmpty ? { ...message, to } : this.#message;
   }
 
   #fitValue() {
@@ -250,13 +306,25 @@ export class Draft {
   problem(letter) {
     if (letter === NAME) return this.#nameProblem();
     if (letter === HOURS) return this.#hoursProblem();
-    return problemOf(this.#schema(letter), this.#wire(letter));
+    if (PARTS.some((part) => part === letter)) return this.#messageProblem(letter);
+    const isEnd = letter in ENDS && !this.#isUnused(ENDS[letter].hysteresis);
+    const wrong = isEnd ? endProblem(this.#typed.value, letter) : null;
+    return wrong ?? problemOf(this.#schema(letter), this.#wire(letter));
   }
 
   get problems() {
-    return [...this.#event.letters.filter((letter) => letter in FIELDS), NAME, HOURS].filter(
-      (letter) => this.problem(letter) !== null,
-    );
+    const own = this.#event.letters.filter((letter) => letter in FIELDS);
+    return [...own, NAME, HOURS, ...PARTS].filter((letter) => this.problem(letter) !== null);
+  }
+
+  /** @param {string} letter */
+  #messageProblem(letter) {
+    const kind = channelOf(this.#typed.value.action)?.kind;
+    if (!kind) return null;
+    const part = /** @type {Part} */ (letter);
+    const typed = this.#typed.value.message[part];
+    const schema = commandOf(this.#commands, kind).schema(MESSAGE[part]);
+    return problemOf(schema, part === "to" ? recipients(kind, typed) : typed);
   }
 
   #nameProblem() {
@@ -346,7 +414,7 @@ export class Draft {
     const { window } = this.#typed.value;
     const ofWindow = window ? this.#ofWindow(name) : undefined;
     if (ofWindow !== undefined) return ofWindow;
-    return this.#isUnused(name) ? this.#stored[name] : this.#typed.value[name];
+    return this.#isUnused(name) ? this.#stored[name] : this.#plain[name];
   }
 
   // The second condition of a rule with a window is its variable.
@@ -392,10 +460,12 @@ export class Draft {
   items(enable) {
     const { index } = this;
     const items = [];
-    if (this.isNew || !isSame(ruleOnly(this.#typed.value), ruleOnly(this.#stored))) {
+    if (this.isNew || !isSame(ruleOnly(this.#plain), ruleOnly(this.#stored))) {
       items.push(this.eventItem());
     }
+    const { action, message } = this.#typed.value;
     items.push(...this.#windowItems());
+    items.push(...messageItems(this.#commands, action, message, this.#message));
     if (this.#typed.value.name !== (this.#saved.value?.name ?? "")) {
       items.push(this.#commands.get("rulename").query({ A: index, B: this.#typed.value.name }));
     }
@@ -431,46 +501,4 @@ export class Draft {
   #flag(command, A, B) {
     return this.#commands.get(command).query({ A, B });
   }
-}
-
-const FROM = "22:00";
-const TO = "06:00";
-
-/** @param {Rule} rule @param {Window | null} window */
-function toTyped(rule, window) {
-  const typed = /** @type {TypedRule} */ ({
-    permanent: rule.permanent,
-    name: rule.name,
-    window: window ? (levelAsked(rule.compare2, rule.reference2) ? "in" : "out") : "",
-    from: window ? timeText(window.from) : FROM,
-    to: window ? timeText(window.to) : TO,
-    days: window ? window.days : WEEKDAYS,
-  });
-  for (const name of Object.values(FIELDS)) {
-    if (name !== "from" && name !== "to") typed[name] = blankText(rule[name]);
-  }
-  // What is 0 or 1 has no comparison in the sentence: "is on", "is off".
-  if (isState(rule.source)) {
-    typed.reference = blankText(levelAsked(rule.compare, rule.reference));
-    typed.compare = EMPTY_RULE.compare;
-  }
-  if (isState(rule.source2)) {
-    typed.reference2 = blankText(levelAsked(rule.compare2, rule.reference2));
-    typed.compare2 = EMPTY_RULE.compare2;
-  }
-  typed.on_delay = delayText(rule.on_delay);
-  typed.off_delay = delayText(rule.off_delay);
-  return typed;
-}
-
-/** @param {string | number} value */
-const blankText = (value) => (typeof value === "number" ? numberText(value) : value);
-
-/** @param {number} seconds */
-const delayText = (seconds) => (seconds === 0 ? IMMEDIATELY : durationText(seconds));
-
-// What `event` says of it.
-/** @param {TypedRule} typedRule */
-function ruleOnly({ permanent, name, from, to, days, ...rest }) {
-  return rest;
 }

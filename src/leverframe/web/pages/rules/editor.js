@@ -4,7 +4,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { timeText } from "../../lib/format/moments.js";
-import { numberOf, setText } from "../../lib/format/numbers.js";
+import { setText } from "../../lib/format/numbers.js";
 import { PLACES, rich, t } from "../../lib/format/words.js";
 import { secondOfDay, weekdayOf } from "../../lib/format/zone.js";
 import { bothTexts, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
@@ -29,13 +29,26 @@ import {
   valueBlank,
   windowBlanks,
 } from "./blanks.js";
-import { IMMEDIATELY, FIELDS } from "./draft.js";
-import { effectOf, isPulse, isSwitched, present, shortSentence, truth } from "./sentence.js";
-import { thresholds, Trial } from "./trial.js";
+import { MESSAGE } from "./draft.js";
+import { messageBlank, messageNote } from "./message_view.js";
+import { channelOf } from "./messages.js";
+import {
+  conditionText,
+  effectOf,
+  isPulse,
+  isSwitched,
+  present,
+  shortSentence,
+  truth,
+} from "./sentence.js";
+import { Trial } from "./trial.js";
+import { FIELDS, IMMEDIATELY } from "./typed.js";
 import { dependentsOf, isWithin, windowName } from "./window.js";
 
 /** @import { ConditionFields } from "./blanks.js" */
-/** @import { Draft, TypedRule } from "./draft.js" */
+/** @import { Draft, Part } from "./draft.js" */
+/** @import { Condition, Member } from "./sentence.js" */
+/** @import { TypedRule } from "./typed.js" */
 
 /**
  * @typedef {object} Surroundings
@@ -49,19 +62,37 @@ import { dependentsOf, isWithin, windowName } from "./window.js";
 
 /** @extends {DraftForm<Draft>} */
 export class Editor extends DraftForm {
-  letters = [...Object.keys(FIELDS), "name", "hours"];
+  letters = [...Object.keys(FIELDS), "name", "hours", ...Object.keys(MESSAGE)];
   #surroundings;
   #trial;
   // What is asked before it is done: that others depend on it.
   /** @type {Signal<{ text: string, label: string, act: () => void } | null>} */
   #question = signal(null);
+  // What the page wrote into the message; null from when the user has written there.
+  /** @type {string | null} */
+  #suggested = "";
+  // Whether the text for the end has a line, though there is none yet.
+  #hasAfter = signal(false);
 
   // `names()` are the other rules by number.
   /** @param {AdminContext} context @param {Draft} draft @param {Surroundings} surroundings */
   constructor(context, draft, surroundings) {
     super(context, draft, surroundings.left);
     this.#surroundings = surroundings;
+    this.#suggest();
     this.#trial = new Trial(context, draft);
+  }
+
+  // A message without a text says what the rule looks at.
+  #suggest() {
+    const { typed } = this.draft;
+    if (!channelOf(typed.action) || typed.message.after) return;
+    if (typed.message.says !== this.#suggested) return;
+    const { source: label } = typed;
+    const condition = { ...this.draft.condition, hysteresis: 0 };
+    if (Number.isNaN(condition.reference)) return;
+    this.#suggested = conditionText(this.context, { label, ...condition });
+    this.draft.suggest(this.#suggested);
   }
 
   get settings() {
@@ -81,6 +112,18 @@ export class Editor extends DraftForm {
   /** @param {keyof TypedRule} name @param {string | boolean | string[]} typed */
   change(name, typed) {
     this.draft.type(name, typed);
+    this.#suggest();
+    this.#follow();
+  }
+
+  /** @param {Part} part @param {string} text */
+  changeMessage(part, text) {
+    if (part === "says") this.#suggested = null;
+    this.draft.typeMessage(part, text);
+    this.#follow();
+  }
+
+  #follow() {
     this.#trial.follow();
     this.#question.value = null;
     this.onEdit();
@@ -94,7 +137,7 @@ export class Editor extends DraftForm {
   // What is wrong with a field: what the controller refused, or what cannot be sent.
   /** @param {string} letter */
   problem(letter) {
-    const isOurs = letter === "name" || letter === "hours";
+    const isOurs = letter.length > 1;
     const wrong = (isOurs || this.draft.has(letter)) && this.tried && this.draft.problem(letter);
     return this.refusal(letter) ?? (wrong ? (letter === "hours" ? t(wrong) : wrong) : null);
   }
@@ -116,7 +159,7 @@ export class Editor extends DraftForm {
   }
 
   get #overStored() {
-    return this.draft.over(this.settings.rules, this.settings);
+    return this.draft.over(this.settings);
   }
 
   // The variable of a window is named by its hours; a name given by the user stays.
@@ -213,15 +256,12 @@ export class Editor extends DraftForm {
 
   /** @param {ConditionFields} fields @param {string} text @param {string} levelText */
   #condition(fields, text, levelText) {
-    const { source, compare, reference, hysteresis } = fields;
-    const { typed } = this.draft;
-    const label = typed[source[1]];
+    const { source, hysteresis } = fields;
+    const label = this.draft.typed[source[1]];
     const letters = Object.values(fields).map(([letter]) => letter);
     const result = holdsNow(this.context.live.state, this.draft.index + 1, {
       label,
-      compare: typed[compare[1]],
-      reference: numberOf(String(typed[reference[1]])),
-      hysteresis: numberOf(String(typed[hysteresis[1]])),
+      ...this.draft.conditionOf(hysteresis[0]),
     });
     const blanks = conditionBlanks(this, fields);
     const line = rich(isState(label) ? levelText : text, blanks);
@@ -274,25 +314,21 @@ export class Editor extends DraftForm {
     );
   }
 
-  // Hysteresis in numbers, and what is made behind the scenes.
+  // What is made behind the scenes, and what a message still lacks.
   #explanationView() {
-    const { typed } = this.draft;
-    const { on, off } = thresholds(this.draft.condition);
-    const formatValue = (/** @type {number} */ value) => setText(this.context, typed.source, value);
-    const hysteresis =
-      isState(typed.source) || on === off || Number.isNaN(off)
-        ? nothing
-        : t("hysteresis_numbers", { on: formatValue(on), off: formatValue(off) });
     const label = this.draft.windowLabel;
     const window = label
-      ? html`${t("window_kept", { label: thingName(this.context, label) })}
-          <a href=${address("schedule")}>${t("page_schedule")}</a>`
+      ? html`<p class="aside">
+          ${t("window_kept", { label: thingName(this.context, label) })}
+          <a href=${address("schedule")}>${t("page_schedule")}</a>
+        </p>`
       : nothing;
-    return html`<p class="hysteresis">${hysteresis} ${window}</p>`;
+    return html`${messageNote(this.context, this.draft)} ${window}`;
   }
 
   #effectLines() {
     const { typed } = this.draft;
+    if (channelOf(typed.action)) return this.#messageLines();
     const switched = isSwitched(typed.action);
     /** @type {Record<string, Template>} */
     const parts = {
@@ -307,6 +343,20 @@ export class Editor extends DraftForm {
         : t("line_met", PLACES);
     return html`${this.#line(rich(met, parts), ["G", "M", "N"])}
     ${switched ? this.#ceasing() : isPulse(typed.action) ? this.#lasting() : nothing}`;
+  }
+
+  // The text for the end has a line of its own, which most messages do not need.
+  #messageLines() {
+    const says = messageBlank(this, "says");
+    const to = messageBlank(this, "to");
+    const line = rich(t("line_message", PLACES), { action: actionBlank(this), says, to });
+    const hasAfter = this.#hasAfter.value || this.draft.typed.message.after !== "";
+    const after = hasAfter
+      ? this.#line(rich(t("line_after", PLACES), { after: messageBlank(this, "after") }), ["after"])
+      : html`<div class="line adders">
+          ${this.#adder("after", () => (this.#hasAfter.value = true))}
+        </div>`;
+    return html`${this.#line(line, ["G", "says", "to"])} ${after}`;
   }
 
   #lasting() {
@@ -429,6 +479,7 @@ export class Editor extends DraftForm {
 
   restore() {
     super.restore();
+    this.#suggested = "";
     this.#trial.follow();
   }
 
@@ -451,12 +502,9 @@ export class Editor extends DraftForm {
   }
 }
 
-/** @typedef {"label" | "compare" | "reference" | "hysteresis"} Member */
-/** @typedef {Pick<Api.ConditionExplanation, Member>} Written */
-
 // A condition of a rule as the controller holds it, also between its thresholds; what was changed
 // since then is judged for the first time.
-/** @param {State} state @param {number} number @param {Written} written */
+/** @param {State} state @param {number} number @param {Condition} written */
 export function holdsNow(state, number, written) {
   const held = (state.rules ?? [])
     .find((rule) => rule.number === number)
@@ -467,7 +515,7 @@ export function holdsNow(state, number, written) {
 /** @type {Member[]} */
 const MEMBERS = ["label", "compare", "reference", "hysteresis"];
 
-/** @param {Written} written @param {number | null | undefined} value */
+/** @param {Condition} written @param {number | null | undefined} value */
 function holds({ label, compare, reference }, value) {
   if (value === null || value === undefined) return false;
   if (isState(label)) return value === reference;

@@ -10,6 +10,7 @@ import * as api from "../../lib/live/api.js";
 import { indexOf, OUTPUTS, PWMS } from "../../lib/things/labels.js";
 import { icon } from "../../lib/things/signs.js";
 import { codeName } from "../../lib/things/things.js";
+import { channelOf } from "./messages.js";
 import { isSwitched, ruleName, shortSentence } from "./sentence.js";
 
 // One rule in the list, 42 px high: its lever, its name, what it does, its state, and its last act.
@@ -22,7 +23,7 @@ import { isSwitched, ruleName, shortSentence } from "./sentence.js";
  * @property {(from: number, by: -1 | 1) => void} step
  */
 
-// met, held, cannot, waiting, off or resting: what stands in the row.
+// met, held, cannot, waiting, off, idle or resting: what stands in the row.
 /**
  * @param {Api.RuleReport} report
  * @param {Api.RuleExplanation} explanation
@@ -34,7 +35,8 @@ export function stateOf({ number, settings }, explanation, findings) {
   if (own.some(({ kind }) => kind === "rule_held")) return "held";
   if (own.length > 0) return "cannot";
   if (explanation.pending_action) return "waiting";
-  return explanation.met ? "met" : "resting";
+  if (explanation.met) return "met";
+  return explanation.combined ? "idle" : "resting";
 }
 
 /** @type {Record<string, import("../../lib/things/signs.js").IconName>} */
@@ -99,7 +101,8 @@ function lastAct(context, { settings, firings, when_met: met, when_ceasing: ceas
   const last = firings.at(-1);
   const effect = last && (last.active ? met : ceasing);
   if (!last || !effect) return t("never_acted");
-  const name = codeName(context, settings.action);
+  const kind = channelOf(settings.action)?.kind;
+  const name = kind ? t(`word_${kind}`) : codeName(context, settings.action);
   const what = isSwitched(settings.action) ? `${name} ${t(DOES[effect.does] ?? "state_on")}` : name;
   return `${what} ${shortMoment(last.time, context.live.state.time)}`;
 }

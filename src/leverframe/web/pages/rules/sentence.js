@@ -15,11 +15,14 @@ import {
 import { icon } from "../../lib/things/signs.js";
 import { codeName, thingName } from "../../lib/things/things.js";
 import { daysText } from "../schedule/entry.js";
+import { channelOf, messageText } from "./messages.js";
+import { thresholds } from "./until.js";
 import { windowOfRule } from "./window.js";
 
 /** @import { Hours } from "./window.js" */
 
-/** @typedef {Pick<Api.ConditionExplanation, "label" | "compare" | "reference">} Condition */
+/** @typedef {"label" | "compare" | "reference" | "hysteresis"} Member */
+/** @typedef {Pick<Api.ConditionExplanation, Member>} Condition */
 
 const SWITCHED = [...OUTPUTS, ...PWMS, ...VARIABLES];
 /** @type {Record<string, string>} */
@@ -69,15 +72,18 @@ export const dependsOn = (number, mustBeMet) => (mustBeMet ? number + RULES : nu
 /** @param {{ number: number, settings: Rule }} rule */
 export const ruleName = ({ number, settings }) => settings.name || t("rule_number", { number });
 
+// "Greenhouse is below 18 °C, until 20 °C"
 /** @param {Context} context @param {Condition} condition */
-function conditionText(context, { label, compare, reference }) {
+export function conditionText(context, { label, compare, reference, hysteresis }) {
   const source = thingName(context, label);
   if (isState(label)) {
     const level = levelWord(context, label, levelAsked(compare, reference) === 1);
     return t("is_level", { source, level });
   }
+  const { off } = thresholds({ compare, reference, hysteresis });
   const values = { source, reference: setText(context, label, reference) };
-  return compare === "<" ? t("is_below", values) : t("is_at_least", values);
+  const text = compare === "<" ? t("is_below", values) : t("is_at_least", values);
+  return off === reference ? text : t("holds_until", { text, until: setText(context, label, off) });
 }
 
 // "between 22:00 and 06:00, weekdays"
@@ -91,8 +97,8 @@ export function hoursText({ from, to, days }, isInside) {
 // The whole rule in a line.
 /** @param {AdminContext} context @param {Rule} rule */
 export function shortSentence(context, rule) {
-  const { source: label, compare, reference } = rule;
-  const first = conditionText(context, { label, compare, reference });
+  const { source: label, compare, reference, hysteresis } = rule;
+  const first = conditionText(context, { label, compare, reference, hysteresis });
   const how = joint(rule.operator);
   const second = how === "single" ? "" : secondText(context, rule);
   return `${t(`if_${how}`, { first, second })} → ${effectText(context, rule)}`;
@@ -103,14 +109,16 @@ function secondText(context, rule) {
   const window = windowOfRule(context.settings, rule);
   if (window) return hoursText(window, levelAsked(rule.compare2, rule.reference2) === 1);
   const { source2: label, compare2: compare, reference2: reference } = rule;
-  return conditionText(context, { label, compare, reference });
+  return conditionText(context, { label, compare, reference, hysteresis: rule.hysteresis2 });
 }
 
-/** @param {Context} context @param {Pick<Rule, "action" | "value">} rule */
-const effectText = (context, { action, value }) =>
-  isSwitched(action)
+/** @param {AdminContext} context @param {Pick<Rule, "action" | "value">} rule */
+function effectText(context, { action, value }) {
+  if (channelOf(action)) return messageText(context.settings, action);
+  return isSwitched(action)
     ? `${thingName(context, action)} ${t(BECOMES[value])}`
     : codeName(context, action);
+}
 
 // What switching an action to a value is called.
 /** @param {Context} context @param {string} action @param {number} value */

@@ -16,8 +16,10 @@ import { moverName } from "../../lib/things/lever_state.js";
 import { causeOf, icon } from "../../lib/things/signs.js";
 import { thingName } from "../../lib/things/things.js";
 import { outputOf } from "./sentence.js";
+import { thresholds } from "./until.js";
 
 /** @import { Draft } from "./draft.js" */
+/** @import { Condition } from "./until.js" */
 
 /**
  * @typedef {object} Past
@@ -300,7 +302,6 @@ function axis(first, last) {
 // What the picture of a trial shows, as spans of time: [begin, end] in seconds since 1970.
 
 /** @typedef {[number, number]} Span */
-/** @typedef {{ compare: string, reference: number, hysteresis: number }} Condition */
 
 // When something was on, from the moments at which it turned.
 /** @param {Api.Firing[]} turns @param {number} last @returns {Span[]} */
@@ -369,10 +370,3 @@ export function differences(would, did, first, last) {
 
 /** @param {Span[]} spans */
 export const total = (spans) => spans.reduce((sum, [begin, end]) => sum + end - begin, 0);
-
-// At which values the first condition begins to hold and ceases.
-/** @param {Condition} condition */
-export function thresholds({ compare, reference, hysteresis }) {
-  const way = compare === "<" ? 1 : -1;
-  return { on: reference, off: reference + way * hysteresis };
-}

@@ -11,8 +11,9 @@ import * as api from "../../lib/live/api.js";
 import { entryView, journalWords, reasonText } from "../../lib/things/journal.js";
 import { thingName } from "../../lib/things/things.js";
 import { wireOf } from "../schedule/entry.js";
-import { Draft, EMPTY_RULE } from "./draft.js";
+import { Draft } from "./draft.js";
 import { dependence } from "./sentence.js";
+import { EMPTY_RULE } from "./typed.js";
 import { goesWith, windowOfRule } from "./window.js";
 
 // Any change, tried: what would happen only with these commands, and only without them.
@@ -149,6 +150,7 @@ export class WhatIf {
  * @property {string[]} actions
  * @property {State} state
  * @property {string | null} [source]
+ * @property {(action: string) => string} [slotFor] Where a message has a place of its own.
  */
 /**
  * Gives the first of the candidates that the version has.
@@ -190,7 +192,7 @@ export const TEMPLATES = {
 
 // A new rule from a template, or an empty one; `source` overrides what the template looks at.
 /** @param {string | null} name @param {Offer} offer */
-export function ruleFrom(name, { sources, actions, state, source }) {
+export function ruleFrom(name, { sources, actions, state, source, slotFor = (one) => one }) {
   /** @type {Record<"source" | "action", Pick>} */
   const pick = {
     source: (candidates) =>
@@ -199,6 +201,7 @@ export function ruleFrom(name, { sources, actions, state, source }) {
     action: (candidates) => candidates.find((action) => actions.includes(action)),
   };
   const rule = { ...EMPTY_RULE, ...(TEMPLATES[name ?? ""]?.(pick) ?? {}) };
+  rule.action = slotFor(rule.action);
   return source && sources.includes(source) ? { ...rule, source } : rule;
 }
 

@@ -2,12 +2,12 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { PLACES, rich, t } from "../../lib/format/words.js";
-import { optionsOf } from "../../lib/forms/controls.js";
+import { optionsOf, timeType } from "../../lib/forms/controls.js";
 import { bothTexts, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
 import { isSame } from "../../lib/live/tree.js";
 import { icon } from "../../lib/things/signs.js";
 import { codeName } from "../../lib/things/things.js";
-import { dayName, entrySentence, WEEKDAYS } from "./entry.js";
+import { dayName, entrySentence, NAMED_DAYS, WEEKDAYS } from "./entry.js";
 
 /** @import { EntryDraft, TypedEntry } from "./entry.js" */
 
@@ -110,13 +110,14 @@ export class EntryEditor extends DraftForm {
   /**
    * @param {"name" | "time" | "until" | "period" | "date"} name
    * @param {string} label
-   * @param {"text" | "date"} [type]
+   * @param {"text" | "date" | "time"} [type]
    * @param {string} [look]
    */
   #input(name, label, type = "text", look = "blank") {
     return html`<input
       class=${look}
       type=${type}
+      step=${type === "time" ? 1 : nothing}
       aria-label=${label}
       autocomplete="off"
       .value=${this.draft.typed[name]}
@@ -165,22 +166,20 @@ export class EntryEditor extends DraftForm {
     );
   }
 
-  // Times are typed: what browsers offer for them goes by the language of the browser, not of the
-  // page, with AM and PM.
   #when() {
     const { kind } = this.draft.typed;
-    const time = this.#input("time", t("time_of_day"));
+    const time = this.#input("time", t("time_of_day"), timeType());
     if (kind === "date") {
       const date = this.#input("date", t("date"), "date");
       return this.#line(rich(t("line_date", PLACES), { date, time }), "F", "E");
     }
     if (kind === "days") {
       return html`${this.#line(rich(t("line_time", PLACES), { time }), "E")} ${this.#ending()}
-        ${this.#line(this.#days(), "G")}`;
+        ${this.#line(this.#usualDays())} ${this.#line(this.#days(), "G")}`;
     }
     const period = this.#input("period", t("period"));
     return html`${this.#line(rich(t("line_period", PLACES), { period }), "E")}
-      ${this.#line(this.#days(), "G")}`;
+      ${this.#line(this.#usualDays())} ${this.#line(this.#days(), "G")}`;
   }
 
   // The end of a span: both entries are written together.
@@ -200,9 +199,26 @@ export class EntryEditor extends DraftForm {
     if (draft.typed.until === null) {
       return this.#line(setter(USUAL_END, html`${icon("plus", "s")} ${t("add_until")}`));
     }
-    const until = this.#input("until", t("until"));
+    const until = this.#input("until", t("until"), timeType());
     const remove = setter(null, icon("close", "s"), t("remove_until"));
     return this.#line([rich(t("line_until", PLACES), { until }), remove], "U");
+  }
+
+  // "on weekdays", "at the weekend": what most entries need in one press.
+  #usualDays() {
+    const { days } = this.draft.typed;
+    return html`<div class="usual" role="group" aria-label=${t("usual_days")}>
+      ${NAMED_DAYS.map(
+        ([key, some]) =>
+          html`<button
+            type="button"
+            aria-pressed=${String(some) === String(days) ? "true" : "false"}
+            @click=${() => this.#type("days", some)}
+          >
+            ${t(key)}
+          </button>`,
+      )}
+    </div>`;
   }
 
   #days() {

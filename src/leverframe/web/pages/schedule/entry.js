@@ -27,6 +27,7 @@ const SWITCHED = /^(OUT|PWM|EVENT)\d$/;
 /** @type {Ending} */
 const NO_END = { place: null, entry: null };
 const USUAL_PERIOD_S = 3600;
+const DAY_S = 86_400;
 
 const EMPTY_ENTRY = {
   name: "",
@@ -102,6 +103,13 @@ export class EntryDraft {
   /** @param {keyof TypedEntry} name @param {string | boolean | string[] | null} typed */
   type(name, typed) {
     this.typed = { ...this.typed, [name]: typed };
+  }
+
+  // The hours of a span that was drawn; what is typed besides stays.
+  /** @param {{ day: string, from: number, to: number }} span */
+  takeHours({ day, from, to }) {
+    const [time, until] = [timeText(from), timeText(to % DAY_S)];
+    this.typed = { ...this.typed, kind: "days", days: [day], time, until };
   }
 
   restore() {
@@ -190,7 +198,7 @@ const SWITCHED_OR_COUNTED = /^(OUT|PWM|EVENT)\d$|^COUNT /;
 const DOES = ["off", "on", "reverse"];
 
 /** @type {[string, string[]][]} */
-const NAMED_DAYS = [
+export const NAMED_DAYS = [
   ["days_every", WEEKDAYS],
   ["days_work", WEEKDAYS.slice(0, 5)],
   ["days_weekend", WEEKDAYS.slice(5)],

@@ -25,7 +25,7 @@ import { WEEKDAYS } from "./entry.js";
  */
 
 export const DAY_S = 86_400;
-const SNAP_S = 300;
+export const SNAP_S = 300;
 
 /** @param {string} day */
 const dayAfter = (day) => WEEKDAYS[(WEEKDAYS.indexOf(day) + 1) % WEEKDAYS.length];
@@ -40,8 +40,9 @@ export function daysOfEnd(from, to, days) {
   return inOrder(to === from ? after.filter((day) => !days.includes(day)) : after);
 }
 
+// Names need the room of `label` seconds at least.
 /** @param {(Api.ScheduleEntry | null)[]} schedule @returns {Piece[]} */
-export function piecesOf(schedule) {
+export function piecesOf(schedule, label = LABEL_S) {
   const entries = schedule.flatMap((entry, place) => (isWeekly(entry) ? [{ entry, place }] : []));
   const taken = new Set();
   /** @type {Piece[]} */
@@ -55,7 +56,7 @@ export function piecesOf(schedule) {
   }
   const moments = entries.filter(({ place }) => !taken.has(place));
   pieces.push(...moments.map(({ entry, place }) => pieceOf(entry, [place], null)));
-  return inLanes(pieces);
+  return inLanes(pieces, label);
 }
 
 /** @param {Api.ScheduleEntry | null} entry @returns {entry is Api.ScheduleEntry} */
@@ -74,13 +75,15 @@ const pieceOf = ({ name, action, time, days, active }, places, end) => ({
 });
 
 // What would lie over each other stands in different lanes.
-const LABEL_S = 4 * 3600;
-/** @param {Piece[]} pieces */
-function inLanes(pieces) {
+export const LABEL_S = 4 * 3600;
+// On a narrow screen a name takes more of the day.
+export const WIDE_LABEL_S = 8 * 3600;
+/** @param {Piece[]} pieces @param {number} label */
+function inLanes(pieces, label) {
   /** @type {Piece[][]} */
   const lanes = [];
   for (const piece of pieces) {
-    let lane = lanes.findIndex((others) => others.every((other) => !overlap(piece, other)));
+    let lane = lanes.findIndex((others) => others.every((other) => !overlap(piece, other, label)));
     if (lane < 0) lane = lanes.push([]) - 1;
     lanes[lane].push(piece);
     piece.lane = lane;
@@ -88,16 +91,26 @@ function inLanes(pieces) {
   return pieces;
 }
 
-/** @param {Piece} one @param {Piece} other */
-function overlap(one, other) {
+/** @param {Piece} one @param {Piece} other @param {number} label */
+function overlap(one, other, label) {
+  /** @param {Piece} piece @param {string} day */
+  const roomsOn = (piece, day) => partsOn([piece], day).map((part) => roomOf(part, label));
   return WEEKDAYS.some((day) =>
-    partsOn([one], day).some((part) =>
-      partsOn([other], day).some((another) => part.from < another.to && another.from < part.to),
+    roomsOn(one, day).some((room) =>
+      roomsOn(other, day).some((another) => room.from < another.to && another.from < room.to),
     ),
   );
 }
 
-// What is drawn on a day; a moment takes the room of its name.
+// What a part takes with its name: that stands in it, behind it, or late in the day before it.
+/** @param {Part} part @param {number} label */
+export function roomOf({ from, to }, label) {
+  if (to - from >= label) return { from, to, side: "within" };
+  if (from + label <= DAY_S) return { from, to: from + label, side: "behind" };
+  return { from: to - label, to, side: "before" };
+}
+
+// What is drawn on a day.
 /** @param {Piece[]} pieces @param {string} day @returns {Part[]} */
 export function partsOn(pieces, day) {
   const before = WEEKDAYS[(WEEKDAYS.indexOf(day) + 6) % WEEKDAYS.length];
@@ -107,8 +120,7 @@ export function partsOn(pieces, day) {
     const parts = [];
     const isToday = days.includes(day);
     if (end === null) {
-      const to = Math.min(begin + LABEL_S, DAY_S);
-      return isToday ? [{ piece, from: begin, to, tail: false, nose: false }] : [];
+      return isToday ? [{ piece, from: begin, to: begin, tail: false, nose: false }] : [];
     }
     const isOver = end <= begin;
     if (isOver && days.includes(before) && end > 0) {
@@ -122,7 +134,7 @@ export function partsOn(pieces, day) {
 }
 
 /** @param {number} seconds */
-const snap = (seconds) => Math.round(seconds / SNAP_S) * SNAP_S;
+export const snap = (seconds) => Math.round(seconds / SNAP_S) * SNAP_S;
 
 /** @param {number} seconds */
 const within = (seconds) => ((seconds % DAY_S) + DAY_S) % DAY_S;

@@ -1,6 +1,6 @@
 // The week as a picture: seven rows, time to the right. Dragging moves an entry, its edges stretch
-// it, in steps of 5 minutes; arrow keys do the same, with Shift at its end. On a phone a row is one
-// target and opens the day as a list.
+// it, in steps of 5 minutes; arrow keys do the same, with Shift at its end. Dragging where nothing
+// is draws a new one. On a phone a row is one target and opens the day as a list.
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
@@ -8,8 +8,22 @@ import { dayText, timeText } from "../../lib/format/moments.js";
 import { t } from "../../lib/format/words.js";
 import { dayOf, secondOfDay, weekdayOf } from "../../lib/format/zone.js";
 import { dayName, daysText, WEEKDAYS } from "./entry.js";
-import { DAY_S, isWeekly, move, partsOn, piecesOf, stretch } from "./week.js";
+import { DrawnSpan } from "./drawn_span.js";
+import { missedOn } from "./missed.js";
+import {
+  DAY_S,
+  isWeekly,
+  LABEL_S,
+  move,
+  partsOn,
+  piecesOf,
+  roomOf,
+  stretch,
+  WIDE_LABEL_S,
+} from "./week.js";
 
+/** @import { Span } from "./drawn_span.js" */
+/** @import { Missed } from "./missed.js" */
 /** @import { Part, Piece } from "./week.js" */
 
 /** @typedef {{ piece: Piece, day: string }} Chosen */
@@ -18,6 +32,7 @@ import { DAY_S, isWeekly, move, partsOn, piecesOf, stretch } from "./week.js";
  * @typedef {object} Surroundings
  * @property {(chosen: Chosen) => void} choose
  * @property {(piece: Piece) => void} store
+ * @property {(span: Span) => void} create
  * @property {() => Chosen | null} chosen
  */
 
@@ -27,6 +42,7 @@ const STEP_S = 300;
 // Nearer to an edge than this, the edge is meant.
 const EDGE_PX = 8;
 const MOVED_PX = 3;
+const PHONE = "(max-width: 640px)";
 // From this minute of the day on the time stands before its line: behind it there is no room.
 const LATE = 20 * 60;
 
@@ -38,16 +54,23 @@ export class WeekGrid {
   #drag = signal(null);
   /** @type {Signal<string | null>} */
   #listed = signal(null);
+  #drawn;
 
   /** @param {AdminContext} context @param {Surroundings} surroundings */
   constructor(context, surroundings) {
     this.#context = context;
     this.#surroundings = surroundings;
+    this.#drawn = new DrawnSpan(surroundings.create);
+  }
+
+  // How much of a day a name takes.
+  get #label() {
+    return matchMedia(PHONE).matches ? WIDE_LABEL_S : LABEL_S;
   }
 
   view() {
     const { schedule } = this.#context.settings;
-    const stored = piecesOf(schedule);
+    const stored = piecesOf(schedule, this.#label);
     const drag = this.#drag.value;
     const pieces = stored.map((one) =>
       drag && String(one.places) === String(drag.piece.places)
@@ -78,20 +101,31 @@ export class WeekGrid {
 
   /** @param {string} day @param {Piece[]} pieces @param {number} lanes */
   #day(day, pieces, lanes) {
-    const { time: now } = this.#context.live.state;
+    const { state } = this.#context.live;
+    const { time: now } = state;
     const today = WEEKDAYS[weekdayOf(now)] === day;
     const parts = partsOn(pieces, day);
-    return html`<li class=${today ? "today" : ""}>
+    const height = lanes * LANE_PX + 14;
+    const missed = missedOn(state, pieces, day, dateOf(now, day));
+    return html`<li class=${today ? "today" : ""} .style=${`--row:${height}px`}>
       <button
         type="button"
         class="d"
         aria-expanded=${this.#listed.value === day ? "true" : "false"}
         @click=${() => this.#list(day)}
       >
-        ${dayName(day)}<small>${dateOf(now, day)}</small>
+        ${dayName(day)}<small>${dayText(dateOf(now, day), { day: "numeric" })}</small>
       </button>
-      <div class="t" .style=${`height:${lanes * LANE_PX + 14}px`}>
-        ${parts.map((part) => this.#part(part, day))} ${today ? nowLine(now) : nothing}
+      <div
+        class="t"
+        .style=${`height:${height}px`}
+        @pointerdown=${(event) => this.#drawn.begin(event, day)}
+        @pointermove=${(event) => this.#drawn.pull(event)}
+        @pointerup=${() => this.#drawn.drop()}
+        @pointercancel=${() => this.#drawn.forget()}
+      >
+        ${parts.map((part) => this.#part(part, day))} ${missed.map(missedMark)}
+        ${this.#drawn.view(day)} ${today ? nowLine(now) : nothing}
       </div>
       ${this.#listed.value === day ? this.#dayList(parts, day) : nothing}
     </li>`;
@@ -124,7 +158,9 @@ export class WeekGrid {
     const isMoment = piece.end === null;
     const chosen = this.#surroundings.chosen();
     const isChosen = String(chosen?.piece.places) === String(piece.places);
-    const looks = [isMoment ? "moment" : "span", tail && "tail", nose && "nose"];
+    const label = this.#label;
+    const { side } = roomOf(part, label);
+    const looks = [isMoment ? "moment" : "span", tail && "tail", nose && "nose", side];
     if (!piece.isActive) looks.push("thin");
     const isHeld = String(this.#drag.value?.piece.places) === String(piece.places);
     if (isHeld) looks.push("held", from > LATE * 60 ? "late" : "");
@@ -135,7 +171,7 @@ export class WeekGrid {
       class=${looks.filter(Boolean).join(" ")}
       aria-pressed=${isChosen && chosen?.day === day ? "true" : "false"}
       aria-label=${pieceText(piece)}
-      .style=${`left:${left}%${width};--lane:${piece.lane}`}
+      .style=${`left:${left}%${width};--lane:${piece.lane};--label:${labelShare(part, label)}`}
       @pointerdown=${(event) => this.#grasp(event, part)}
       @pointermove=${(event) => this.#pull(event)}
       @pointerup=${(event) => this.#drop(event, part, day)}
@@ -211,6 +247,22 @@ function pieceText({ name, begin, end, days }) {
   return end === null ? t("week_moment", values) : t("week_span", { ...values, to: timeText(end) });
 }
 
+// How wide its name may be beside a part: in percent of the part, a moment in percent of the day.
+/** @param {Part} part @param {number} label */
+function labelShare({ from, to }, label) {
+  if (to === from) return `${(label / DAY_S) * 100}cqw`;
+  return `${((label - to + from) / (to - from)) * 100}%`;
+}
+
+// Where something should have been on; hatched until it was.
+/** @param {Missed} missed */
+const missedMark = ({ lane, from, to, isCaughtUp }) =>
+  html`<i
+    class=${isCaughtUp ? "missed" : "missed alone"}
+    title=${t(isCaughtUp ? "span_caught_up" : "span_missed")}
+    .style=${`left:${(from / DAY_S) * 100}%;width:${((to - from) / DAY_S) * 100}%;--lane:${lane}`}
+  ></i>`;
+
 /** @param {number} now */
 const nowLine = (now) => {
   const minutes = Math.floor(secondOfDay(now) / 60);
@@ -220,7 +272,6 @@ const nowLine = (now) => {
   >`;
 };
 
-// The day of the month of a weekday in the present week.
+// A weekday in the present week, by its number since 1970.
 /** @param {number} now @param {string} day */
-const dateOf = (now, day) =>
-  dayText(dayOf(now) + WEEKDAYS.indexOf(day) - weekdayOf(now), { day: "numeric" });
+const dateOf = (now, day) => dayOf(now) + WEEKDAYS.indexOf(day) - weekdayOf(now);

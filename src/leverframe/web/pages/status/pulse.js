@@ -1,4 +1,4 @@
-// The menu beside an output's lever: on for some seconds or minutes, or until a time of today.
+// The menu beside an output's lever: on for any time, or until a time of the day.
 //
 // Two clicks in all. Its return time stays as it is. The last own time is offered again.
 
@@ -9,7 +9,7 @@ import { t } from "../../lib/format/words.js";
 import { refusalView } from "../../lib/forms/task.js";
 import { closeByEscape, closeMenu, closeWhenLeft } from "../../lib/frame/menu.js";
 import { icon } from "../../lib/things/signs.js";
-import { Pulse } from "../../lib/things/switches.js";
+import { Pulse, tidyWritten } from "../../lib/things/switches.js";
 
 const KEPT = "leverframe.until";
 const CHOICES_S = [10, 300];
@@ -74,10 +74,13 @@ export class PulseMenu {
         this.#line(durationText(seconds), () => this.#pulse.send(seconds)),
       )}
       ${own
-        ? this.#line(t("lever_until", { time: own }), () => this.#pulse.sendUntil(own))
+        ? this.#line(tidyWritten(own), () => this.#pulse.sendWritten(own))
         : nothing}
       <form @submit=${(event) => this.#submit(event)}>
-        <label>${t("pulse_until")} <input type="time" name="time" required /></label>
+        <label
+          >${t("pulse_written")}
+          <input name="written" required autocomplete="off" autocapitalize="off"
+        /></label>
         <button type="submit" ?disabled=${this.#pulse.hindrance !== null}>
           ${t("pulse_start")}
         </button>
@@ -85,14 +88,14 @@ export class PulseMenu {
     </div>`;
   }
 
-  /** @param {string} text @param {() => void} send */
+  /** @param {string} text @param {() => unknown} send */
   #line(text, send) {
     const act = (/** @type {Event} */ event) => this.#send(event, send);
     const isIdle = this.#pulse.hindrance !== null;
     return html`<button type="button" ?disabled=${isIdle} @click=${act}>${text}</button>`;
   }
 
-  /** @param {Event} event @param {() => void} send */
+  /** @param {Event} event @param {() => unknown} send */
   #send(event, send) {
     closeMenu(event.target);
     send();
@@ -102,8 +105,9 @@ export class PulseMenu {
   #submit(event) {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
-    const time = String(new FormData(form).get("time"));
-    localStorage.setItem(KEPT, time);
-    this.#send(event, () => this.#pulse.sendUntil(time));
+    const written = String(new FormData(form).get("written"));
+    if (!this.#pulse.sendWritten(written)) return;
+    localStorage.setItem(KEPT, written);
+    closeMenu(event.target);
   }
 }

@@ -1,4 +1,4 @@
-// An output on for a while: some seconds or minutes, or until a time of the day.
+// An output on for a while: any time as people write it, or until a time of the day.
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
@@ -45,15 +45,18 @@ export class OnFor {
           aria-expanded=${this.#isAsking.value ? "true" : "false"}
           @click=${() => (this.#isAsking.value = !this.#isAsking.value)}
         >
-          ${t("on_until")}
+          ${t("on_other")}
         </button>
       </div>
       ${this.#isAsking.value ? this.#question() : nothing} ${refusalView(this.#pulse.refusal)}`;
   }
 
   #question() {
-    return html`<form class="fors" @submit=${(event) => this.#until(event)}>
-      <label>${t("on_until_time")} <input type="time" name="time" required autofocus /></label>
+    return html`<form class="fors" @submit=${(event) => this.#submit(event)}>
+      <label
+        >${t("on_written")}
+        <input name="written" required autofocus autocomplete="off" autocapitalize="off"
+      /></label>
       <button class="primary" ?disabled=${this.#pulse.hindrance !== null}>${t("switch_on")}</button>
     </form>`;
   }
@@ -64,11 +67,12 @@ export class OnFor {
     send();
   }
 
+  // What could not be read stays to be put right.
   /** @param {SubmitEvent} event */
-  #until(event) {
+  #submit(event) {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
-    const time = String(new FormData(form).get("time"));
-    this.#send(() => this.#pulse.sendUntil(time));
+    const isRead = this.#pulse.sendWritten(String(new FormData(form).get("written")));
+    this.#isAsking.value = !isRead;
   }
 }

@@ -15,7 +15,8 @@ import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things/th
 
 /** @import { IconName } from "../../lib/things/signs.js" */
 
-/** @typedef {LogEntries[number]} Entry */
+/** @typedef {Pick<LogEntries[number], "what" | "which" | "cause" | "by" | "time">} Seen */
+/** @typedef {Seen & Pick<LogEntries[number], "number" | "after" | "figures" | "text">} Entry */
 /** @typedef {{ icon: IconName, look?: string, text: Template, time: number }} Link */
 
 const SWITCHED = ["on", "off", "pulse", "pid_regulates"];
@@ -29,8 +30,20 @@ const READ = 30;
 export const lastSwitching = (entries, label) =>
   entries.findLast(({ what, which }) => which === label && SWITCHED.includes(what));
 
+// The same for an account that may not read the journal: the state says what switched it last.
+/** @param {Context} context @param {string} label @returns {Entry | undefined} */
+export function lastSwitched({ live, overview }, label) {
+  const last = live.state.switched?.[label];
+  if (!last || kindOf(label).kind === "digital") return undefined;
+  const { time, by } = last;
+  const what = overview.isOn(label) ? "on" : "off";
+  return { ...{ what, which: label, cause: by.kind, by, time }, ...NO_ENTRY };
+}
+
+const NO_ENTRY = { number: 0, after: 0, figures: {}, text: "" };
+
 // Who it was, in a word or two: the name of a rule, an account, "return time".
-/** @param {Entry} entry */
+/** @param {Seen} entry */
 export function actorOf({ by, cause }) {
   if (by.name) return by.name;
   if (cause === "rule") return t("rule_number", { number: by.number ?? "" });
@@ -77,6 +90,10 @@ export class Why {
   }
 
   view() {
+    if (!this.#context.isAdmin) {
+      const found = lastSwitched(this.#context, this.#label);
+      return found ? this.#chain([], found) : nothing;
+    }
     const entries = this.#log.value;
     if (entries === null) return nothing;
     const last = lastSwitching(entries, this.#label);
@@ -126,7 +143,7 @@ export class Why {
         time,
       },
       {
-        icon: /** @type {IconName} */ ("check"),
+        icon: /** @type {IconName} */ (isMet ? "check" : "close"),
         look: isMet ? "is-on" : "q",
         text: t(isMet ? "condition_met" : "condition_not_met", {
           condition: t(COMPARED[compare] ?? "compared_is", {
@@ -147,7 +164,8 @@ export class Why {
     const actor = actorOf(entry);
     const number = by.number ?? 1;
     /** @param {string} page @param {number} edit */
-    const link = (page, edit) => html`<a href=${address(page, { edit })}>${actor}</a>`;
+    const link = (page, edit) =>
+      this.#context.isAdmin ? html`<a href=${address(page, { edit })}>${actor}</a>` : actor;
     /** @type {[string, Template]} */
     const [key, part] =
       cause === "rule"

@@ -18,6 +18,10 @@ import { readingsOf } from "./rows.js";
 /** @import { Scene } from "./picture.js" */
 /** @import { Row } from "./rows.js" */
 
+const MINUTE_S = 60;
+// Shorter times are counted in seconds.
+const SHORT_S = 600;
+
 export class Story {
   #context;
   /** @type {Timeline} */
@@ -98,7 +102,8 @@ export class Story {
     if (!bar) return nothing;
     const { now, from } = this.#timeline;
     const { begin, end, planned, count = 1 } = bar;
-    const lasts = { begin: minute(begin), end: minute(end), time: roughText(end - begin) };
+    const time = roughText(shownSpan(begin, end));
+    const lasts = { begin: minute(begin), end: minute(end), time };
     const isOpen = end >= now && !planned;
     return html`<p class="quiet">
       ${begin <= from ? t("since_before", lasts) : t(isOpen ? "since_then" : "from_to", lasts)}
@@ -230,6 +235,13 @@ const crossingText = (isUp, value) => t(isUp ? "rose_to" : "fell_to", { value })
 
 /** @param {number} time */
 const minute = (time) => clock(time).slice(0, 5);
+
+// What lies between the minutes that stand beside it; what is short counts its seconds.
+/** @param {number} begin @param {number} end */
+export function shownSpan(begin, end) {
+  const minutes = Math.floor(end / MINUTE_S) - Math.floor(begin / MINUTE_S);
+  return end - begin < SHORT_S ? end - begin : minutes * MINUTE_S;
+}
 
 /** @param {LaneCause} cause */
 function causeText({ kind, detail = "", account = "", name = "", number = 0, seconds = 0 }) {
