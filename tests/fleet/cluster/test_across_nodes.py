@@ -409,7 +409,7 @@ async def test_node_of_an_older_version_is_reported_as_silent(
     cluster._doors["b"].inner.answer = lambda call: answer(replace(call, protocol=PROTOCOL + 1))
     for what in ("list", "changes", ""):
         assert (await headers_of(a, what))[SILENT_NODES] == "b", what
-    older = "Node b runs an older version, which does not understand this. Nothing was done"
+    older = "Node b runs an older version, which does not understand this request. Nothing was"
     found = {one["name"]: one for one in await a.get("list")}
     assert all(found[name]["troubles"][0].startswith(older) for name in far)
     report = await a.post("tag", tag="all", add="x")
