@@ -10,6 +10,7 @@ from leverframe.interface.descriptions.schemas import REFUSALS
 from leverframe.interface.names import COMPARISONS
 from leverframe.interface.table.row import ADMIN, ANYONE, CONTROL
 from leverframe.server.routes.endpoints import (
+    MODULE_TRIAL,
     RESTORE_TRIAL,
     RULE_TRIAL,
     SIM_PATH,
@@ -160,6 +161,7 @@ def http_page() -> str:
             ),
             f"\n`POST {RULE_TRIAL.path}`, for the administrator: {prose(RULE_TRIAL.doc)}\n",
             f"\n`POST {WHAT_IF.path}`, for the administrator: {prose(WHAT_IF.doc)}\n",
+            f"\n`POST {MODULE_TRIAL.path}`, for the administrator: {prose(MODULE_TRIAL.doc)}\n",
             _STREAM,
             "\n## Status files\n",
             "Files for existing clients. [Status files](files.md) lists every key.\n",

@@ -1,4 +1,4 @@
-"""Everybody can use every page: Fleet, Units and sign-in too, in three widths and both themes."""
+"""All pages are accessible: Fleet, Units and sign-in too, in three widths and both themes."""
 
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -115,7 +115,7 @@ def look_at_units(page: Page, site: units.Site) -> Iterator[str]:
 
 
 @IN_EVERY_LOOK
-def test_fleet_and_units_can_be_used_by_everybody(
+def test_fleet_and_units_are_accessible(
     tabs: Tabs, sites: Sites, theme: Theme, viewport: tuple[int, int]
 ) -> None:
     with tabs.fresh(Look("en", viewport, theme, False)) as page:

@@ -58,7 +58,7 @@ def merge_groups(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
     return sorted(merged.values(), key=_badness)
 
 
-def shared_by_several(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
+def select_shared(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
     """Return the groups worth a line of their own."""
     return [group for group in groups if group.count > 1][:SHOWN]
 

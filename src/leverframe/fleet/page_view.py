@@ -14,7 +14,7 @@ from leverframe.fleet.finding_groups import (
     REPORTED,
     FindingGroup,
     merge_groups,
-    shared_by_several,
+    select_shared,
 )
 from leverframe.fleet.health_index import (
     ASKED_AGAIN,
@@ -237,7 +237,7 @@ def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, about: NodeSumm
     counts = index.counts(place.wanted.tenant)
     names = [row.name for row in rows]
     changes = index.changes(place.wanted.tenant)
-    groups = shared_by_several(index.finding_groups(place.wanted.tenant))
+    groups = select_shared(index.finding_groups(place.wanted.tenant))
     return FleetView(
         *(about.node, counts, len(matching), names, rows, about.rollouts),
         changes=changes,
@@ -339,7 +339,7 @@ async def _groups(node: FleetNode, others: OtherNodes, tenant: str | None) -> li
     """Ask nodes for the findings that their controllers share; older versions do not know them."""
     calls = dict.fromkeys(others.living(), GroupsCall(tenant))
     found = await _ask(node, others, "view.findings", calls, list[FindingGroup])
-    return shared_by_several(merge_groups(one for part in found.values() for one in part))
+    return select_shared(merge_groups(one for part in found.values() for one in part))
 
 
 async def _rows(
