@@ -142,7 +142,9 @@ def test_change_before_the_stream_begins_is_noticed(twin: ServedTwin, open_page:
     page = open_page("status")
     held: list[Route] = []
     page.route("**/api/stream", lambda route: held.append(route))
-    page.reload()
+    # The levers are there before the stream is asked for.
+    with page.expect_request("**/api/stream"):
+        page.reload()
     expect(page.get_by_role("switch", name="Output 0", exact=True)).to_be_visible()
     twin.get("/stm.cgi?oname=0Lamp")
     held[0].continue_()

@@ -236,7 +236,7 @@ def test_span_is_drawn_over_an_empty_part_of_a_day(twin: ServedTwin, open_page: 
     expect(page.locator(".t .span").first).to_have_attribute(
         "aria-label", "Light: 13:00 to 17:00, on weekdays"
     )
-    assert page.url.endswith("#/schedule")
+    expect(page).to_have_url(re.compile(r"#/schedule$"))
 
 
 @pytest.mark.thorough

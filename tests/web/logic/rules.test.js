@@ -596,6 +596,23 @@ test("the picture of a trial is drawn up to now, for a pulse with what was done"
   assert.match(textOf(picture.view()), /recorded/);
 });
 
+test("a trial counts nothing from before the recording began", async () => {
+  const trial = {
+    ...{ first: 0, last: 86_400, since: 82_800, conditions: [[]] },
+    firings: [{ time: 0, active: true }],
+  };
+  controller.answers = {
+    ...controller.answers,
+    "/api/rules/try": () => trial,
+    "/api/history": () => ({ step: 0, from: 0, to: 86_400, now: 86_400, times: [], series: {} }),
+  };
+  const own = await openContext();
+  const picture = new Trial(own, editRule(NEWEST, { ...HEATING, action: "SMS1" }));
+  await whenDrawn(() => picture.view(), /would have acted/);
+  controller.reset();
+  assert.match(textOf(picture.view()), /The rule would have acted 1 time, 1 h in total\./);
+});
+
 test("differences between what would have been and what was are spans of more than moments", () => {
   const would = spansOf([{ time: 10, active: true }, { time: 100, active: false }], 1000);
   assert.deepEqual(spansOf([{ time: 900, active: true }], 1000), [[900, 1000]]);

@@ -99,6 +99,8 @@ class Outputs:
         self._set(index, True, cause, Fact("pulse", OUTPUTS[index], 0, 1, {"seconds": seconds}))
         machine.timers.cancel(_RETURN[index])
         machine.timers.set(_PULSE[index], machine.at.now + seconds)
+        # An output that was on already now goes off at another time.
+        machine.mark(OUTPUTS[index])
         if machine.settings.outputs[index].remember:
             self._keep(index)
 

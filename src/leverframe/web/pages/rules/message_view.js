@@ -16,7 +16,7 @@ export function messageBlank(editor, part) {
   const isAddress = part === "to" && channelOf(editor.draft.typed.action)?.kind === "mail";
   return html`<input
     id=${editor.id(part)}
-    class="blank"
+    class="blank written"
     type=${isAddress ? "email" : "text"}
     autocomplete="off"
     aria-label=${t(LABELS[part])}

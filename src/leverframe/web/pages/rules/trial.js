@@ -137,12 +137,14 @@ export class Trial {
     const { trial, did, pulse } = past;
     if (trial.since === null) return html`<p class="note" role="status">${t("try_no_history")}</p>`;
     const { first, last } = trial;
-    const would =
+    const since = Math.max(first, trial.since);
+    const spansWould =
       pulse === null ? spansOf(trial.firings, last) : pulsesOf(trial.firings, pulse, last);
+    // Before the recording began nothing is known, whatever the readings are now.
+    const would = common(spansWould, [[since, last]]);
     const wanted = pulse === null && this.#draft.typed.value === "0" ? 0 : 1;
     const done = did && did.filter(({ value }) => value === wanted);
     const spans = done?.map((bar) => this.#within(bar, trial)) ?? null;
-    const since = Math.max(first, trial.since);
     const differing = spans ? differences(would, spans, since, last) : [];
     return html`<div class="plot">
         ${this.#readings(past)} ${this.#strips(trial, would, done, differing)} ${axis(first, last)}
