@@ -44,7 +44,7 @@ LOOKED_S = 5.0
 
 
 class NodeRefused(ErrorForPeople):
-    """The node refused a request, or cannot be reached: one sentence."""
+    """The node refused a request or cannot be reached; the message is one sentence."""
 
     def __init__(self, sentence: str, status: int | None = None, field: str | None = None) -> None:
         super().__init__(sentence)

@@ -107,7 +107,7 @@ _Report = TypeVar("_Report")
 
 
 class AnyFleet(ABC, Generic[TwinOf]):
-    """Controllers of one node. If the node refuses a request, `NodeRefused` has its sentence."""
+    """Controllers of one node; `NodeRefused` is raised with the reason if it refuses a request."""
 
     def __init__(self, node: NodeAsking) -> None:
         self._asked = node
@@ -212,10 +212,11 @@ class AnyFleet(ABC, Generic[TwinOf]):
     def place(
         self, name: str, *, address: str | None = None, port: int | None = None
     ) -> MemberReport:
-        """Assign an address or a port to a controller:
+        """Set or remove the address or port of a controller.
 
-        `place("gh-1", address="127.0.0.7")`. The address `"none"` and the port 0 remove the present
-        value; an omitted value stays unchanged. The controller keeps running; its connections end.
+        Example: `place("gh-1", address="127.0.0.7")`. The address `"none"` and the port 0 remove
+        the present value; an omitted value stays unchanged. The controller keeps running, but its
+        connections end.
         """
         given = {"name": name, "address": address, "port": port}
         return self._do(controllers.place_controller, given)
@@ -263,10 +264,10 @@ class AnyFleet(ABC, Generic[TwinOf]):
         )
 
     def fault(self, fault: Fault | str, *names: str, tag: Tags = (), seed: int = 0) -> BulkReport:
-        """Set a fault:
+        """Set a fault on controllers.
 
-        `fault(faults.slow("5s"), tag="north")`, or in the syntax of `/sim.cgi`. Each controller has
-        its own seed, derived from the given one.
+        Example: `fault(faults.slow("5s"), tag="north")`. A text is a fault in the syntax of
+        `/sim.cgi`. Each controller has its own seed, derived from the given one.
         """
         text = fault if isinstance(fault, str) else fault.text
         return self._do(
@@ -286,7 +287,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return self._do(time.list_snapshots)
 
     def remove_snapshot(self, label: str) -> KeptSnapshot:
-        """Remove a snapshot from the node, which frees its label; return what it was."""
+        """Remove a snapshot from the node and return its report; the label is free again."""
         return self._do(time.remove_snapshot, {"label": label})
 
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:

@@ -119,7 +119,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @property
     def name(self) -> str:
-        """Its present name."""
+        """Its current name."""
         name: str = self._json(STATUS)["sname"]
         return name
 
@@ -146,7 +146,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return TwinAddress(host, port)
 
     def snapshot(self) -> TwinSnapshot:
-        """Return everything to resume from: settings, state, timers, plants, clock, messages.
+        """Return a snapshot: settings, state, timers, plants, clock and messages.
 
         `snapshot().save("warm.snapshot")` saves it for other runs, which use
         `Twin.load("warm.snapshot")`.
@@ -243,7 +243,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return entries
 
     def explain(self, label: str) -> str:
-        """Explain in sentences why a value is what it is."""
+        """Explain in sentences why a value is as it is."""
         from leverframe.testing.observations import explain
 
         return explain(label, self.state, self._json("/api/rules"), self.journal, self.zone)

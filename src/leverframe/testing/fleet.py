@@ -26,7 +26,7 @@ from leverframe.testing.twin import Twin
 
 
 class BadFleet(ErrorForPeople, ValueError):
-    """The fleet is not possible; the message says why in one sentence."""
+    """Such a fleet is not possible; the message says why in one sentence."""
 
 
 class Fleet(AnyFleet[Twin], Sequence[Twin]):

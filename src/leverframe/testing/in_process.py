@@ -245,7 +245,7 @@ class LoopTwin:
         return twin
 
     async def close(self) -> None:
-        """Switch the twin off; then a durable store contains all its data."""
+        """Switch the twin off; a durable store then contains all its data."""
         await self._stop()
 
     async def __aenter__(self) -> Self:

@@ -100,7 +100,7 @@ class SentEmail(Struct, frozen=True):
     server: str
     #: The cause of the message, like `rule 3`.
     reason: str
-    #: Why it could not have been sent, if that is so.
+    #: Why it could not have been sent; None if it could.
     problem: str | None = None
 
 

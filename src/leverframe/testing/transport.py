@@ -174,7 +174,7 @@ class TwinAccess:
 
     @property
     def door(self) -> str | None:
-        """The address at which it is found by its name, if its own is local to the machine."""
+        """The address that serves it by its name, if its own address is local to the machine."""
         return self._transport.door
 
     @property

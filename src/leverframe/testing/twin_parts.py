@@ -207,7 +207,7 @@ class FaultyTwin(TwinAccess):
         return self.fault(answer, times=times, after=after, for_=for_)
 
     def reboot(self, takes: Duration = 5) -> None:
-        """Restart it: until this time has passed, it is off and cannot be reached."""
+        """Restart it: it is off and cannot be reached until this time has passed."""
         from leverframe.testing.faults import reboot
 
         self.fault(reboot(seconds_of(takes)))

@@ -218,7 +218,7 @@ async def _template(context: FleetContext) -> BackupFile | None:
     scope=at_owner,
 )
 async def fork_controller(context: FleetContext) -> MadeReport:
-    """Create copies of a controller. On virtual time they resume from its present state; in real
+    """Create copies of a controller. In virtual time they resume from its current state; in real
     time they start with its settings."""
     member = context.one()
     context.require("to", "a name, such as copy-{n}")

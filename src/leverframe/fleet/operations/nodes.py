@@ -291,7 +291,7 @@ def _merge_overviews(context: FleetContext, reports: dict[str, NodeReport]) -> N
     own = reports[others_of(context).name]
     troubles = [f"{node}: {text}" for node, one in reports.items() for text in one.troubles]
     not_started = [f"{node}: {text}" for node, one in reports.items() for text in one.not_started]
-    troubles += [f"{node}: The controller does not answer." for node in sorted(context.silent)]
+    troubles += [f"{node}: The node does not answer." for node in sorted(context.silent)]
     return replace(
         own,
         controllers=sum(one.controllers for one in reports.values()),

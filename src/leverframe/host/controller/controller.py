@@ -142,8 +142,8 @@ class Controller(Hooks):
             self.timed.append(self.findings)
         self.live_parts.append(self.findings)
         self.time = Scheduler(clock, self.next_deadline, self.tick, self._skip_quiet)
-        #: The monotonic second at which the bootloader gives up, while it waits; never without
-        #: power. While it is set, nothing that comes in has an effect.
+        #: When the waiting bootloader gives up, as a monotonic second; None if it is not waiting or
+        #: there is no power. While it waits, requests and readings have no effect.
         self.bootloader_until: float | None = None
         #: Returns why requests are refused now, if another node may have taken over.
         self.why_refused: Callable[[], Hindrance | None] | None = None
@@ -174,7 +174,7 @@ class Controller(Hooks):
     # --- life -------------------------------------------------------------------------------------
 
     def start(self, former: Mapping[str, Value] = NO_VALUES) -> None:
-        """Power on; `former` holds the values before, if this controller was on before."""
+        """Power on; `former` holds the previous values if this controller was on before."""
         sensed = self.board.connect(self.sense)
         at, machine = self.clock.read(), self.engine.machine
         machine.samples = None if self.history is None else self.history.samples
@@ -209,7 +209,7 @@ class Controller(Hooks):
         self._notify_if_changed()
 
     async def stop(self) -> None:
-        """Stop in order: what must be remembered is on disk before this returns."""
+        """Stop cleanly: the remembered state is on disk before this returns."""
         self._let_nothing_wake()
         # Even if something fails here, the store writes the data that is queued.
         async with AsyncExitStack() as afterwards:
@@ -220,7 +220,7 @@ class Controller(Hooks):
                 self._power_off()
 
     def stand_still(self) -> None:
-        """Freeze for good, because another process resumes; `stop` comes next."""
+        """Freeze permanently, because another process resumes the controller; `stop` follows."""
         self._let_nothing_wake()
         self._power_off()
         self._let_nothing_wake()
@@ -252,7 +252,7 @@ class Controller(Hooks):
 
     @property
     def has_power(self) -> bool:
-        """Whether it is on; without power it neither receives nor sends anything."""
+        """Whether the controller has power; without it, nothing is received or sent."""
         return self.bootloader_until != inf
 
     def _notify_pause(self, before: float | None) -> None:
@@ -288,8 +288,8 @@ class Controller(Hooks):
         remembered: Mapping[str, Any] | None = None,
         uploads: Iterable[str] = (),
     ) -> list[asyncio.Task[None]]:
-        """Power off and on with settings that are on disk; `remembered`, if given, replaces what is
-        remembered.
+        """Power off and on with settings that are on disk; `remembered`, if given, replaces the
+        remembered state.
 
         Return the tasks that are still running, as `notify_settings` does.
         """
@@ -344,8 +344,8 @@ class Controller(Hooks):
         skipped: list[Refusal] | None = None,
         also: Mapping[str, Any] = NO_ROWS,
     ) -> Outstanding | None:
-        """Carry out or queue all commands, or none if one is refused; None if nothing is left to
-        do.
+        """Carry out or queue all commands, or none if one is refused; return None if no work
+        remains.
 
         With a list as `skipped`, refused commands are added to it and the others are carried out,
         as real units do. The values in `also` are remembered in the same write, so that neither
@@ -500,7 +500,7 @@ class Controller(Hooks):
             self.carry_out(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
 
     def carry_out(self, emitted: list[Effect], wake: bool = True) -> Outstanding | None:
-        """Carry out effects immediately; return what must still reach the disk, if anything."""
+        """Carry out effects immediately; return what remains to be written to disk, if anything."""
         if not emitted and not wake:
             # The usual case when settings are adopted.
             return None
@@ -566,7 +566,7 @@ class Controller(Hooks):
         self._call_watchers()
 
     def name_or(self, fallback: str) -> str:
-        """Return its name: from its settings, from its node, or else the given one."""
+        """Return the name in the settings, else the name on the node, else `fallback`."""
         return self.engine.settings.name or self.new_name or fallback
 
     def take_name(self, name: str) -> None:
@@ -650,12 +650,12 @@ class Controller(Hooks):
         self.time.plan()
 
     async def advance(self, seconds: float | None) -> None:
-        """Move virtual time; call the watchers even if nothing was due."""
+        """Advance virtual time; call the watchers even if nothing was due."""
         await self.time.advance(seconds)
         self._call_watchers()
 
     async def advance_until(self, holds: Callable[[], bool], within_s: float) -> bool:
-        """Move virtual time until a condition holds; return whether it does."""
+        """Advance virtual time until a condition is met; return False if it was not met in time."""
         is_reached = await self.time.advance_until(holds, within_s)
         self._call_watchers()
         return is_reached

@@ -167,19 +167,20 @@ class Hooks:
         #: Checks by path: called with the wanted tree, before it is stored, if a command sets that
         #: path, even to its present value; they may refuse it.
         self.settings_checks: dict[str, Callable[[Settings], None]] = {}
-        #: Number of times that new settings were adopted: the same number means the same settings.
+        #: Number of times that new settings were adopted; an unchanged number means unchanged
+        #: settings.
         self.settings_revision = 0
         #: Called when the version of the controller has changed.
         self.profile_watchers: list[Callable[[], None]] = []
         #: Called with the name of an uploaded file once it is stored or removed.
         self.upload_watchers: list[Callable[[str], None]] = []
-        #: Called with True when the bootloader begins to wait, with False when that is over.
+        #: Called with True when the bootloader starts to wait, and with False when it stops.
         self.bootloader_watchers: list[Callable[[bool], None]] = []
         #: Called with False when the power fails, and with True when it is back. Parts that receive
         #: or send follow this or check `Controller.has_power`: without power a controller is
         #: silent.
         self.power_watchers: list[Callable[[bool], None]] = []
-        #: Its name at the node since it was renamed there; empty if it was not renamed.
+        #: The name that it was given on its node; empty if it was never renamed there.
         self.new_name = ""
         #: The address that only this controller listens on, by which managers identify it; None if
         #: it has no such address.
@@ -191,13 +192,14 @@ class Hooks:
         self.journal_recorder: JournalRecorder | None = None
         #: Problems of parts around the controller: a sentence for each part (`/health`).
         self.troubles = ObservedTroubles(self._call_watchers)
-        #: The reports of such parts in `/api/state`, by key.
+        #: The reports of parts around the controller in `/api/state`, by key.
         self.reports: dict[str, Callable[[], Any]] = {}
         #: Configuration keys that have no effect here, each with the reason (`/health`).
         self.without_effect: dict[str, str] = {}
-        #: The ports that such parts listen on, by protocol; None while a port is closed.
+        #: The ports that parts around the controller listen on, by protocol; None while a port is
+        #: closed.
         self.ports: dict[str, Callable[[], int | None]] = {}
-        #: Counters of such parts, for `/metrics`.
+        #: Counters of parts around the controller, for `/metrics`.
         self.figures: list[Callable[[], Iterable[Family]]] = []
         #: The messages that wait, were sent, or failed (`/api/outbox`).
         self.outbox_report: Callable[[], Any] = dict

@@ -47,7 +47,7 @@ BY_SNAPSHOT = Cause("snapshot")
 
 
 class NoLiveSnapshot(ErrorForPeople):
-    """This controller cannot go back in time: a sentence says why."""
+    """This controller cannot go back in time; the message says why in one sentence."""
 
 
 class LiveSnapshot(Struct, frozen=True):
@@ -218,7 +218,7 @@ _ELSEWHERE = "take it again with this version"
 
 
 class BadSnapshot(ErrorForPeople, ValueError):
-    """A snapshot that cannot be saved, or bytes that are not a readable snapshot: one sentence."""
+    """A snapshot cannot be saved or read; the message is one sentence."""
 
 
 class SavedSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
