@@ -206,6 +206,9 @@ def _put(document: Any, path: str, value: Any) -> None:
                 return
             table[key] = tomlkit.table()
         table = table[key]
+    if isinstance(table, tomlkit.items.Table) and table.is_super_table():
+        # It gets a header of its own; tomlkit would repeat the comment of the table below it.
+        table.trivia.comment_ws = table.trivia.comment = ""
     if value is MISSING:
         if last in table:
             del table[last]
