@@ -1,7 +1,5 @@
 // The page "Try it": starts a twin in a web worker, shows its pages in a frame, sends requests.
 
-import { STORIES } from "./stories.js";
-
 const HERE = new URL(".", import.meta.url);
 const START = { start: "2026-07-01T18:00", timezone: "Europe/Warsaw" };
 // How long a reply may take before the console says that it is still waiting.
@@ -23,6 +21,9 @@ const SENTENCES = {
 const root = document.getElementById("try");
 /** The twin that runs now: its worker, and the frame with its pages. */
 let twin = null;
+// The guided stories: `[{ title, steps: [{ text, requests, page }] }]`. Each starts from the state in
+// which the twin started. A step sends its requests and then shows its page.
+let stories = [];
 
 function element(name, properties = {}, ...content) {
   const made = Object.assign(document.createElement(name), properties);
@@ -33,6 +34,22 @@ function element(name, properties = {}, ...content) {
 const refuse = (why, text = SENTENCES[why]) => Object.assign(new Error(text), { why });
 
 // --- start ---------------------------------------------------------------------------------------
+
+async function prepare() {
+  try {
+    const { versions } = await readJson("files/files.json");
+    stories = await readJson("stories.json");
+    drawStart(versions);
+  } catch (error) {
+    root.textContent = error.why ? error.message : SENTENCES.network;
+  }
+}
+
+async function readJson(name) {
+  const reply = await fetch(new URL(name, HERE));
+  if (!reply.ok) throw refuse("missing");
+  return reply.json();
+}
 
 function drawStart(versions) {
   const hardware = element("select", { name: "hw" });
@@ -76,11 +93,11 @@ function drawStart(versions) {
 
 async function start(version, onProgress) {
   if (typeof WebAssembly !== "object") throw refuse("webassembly");
-  await registerServiceWorker();
-  twin?.worker.terminate();
   const began = performance.now();
+  await registerServiceWorker();
   const name = `twin-${Math.floor(Math.random() * 1e9)}`;
   const worker = await startWorker({ name, ...version, ...START }, onProgress);
+  twin?.worker.terminate();
   const frame = element("iframe", { title: "The pages of the controller" });
   twin = { worker, frame, name };
   draw(frame);
@@ -95,7 +112,7 @@ async function registerServiceWorker() {
   try {
     registration = await navigator.serviceWorker.register(new URL("sw.js", HERE), { scope: HERE });
   } catch (error) {
-    throw refuse(navigator.onLine && error.name === "SecurityError" ? "worker" : "network");
+    throw refuse(error.name === "SecurityError" ? "worker" : "network");
   }
   const waiting = registration.installing ?? registration.waiting;
   while (waiting && waiting.state !== "activated") {
@@ -126,13 +143,12 @@ const placeOf = () => new URL(`${twin.name}/`, HERE).pathname;
 
 function show(hash) {
   const { frame } = twin;
-  const loaded = new Promise((resolve) => frame.addEventListener("load", resolve, { once: true }));
-  if (frame.src && frame.contentWindow.location.pathname === placeOf()) {
+  if (frame.contentWindow.location.pathname === placeOf()) {
     frame.contentWindow.location.hash = hash;
     return Promise.resolve();
   }
   frame.src = placeOf() + hash;
-  return loaded;
+  return new Promise((resolve) => frame.addEventListener("load", resolve, { once: true }));
 }
 
 // Links and forms of the pages have absolute paths, which here are below the frame's place.
@@ -219,7 +235,7 @@ function drawStories(log) {
   const text = element("p", { className: "try-text" }, "Choose a story, or use the pages below.");
   text.setAttribute("role", "status");
   const next = element("button", { hidden: true }, "Next");
-  const titles = STORIES.map((story) => {
+  const titles = stories.map((story) => {
     const button = element("button", {}, story.title);
     button.addEventListener("click", () => begin(story));
     return button;
@@ -254,21 +270,6 @@ function drawStories(log) {
     text,
     next,
   );
-}
-
-// --- ---------------------------------------------------------------------------------------------
-
-async function prepare() {
-  let list;
-  try {
-    const reply = await fetch(new URL("files/files.json", HERE));
-    if (!reply.ok) throw refuse("missing");
-    list = await reply.json();
-  } catch (error) {
-    root.textContent = error.why ? error.message : SENTENCES.network;
-    return;
-  }
-  drawStart(list.versions);
 }
 
 if (root) prepare();

@@ -1,8 +1,8 @@
 // The service worker: passes the requests of a controller's pages to the twin in their tab.
 //
 // The pages of a twin are below `SCOPE/twin-NUMBER/`. They request absolute paths such as
-// `/api/state`, as on any controller; the page that sends a request shows whose twin is meant. A
-// request without such a page, like all other files of the site, goes to the network.
+// `/api/state`, as on any controller; the page that sends a request shows whose twin is meant. Only
+// the files of the twins themselves come from the network.
 
 const SCOPE = new URL(self.registration.scope).pathname;
 const OF_TWIN = /^(twin-\d+)(\/.*)$/;
@@ -18,7 +18,7 @@ self.addEventListener("fetch", (event) => {
   const meant = twinOf(url);
   if (meant) {
     event.respondWith(ask(meant.twin, meant.path + url.search, event.request));
-  } else if (!url.pathname.startsWith(SCOPE) && event.clientId) {
+  } else if (!url.pathname.startsWith(SCOPE) && event.request.mode !== "navigate") {
     event.respondWith(answerPart(event, url));
   }
 });
@@ -33,7 +33,8 @@ function twinOf(url) {
 async function answerPart(event, url) {
   const page = await self.clients.get(event.clientId);
   const meant = page && twinOf(new URL(page.url));
-  return meant ? ask(meant.twin, url.pathname + url.search, event.request) : fetch(event.request);
+  // A page that is being closed has no client any more.
+  return meant ? ask(meant.twin, url.pathname + url.search, event.request) : Response.error();
 }
 
 async function ask(twin, target, request) {
