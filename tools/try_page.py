@@ -1,13 +1,15 @@
 """Add to the built site the files of its page "Try it": Pyodide, wheels, and their list.
 
-`python -m tools.try_page build/site` installs the locked package of `tools/try_page/`, downloads
-the locked wheels, and builds the wheel of Leverframe. Without npm or network it says so in one
-sentence and succeeds: the page then says that this copy of the site has no controller.
+`python -m tools.try_page` fetches what is locked in `tools/try_page/`: Pyodide from npm, and the
+wheels that it needs from PyPI. `python -m tools.try_page build/site` also builds the wheel of
+Leverframe, and adds all of it to the site. Without npm or network both say so in one sentence and
+succeed: the page then says that this copy of the site has no controller.
 """
 
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from leverframe.core.profile import HARDWARE, newest_software
 PROJECT = Path(__file__).parent.parent
 LOCKED = PROJECT / "tools" / "try_page"
 PYODIDE = LOCKED / "node_modules" / "pyodide"
+WHEELS = PROJECT / "build" / "try_page"
 #: The folder of the page's files in the site.
 PLACE = Path("_static", "try", "files")
 #: What a browser loads of Pyodide.
@@ -35,26 +38,45 @@ class NotBuilt(Exception):
     """The files cannot be put together; the message is the reason."""
 
 
-def main(site: Path) -> None:
-    """Add the files to a site, or print why not."""
-    folder = site / PLACE
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def main(site: Path | None) -> None:
+    """Fetch the files, and add them to a site; print why not."""
     try:
-        build_files(folder)
+        fetch_files()
+        if site is not None:
+            build_files(site / PLACE)
     except NotBuilt as reason:
-        shutil.rmtree(folder)
         print(f"The page to try Leverframe in a browser has no controller: {reason}.")
 
 
-def build_files(folder: Path) -> None:
-    """Write Pyodide, the wheels, and `files.json` with their sizes."""
+def is_fetched() -> bool:
+    return _mark().exists() and PYODIDE.exists()
+
+
+def _mark() -> Path:
+    locks = (LOCKED / "package-lock.json", LOCKED / "wheels.txt")
+    digest = sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
+    return WHEELS / f".locked-{digest[:16]}"
+
+
+def fetch_files() -> None:
+    """Fetch Pyodide and the wheels, unless they are present."""
+    if is_fetched():
+        return
     if shutil.which("npm") is None:
         raise NotBuilt("npm is not installed")
     run_npm()
-    for name in RUNTIME:
-        shutil.copy(PYODIDE / name, folder)
-    download_wheels(folder)
+    shutil.rmtree(WHEELS, ignore_errors=True)
+    WHEELS.mkdir(parents=True)
+    download_wheels(WHEELS)
+    _mark().touch()
+
+
+def build_files(folder: Path) -> None:
+    """Write Pyodide, the wheels, and `files.json` with their sizes, without network."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for path in (*(PYODIDE / name for name in RUNTIME), *WHEELS.glob("*.whl")):
+        shutil.copy(path, folder)
     build_wheel(folder)
     (folder / "files.json").write_bytes(msgspec.json.encode(describe_files(folder)))
 
@@ -109,4 +131,4 @@ def _run(command: list[str], folder: Path, problem: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]) if sys.argv[1:] else None)

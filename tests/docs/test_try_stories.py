@@ -1,4 +1,4 @@
-"""The stories of the page "Try it": a twin in this process gets the requests that the page sends."""
+"""The stories of the page "Try it": a twin in this process gets the requests of the page."""
 
 import re
 from collections.abc import Awaitable, Callable

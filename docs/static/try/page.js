@@ -21,8 +21,8 @@ const SENTENCES = {
 const root = document.getElementById("try");
 /** The twin that runs now: its worker, and the frame with its pages. */
 let twin = null;
-// The guided stories: `[{ title, steps: [{ text, requests, page }] }]`. Each starts from the state in
-// which the twin started. A step sends its requests and then shows its page.
+// The guided stories: `[{ title, steps: [{ text, requests, page }] }]`. Each starts from the state
+// in which the twin started. A step sends its requests and then shows its page.
 let stories = [];
 
 function element(name, properties = {}, ...content) {
