@@ -113,12 +113,6 @@ def state_of(page: Page) -> Any:
     return page.locator(".try-state")
 
 
-def press_start(page: Page, site: Site) -> FrameLocator:
-    page.goto(site.url)
-    page.get_by_role("button", name="Start a controller").click()
-    return wait_for_pages(page)
-
-
 def wait_for_pages(page: Page) -> FrameLocator:
     expect(state_of(page)).to_contain_text("runs in this tab", timeout=START_MS)
     frame = page.frame_locator("#try iframe")
@@ -141,8 +135,10 @@ def test_controller_in_the_tab_shows_what_the_console_does(page: Page, site: Sit
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(site.url)
     # Without network, the page says so, and retries.
+    start = page.get_by_role("button", name="Start a controller")
+    expect(start).to_be_visible(timeout=STEP_MS)
     page.context.set_offline(True)
-    page.get_by_role("button", name="Start a controller").click()
+    start.click()
     expect(state_of(page)).to_have_text(re.compile("could not be loaded. Check the connection"))
     page.context.set_offline(False)
     del site.requested[:]
@@ -177,6 +173,11 @@ def test_controller_in_the_tab_shows_what_the_console_does(page: Page, site: Sit
     expect(frame.locator("body")).to_contain_text('"sname"', timeout=STEP_MS)
 
     follow_stories(page)
+    with page.expect_download(timeout=STEP_MS) as download:
+        frame.locator("body").evaluate("() => { location.hash = '#/charts?labels=OUT1'; }")
+        frame.get_by_role("link", name="Download as CSV").click(timeout=STEP_MS)
+    header = Path(download.value.path()).read_text(encoding="utf-8").partition("\n")[0]
+    assert header.startswith("time (Europe/Warsaw),Lamp")
 
     # Another version, after one that does not exist.
     page.get_by_label("Hardware").select_option("3.0")
@@ -194,7 +195,7 @@ def test_controller_in_the_tab_shows_what_the_console_does(page: Page, site: Sit
 
 
 def follow_stories(page: Page) -> None:
-    already_refused = refused_in(page)
+    already_refused = find_refusals(page)
     stories = json.loads((DOCS / "static/try/stories.json").read_text(encoding="utf-8"))
     hash_of_frame = "document.querySelector('#try iframe').contentWindow.location.hash"
     for story in stories:
@@ -203,17 +204,17 @@ def follow_stories(page: Page) -> None:
         for number, step in enumerate(steps, 1):
             expected = f"{number} of {len(steps)}: {step['text']}"
             expect(page.locator(".try-text")).to_have_text(expected, timeout=STEP_MS)
-            following = page.get_by_role("button", name="Next")
+            following = page.get_by_role("button", name="Next", exact=True)
             if number < len(steps):
                 expect(following).to_be_enabled(timeout=STEP_MS)
                 assert page.evaluate(hash_of_frame) == step["page"]
                 following.click()
             else:
                 expect(following).to_be_hidden(timeout=STEP_MS)
-        assert refused_in(page) == already_refused
+        assert find_refusals(page) == already_refused
 
 
-def refused_in(page: Page) -> list[str]:
+def find_refusals(page: Page) -> list[str]:
     """Return the replies in the console with statuses that report an error."""
     replies = page.locator(".try-log pre").all_inner_texts()
     return [reply for reply in replies if re.match("[45]", reply)]

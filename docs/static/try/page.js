@@ -41,7 +41,9 @@ async function prepare() {
     stories = await readJson("stories.json");
     drawStart(versions);
   } catch (error) {
-    root.textContent = error.why ? error.message : SENTENCES.network;
+    const retry = element("button", {}, "Retry");
+    retry.addEventListener("click", prepare);
+    root.replaceChildren(element("p", {}, error.why ? error.message : SENTENCES.network), retry);
   }
 }
 
@@ -141,14 +143,17 @@ function startWorker(wanted, onProgress) {
 
 const placeOf = () => new URL(`${twin.name}/`, HERE).pathname;
 
-function show(hash) {
+async function show(hash) {
   const { frame } = twin;
-  if (frame.contentWindow.location.pathname === placeOf()) {
+  const isThere = () => frame.contentWindow.location.pathname === placeOf();
+  if (isThere()) {
     frame.contentWindow.location.hash = hash;
-    return Promise.resolve();
+    return;
   }
   frame.src = placeOf() + hash;
-  return new Promise((resolve) => frame.addEventListener("load", resolve, { once: true }));
+  // The first event may be that of a document that was still loading.
+  do await new Promise((next) => frame.addEventListener("load", next, { once: true }));
+  while (!isThere());
 }
 
 // Links and forms of the pages have absolute paths, which here are below the frame's place.
@@ -157,7 +162,12 @@ function keepInside({ target: frame }) {
   const inside = (path) => (path?.startsWith("/") ? placeOf() + path.slice(1) : path);
   page.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]");
-    if (link) link.setAttribute("href", inside(link.getAttribute("href")));
+    if (link?.hasAttribute("download")) {
+      event.preventDefault();
+      download(link);
+    } else if (link) {
+      link.setAttribute("href", inside(link.getAttribute("href")));
+    }
   }, true);
   page.addEventListener("submit", ({ target: form }) => {
     if (form.hasAttribute("action")) form.action = inside(form.getAttribute("action"));
@@ -165,6 +175,16 @@ function keepInside({ target: frame }) {
   if (location.protocol !== "about:" && !location.pathname.startsWith(placeOf())) {
     frame.src = inside(location.pathname + location.search) + location.hash;
   }
+}
+
+// Browsers do not pass downloads through the service worker.
+async function download(link) {
+  const reply = await twin.frame.contentWindow.fetch(link.href);
+  const [, name] = /filename="?([^";]+)/.exec(reply.headers.get("Content-Disposition")) ?? [];
+  const address = URL.createObjectURL(await reply.blob());
+  const last = new URL(link.href).pathname.split("/").at(-1);
+  element("a", { href: address, download: link.download || name || last }).click();
+  setTimeout(() => URL.revokeObjectURL(address), PATIENCE_MS);
 }
 
 // --- requests ------------------------------------------------------------------------------------
