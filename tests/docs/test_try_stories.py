@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from leverframe.testing.in_tab import TabTwin
 from tests.docs.blocks import DOCS
 from tests.testing.test_in_tab import Client
+from tools import try_page
 
 PAGE = DOCS / "static" / "try"
 STORIES: list[dict[str, Any]] = msgspec.json.decode((PAGE / "stories.json").read_bytes())
@@ -105,3 +107,15 @@ def test_wheels_have_the_versions_that_are_run() -> None:
     names = re.findall(r"^(\S+==\S+)", locked, re.MULTILINE)
     assert [name.partition("==")[0] for name in names] == ["msgspec", "tzdata"]
     assert [name for name in names if f"{name} " not in run] == []
+
+
+def test_site_is_built_without_npm_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(try_page, "WHEELS", tmp_path / "wheels")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    try_page.main(tmp_path / "site")
+    assert capsys.readouterr().out == (
+        "The page to try Leverframe in a browser has no controller: npm is not installed.\n"
+    )
+    assert not (tmp_path / "site").exists()

@@ -9,6 +9,8 @@ const OF_TWIN = /^(twin-\d+)(\/.*)$/;
 // A twin answers its pages when it has time: a simulated year takes some seconds.
 const PATIENCE_MS = 60_000;
 const WITHOUT_BODY = [101, 204, 205, 304];
+// Browsers end service workers as they like; their requests end with them.
+const LIFE = Math.random();
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
@@ -78,7 +80,8 @@ async function ask(twin, target, request) {
       if (data.to === number) receive[data.kind](data);
     };
     const headers = [...request.headers].flat();
-    channel.postMessage({ kind: "ask", number, method: request.method, target, headers, body });
+    const { method } = request;
+    channel.postMessage({ kind: "ask", life: LIFE, number, method, target, headers, body });
   });
 }
 

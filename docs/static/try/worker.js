@@ -76,16 +76,35 @@ const lastLine = (error) =>
 function serve(py, twin, name) {
   const channel = new BroadcastChannel(name);
   const asBytes = py.runPython("lambda view: view.to_bytes()");
-  channel.addEventListener("message", ({ data }) => {
-    if (data.kind === "cancel") twin.cancel(data.number);
-    if (data.kind !== "ask") return;
-    const { number, method, target, headers, body } = data;
+  // The requests without a complete reply, all of the same life of the service worker.
+  const open = new Set();
+  let present;
+
+  function cancel(number) {
+    open.delete(number);
+    twin.cancel(number);
+  }
+
+  function answer({ number, method, target, headers, body }) {
     const post = (kind, more) => channel.postMessage({ kind, to: number, ...more });
+    const end = (kind) => {
+      open.delete(number);
+      post(kind);
+    };
+    open.add(number);
     twin.answer(number, method, target, py.toPy(headers), asBytes(new Uint8Array(body)), {
       begin: (status, names) => post("begin", { status, headers: names.toJs() }),
       send: (piece) => post("send", { piece: piece.toJs() }),
-      finish: () => post("finish"),
-      lose: () => post("lose"),
+      finish: () => end("finish"),
+      lose: () => end("lose"),
     });
+  }
+
+  channel.addEventListener("message", ({ data }) => {
+    if (data.kind === "cancel") cancel(data.number);
+    if (data.kind !== "ask") return;
+    if (data.life !== present) for (const number of open) cancel(number);
+    present = data.life;
+    answer(data);
   });
 }
