@@ -9,7 +9,7 @@ const FILES = new URL("files/", import.meta.url);
 let loaded = 0;
 let total = 0;
 
-// Every file passes through `fetch`, also those that Pyodide requests.
+// Every file but the modules passes through `fetch`, also those that Pyodide requests.
 const fetchPlain = self.fetch.bind(self);
 self.fetch = async (...request) => {
   const reply = await fetchPlain(...request);
@@ -42,7 +42,8 @@ self.addEventListener("message", async ({ data }) => {
 async function startTwin({ hw, sw, start, timezone }) {
   const list = await read("files.json");
   const { sizes, wheels } = await list.json();
-  total = Object.values(sizes).reduce((sum, size) => sum + size, 0);
+  const counted = Object.keys(sizes).filter((name) => !name.endsWith(".mjs"));
+  total = counted.reduce((sum, name) => sum + sizes[name], 0);
   const archives = wheels.map(async (name) => (await read(name)).arrayBuffer());
   const py = await loadPython();
   for (const archive of await Promise.all(archives)) py.unpackArchive(archive, "wheel");
