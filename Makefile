@@ -22,7 +22,7 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml packaging/*/pypr
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench bench-compare soak mutate docs lock changelog release clean
+.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench bench-compare soak mutate docs lock changelog release deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,9 @@ changelog: $(TEST_READY) ## collect changes/ into CHANGELOG.md for a release, e.
 
 release: $(TEST_READY) ## build the files of a release in dist/, twice, and compare; see RELEASING.md
 	@$(BIN)/python -m tools.release
+
+deb: $(TEST_READY) ## build the Debian package in dist/; e.g. make deb ARGS="--python 3.13 --machine aarch64"
+	@$(BIN)/python -m tools.deb $(ARGS)
 
 clean: ## remove .venv and everything else that was generated
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
