@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from leverframe.core.runtime.installation import EXTRAS
 from tests import effort
 from tools import locked_wheels
 
@@ -41,7 +42,7 @@ def list_wanted(*extras: str) -> set[str]:
     ("list_name", "extras"),
     [
         ("run.txt", []),
-        ("package.txt", ["all", "fleet", "hardware"]),
+        ("package.txt", sorted(set(EXTRAS.values()))),
         ("test.txt", ["build", "hardware", "test"]),
     ],
 )
