@@ -18,6 +18,8 @@ import stat
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -85,21 +87,33 @@ def select_locked(locked: str, target: Target) -> str:
     )
 
 
-def install_libraries(target: Target, to: Path) -> None:
-    """Install the locked libraries for a target, which need not be this machine."""
-    locked = LOCKED.read_text(encoding="utf-8")
+def pip_for(target: Target, task: str) -> list[str]:
+    """Return a command of pip that acts for a target, which need not be this machine."""
     version = ".".join(target.python.split(".")[:2])
     platforms = [f"manylinux_2_{minor}" for minor in range(GLIBC_MINOR, 4, -1)]
     platforms += ["manylinux2014", "manylinux2010", "manylinux1", "linux"]
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    command += ["--no-deps", "--require-hashes", "--no-compile", "--only-binary", ":all:"]
-    command += ["--implementation", "cp", "--python-version", version, "--target", str(to)]
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", task, "--quiet"]
+    command += ["--only-binary", ":all:", "--implementation", "cp", "--python-version", version]
     for name in platforms:
         command += ["--platform", f"{name}_{target.machine}"]
+    return command
+
+
+@contextmanager
+def locked_for(target: Target) -> Iterator[list[str]]:
+    """Write the locked list of a target; yield the arguments with which pip follows it."""
     with TemporaryDirectory() as folder:
         chosen = Path(folder) / "package.txt"
+        locked = LOCKED.read_text(encoding="utf-8")
         chosen.write_text(select_locked(locked, target), encoding="utf-8")
-        subprocess.run([*command, "--requirement", str(chosen)], check=True)
+        yield ["--no-deps", "--require-hashes", "--requirement", str(chosen)]
+
+
+def install_libraries(target: Target, to: Path) -> None:
+    """Install the locked libraries of a target into a folder."""
+    with locked_for(target) as list_arguments:
+        command = [*pip_for(target, "install"), "--no-compile", "--target", str(to)]
+        subprocess.run([*command, *list_arguments], check=True)
     # Programs of the libraries, and their manuals; they name the Python that builds the package.
     for name in ("bin", "share", "include"):
         shutil.rmtree(to / name, ignore_errors=True)
