@@ -204,7 +204,9 @@ def set_modes(root: Path) -> None:
             path.chmod(0o755 if is_open else 0o644)
 
 
-def build_deb(deb: Deb, wheel: Path, libraries: Path, folder: Path, built_at: int) -> Path:
+def build_deb(
+    deb: Deb, wheel: Path, libraries: Path, folder: Path, built_at: int, compression: str = "xz"
+) -> Path:
     """Build the package of a wheel and a folder of installed libraries into a folder."""
     with TemporaryDirectory() as temporary:
         root = Path(temporary) / "root"
@@ -217,7 +219,7 @@ def build_deb(deb: Deb, wheel: Path, libraries: Path, folder: Path, built_at: in
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / deb.file_name
         subprocess.run(
-            ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(path)],
+            ["dpkg-deb", "--root-owner-group", f"-Z{compression}", "--build", str(root), str(path)],
             env={**os.environ, "SOURCE_DATE_EPOCH": str(built_at)},
             stdout=subprocess.DEVNULL,
             check=True,

@@ -36,7 +36,7 @@ def debs(release: str, wheel: Path, tmp_path_factory: pytest.TempPathFactory) ->
         patch.setenv("PIP_FIND_LINKS", str(wheels_of(release)))
         install_libraries(target, folder / "libraries")
     return [
-        build_deb(Deb(target, version), wheel, folder / "libraries", folder, BUILT_AT)
+        build_deb(Deb(target, version), wheel, folder / "libraries", folder, BUILT_AT, "none")
         for version in ("0.0.1", __version__)
     ]
 

@@ -24,13 +24,13 @@ _ENVIRONMENT = {
     "PIP_NO_INDEX": "1",
     "PIP_FIND_LINKS": "/root/wheels",
 }
-#: Mounts what programs expect, and waits as the first process, with whose end all others end.
+#: Mounts what programs expect and becomes the first process, which reaps all others.
 _INIT = """
 set -e
 mount -t proc proc "$1/proc"
 mount --rbind /dev "$1/dev"
 ip link set lo up
-exec chroot "$1" sleep infinity
+exec chroot "$1" bash -c 'sleep infinity & wait'
 """
 
 
@@ -83,22 +83,32 @@ def run_root(suite: str, folder: Path) -> Iterator[Root]:
     """Unpack a release of Debian into a folder and run it, without network."""
     folder.mkdir(parents=True)
     subprocess.run(["tar", "-xf", archive_of(suite), "-C", folder], check=True)
-    command = ["unshare", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child"]
+    command = [
+        "setpriv",
+        "--pdeathsig=KILL",
+        "unshare",
+        "--mount",
+        "--net",
+        "--pid",
+        "--ipc",
+        "--uts",
+        "--fork",
+        "--kill-child",
+    ]
     command += ["bash", "-c", _INIT, "-", str(folder)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as outer:
         try:
-            yield Root(folder, _first_process(outer))
+            yield Root(folder, _first_process(outer, folder))
         finally:
             outer.kill()
 
 
-def _first_process(outer: "subprocess.Popen[bytes]") -> int:
-    """Wait until the first process inside has been started; return its number outside."""
+def _first_process(outer: "subprocess.Popen[bytes]", folder: Path) -> int:
+    """Wait until the first process is inside; return its number outside."""
     children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
     while outer.poll() is None:
-        if numbers := children.read_text().split():
-            name = Path(f"/proc/{numbers[0]}/comm").read_text().strip()
-            if name == "sleep":
-                return int(numbers[0])
+        for number in children.read_text().split():
+            if Path(f"/proc/{number}/root").readlink() == folder:
+                return int(number)
         time.sleep(0.01)
     sys.exit("The namespaces of a clean Debian could not be created; this needs root.")

@@ -26,12 +26,13 @@ from tools.release import commit_time
 
 pytestmark = pytest.mark.needs_program("dpkg-deb")
 DEB = Deb(choose_target("3.13", "aarch64"), __version__)
+BUILT_AT = commit_time(PROJECT)
 UNIT = "./usr/lib/systemd/system/leverframe@.service"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(tmp_path_factory.mktemp("built") / "wheel", commit_time(PROJECT))
+    return build_wheel(tmp_path_factory.mktemp("built") / "wheel", BUILT_AT)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def package(wheel: Path, libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_deb(DEB, wheel, libraries, tmp_path_factory.mktemp("deb"), commit_time(PROJECT))
+    return build_deb(DEB, wheel, libraries, tmp_path_factory.mktemp("deb"), BUILT_AT, "none")
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +111,7 @@ def test_package_is_the_same_for_every_umask(
 ) -> None:
     before = os.umask(0o077)
     try:
-        again = build_deb(DEB, wheel, libraries, tmp_path / "again", commit_time(PROJECT))
+        again = build_deb(DEB, wheel, libraries, tmp_path / "again", BUILT_AT, "none")
     finally:
         os.umask(before)
     assert again.read_bytes() == package.read_bytes()
