@@ -22,7 +22,7 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml packaging/*/pypr
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench bench-compare soak mutate docs lock changelog release clean
+.PHONY: help setup run fleet-demo quick test test-all test-kernel test-packages check bench bench-compare soak mutate docs lock changelog release deb addon clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,9 @@ test-all: $(TEST_READY) ## run what make test leaves out: the thorough forms of 
 
 test-kernel: $(TEST_READY) ## boot Debian's kernel in QEMU and drive its pins and buses; 15 minutes
 	@$(BIN)/python -m tools.kernel $(ARGS)
+
+test-packages: $(TEST_READY) ## install wheel, Debian package and container into clean Debians; needs root
+	@$(BIN)/python -m tools.package_trials $(ARGS)
 
 check: $(TEST_READY) ## lint, format, types, words, security, layers: make test without its tests
 	@$(BIN)/python tools/checks.py check
@@ -80,6 +83,12 @@ changelog: $(TEST_READY) ## collect changes/ into CHANGELOG.md for a release, e.
 
 release: $(TEST_READY) ## build the files of a release in dist/, twice, and compare; see RELEASING.md
 	@$(BIN)/python -m tools.release
+
+deb: $(TEST_READY) ## build the Debian package in dist/; e.g. make deb ARGS="--python 3.13 --machine aarch64"
+	@$(BIN)/python -m tools.deb $(ARGS)
+
+addon: $(TEST_READY) ## put the add-on for Home Assistant together in dist/home-assistant
+	@$(BIN)/python -m tools.addon $(ARGS)
 
 clean: ## remove .venv and everything else that was generated
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

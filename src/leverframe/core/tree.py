@@ -123,7 +123,7 @@ _BRANCH_LISTS = frozenset(
     if isinstance(node, type) and issubclass(node, Node)
     # Annotations are used unresolved, because resolving them would take 1 % of a controller's
     # startup time.
-    for name, hint in vars(node).get("__annotations__", {}).items()
+    for name, hint in node.__annotations__.items()
     if getattr(hint, "__origin__", None) is tuple and branch_of(hint)[0] is not None
 )
 
