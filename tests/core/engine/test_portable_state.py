@@ -19,7 +19,6 @@ from leverframe.core.engine.digital_inputs import DigitalInputs, _Changes
 from leverframe.core.engine.display import Display
 from leverframe.core.engine.energy import Counter, PulseRate, _Meter
 from leverframe.core.engine.engine import Engine
-from leverframe.core.engine.findings import rules_overridden_by_hand
 from leverframe.core.engine.inputs import Inputs, OneWire
 from leverframe.core.engine.live_rule import LiveRule
 from leverframe.core.engine.machine import Machine
@@ -70,10 +69,10 @@ class Event(NamedTuple):
 PARTS: dict[type, tuple[type, set[str]]] = {
     Machine: (
         portable_state.MachineState,
-        {"by_hand", "configured_timezone", "effects", "journal", "persisted", "profile"}
+        {"configured_timezone", "effects", "journal", "persisted", "profile"}
         | {"recent", "samples", "settings", "timers", "timezone"},
     ),
-    Outputs: (portable_state.OutputsState, {"_machine"}),
+    Outputs: (portable_state.OutputsState, {"_machine", "find_wish"}),
     _Channel: (portable_state.ChannelState, set()),
     PidRegulator: (portable_state.PidState, {"_is_settled", "_machine", "_pwm"}),
     Display: (portable_state.DisplayState, {"_machine"}),
@@ -179,8 +178,9 @@ def test_manual_hold_survives_in_another_process() -> None:
     bench = Bench({"rules": (lit,)})
     bench.sense(INPD1=1)
     bench.switch_off("OUT0")
-    assert rules_overridden_by_hand(bench.engine) == {1: bench.at.wall}
-    assert rules_overridden_by_hand(take_over(bench, bench.engine).engine) == {1: bench.at.wall}
+    (deviation,) = bench.engine.find_deviations()
+    assert (deviation.label, deviation.since) == ("OUT0", bench.at.wall)
+    assert take_over(bench, bench.engine).engine.find_deviations() == [deviation]
 
 
 #: Settings with which much runs at the same time: every one of them is set, and there are rules.

@@ -22,6 +22,7 @@ _OF_ENGINE = {
     "on": "{which} on",
     "off": "{which} off",
     "pulse": "{which} on",
+    "pulse_over": "{which} stays on after the pulse",
     "opened": "{which} opened",
     "closed": "{which} closed",
     "opened_often": "{which} changed {count} more times in {seconds} s and is open",

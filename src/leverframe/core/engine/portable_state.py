@@ -23,7 +23,7 @@ from msgspec import Struct
 from leverframe.core.engine.digital_inputs import _Changes
 from leverframe.core.engine.engine import Engine, Persisted
 from leverframe.core.engine.inputs import NUMBERS
-from leverframe.core.engine.journal import KEPT_ENTRIES, OWN_CAUSES, Cause, Fact, Journal
+from leverframe.core.engine.journal import KEPT_ENTRIES, Cause, Fact, Journal
 from leverframe.core.engine.live_rule import Firing, LiveRule
 from leverframe.core.engine.machine import Value
 from leverframe.core.engine.rules import RESTED
@@ -314,9 +314,6 @@ def _fill(engine: Engine, state: EngineState) -> None:
     engine._note_listeners()
     machine = engine.machine
     _restore(machine, state.machine)
-    machine.by_hand = {
-        label for label, (_, cause, _) in machine.switched.items() if cause.kind not in OWN_CAUSES
-    }
     machine.journal = Journal.resume(*state.journal)
     known = set(_keys_of(engine, state))
     for when, key in state.timers:

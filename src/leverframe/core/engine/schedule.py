@@ -13,14 +13,19 @@ the clock was changed. Behaviour that the interface document does not specify:
   applies at startup: otherwise an entry that restarts the controller would restart it endlessly.
 """
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 from leverframe.core.engine.actuator import Actuator
+from leverframe.core.engine.calls import OFF, ON
 from leverframe.core.engine.event_variables import schedule_cause
 from leverframe.core.engine.journal import Fact
+from leverframe.core.engine.live_rule import SWITCHED
 from leverframe.core.engine.machine import Machine
 from leverframe.core.engine.schedule_times import next_run
 from leverframe.core.engine.timers import Key
+from leverframe.core.engine.wishes import Wish
 from leverframe.core.settings import ScheduleEntry, Settings
 
 MAX_OVERDUE_S = 60.0
@@ -95,6 +100,25 @@ class Schedule:
                 plan = self._plans.get(index) or _Plan(index, entry)
                 explanations.append(ScheduleExplanation(index, plan.next_run, plan.last_run))
         return explanations
+
+    def find_contradictions(self) -> Iterator[str]:
+        """Yield the targets that are in another state than the schedule wants."""
+        values = self._machine.values
+        for label in {plan.entry.action for plan in self._plans.values() if plan.last_run}:
+            if label in SWITCHED and not values[label] and self.wish_for(label):
+                yield label
+
+    def wish_for(self, label: str) -> Wish | None:
+        """Return the wish of the entry that has switched a target on until another one ends it."""
+        plans = [(i, plan) for i, plan in self._plans.items() if plan.entry.action == label]
+        ran = [(plan.last_run, index) for index, plan in plans if plan.last_run is not None]
+        if not ran:
+            return None
+        last = self._plans[max(ran)[1]]
+        is_ended = any(plan.entry.value == OFF and plan.next_run for _, plan in plans)
+        if last.entry.value != ON or not is_ended:
+            return None
+        return Wish(ON, last.cause, entry=last.cause.number)
 
     def _take_up(self) -> None:
         """Plan new and changed entries; unchanged entries keep their plan."""
