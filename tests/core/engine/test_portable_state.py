@@ -22,6 +22,7 @@ from leverframe.core.engine.engine import Engine
 from leverframe.core.engine.inputs import Inputs, OneWire
 from leverframe.core.engine.live_rule import LiveRule
 from leverframe.core.engine.machine import Machine
+from leverframe.core.engine.missed_runs import EntryPlan
 from leverframe.core.engine.outputs import Outputs
 from leverframe.core.engine.pid import PidRegulator
 from leverframe.core.engine.portable_state import (
@@ -33,7 +34,6 @@ from leverframe.core.engine.portable_state import (
 )
 from leverframe.core.engine.pwm import _Channel
 from leverframe.core.engine.rules import Rules
-from leverframe.core.engine.schedule import _Plan
 from leverframe.core.engine.timers import Moment
 from leverframe.core.engine.watchdog import _Guard
 from leverframe.core.settings import Differential, Power, Rule, ScheduleEntry, WatchdogEntry
@@ -100,7 +100,7 @@ PARTS: dict[type, tuple[type, set[str]]] = {
         {"combine", "dependents", "first", "needed", "number", "rule", "second", "switches"}
         | {"target"},
     ),
-    _Plan: (portable_state.PlanState, {"cause", "entry"}),
+    EntryPlan: (portable_state.PlanState, {"cause", "entry"}),
     _Guard: (portable_state.GuardState, {"entry", "index", "key"}),
 }
 #: Parts that have no state of their own to resume from.
@@ -277,7 +277,7 @@ DAMAGE = {
     "a screen that there is not": lambda state: state["display"].__setitem__(1, 77),
     "another number of rules": lambda state: state["live_rules"].clear(),
     "an entry of the schedule that is not there": lambda state: state["plans"].update(
-        {"3": [None, 5.0]}
+        {"3": [None, 5.0, None, None]}
     ),
     "another number of meters": lambda state: state["meters"].pop(),
 }

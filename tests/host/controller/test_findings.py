@@ -45,6 +45,13 @@ SENSOR = "28:FF:00:00:00:00:00:01"
 MAPPED = "*".join(["20", *["00"] * 29])
 #: On at 6:00 and off shortly before midnight, every day.
 LAMP = "&s0=Lamp*0*1*21600*0*127*1&s1=Dark*0*0*86340*0*127*1&&"
+#: The power is off at 6:00.
+MISSED = [
+    f"POST /post.cgi?sched_save {LAMP}",
+    "/sim.cgi?advance=19800",
+    "/sim.cgi?fault=reboot*after:1790s*takes:20s",
+    "/sim.cgi?advance=3600",
+]
 DAILY = "&s0=Fan*0*1*21600*0*128*1&&"
 
 
@@ -131,6 +138,18 @@ CASES = [
         "schedule?edit=0",
         [f"POST /post.cgi?sched_save {LAMP}", "/sim.cgi?advance=36000", "/outs.cgi?out0=0"],
         ["/outs.cgi?out0=1"],
+    ),
+    Case(
+        "schedule_missed.Lamp.OUT0",
+        "schedule?edit=0",
+        MISSED,
+        ["/outs.cgi?out0=1"],
+    ),
+    Case(
+        "schedule_caught_up.Lamp.OUT0",
+        "schedule?edit=0",
+        ["/inpa.cgi?schedcatch=1", *MISSED],
+        ["/inpa.cgi?scheddel=0"],
     ),
     Case(
         "rules_fight.1.2.OUT0",

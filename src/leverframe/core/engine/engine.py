@@ -247,6 +247,7 @@ class Engine:
         self.inputs.sense(readings)
         for feature in self._features.values():
             feature.start()
+        self.schedule.look_back(self.rules.wish_for)
         self._note_listeners()
         return _drop_repeated_drives(self._settle_and_finish())
 
@@ -306,6 +307,7 @@ class Engine:
         self.machine.at = at
         self.schedule.clock_changed()
         self.event_variables.clock_changed()
+        self.schedule.look_back(self.rules.wish_for)
         return self._settle_and_finish()
 
     def note_connection(self, mqtt: bool, at: Moment) -> list[Effect]:

@@ -10,6 +10,7 @@ the engine.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -40,6 +41,10 @@ SENTENCES = {
     "rule_overruled": "{name} is {state} although rule {rule} is met. Cause: {mover}.",
     "schedule_overruled": "{name} is {state} although schedule entry {entry} has not ended. "
     "Cause: {mover}.",
+    "schedule_missed": "Schedule entry {entry} did not run on {time} because the controller was "
+    "off.",
+    "schedule_caught_up": "Schedule entry {entry} did not run on {time} because the controller was "
+    "off. It was caught up on {caught_up}.",
     "rules_fight": "Rules {rule} and {other} set {name} to different states when both are met.",
     "rules_endless": "Rules trigger each other endlessly, at most once a second: {labels}.",
     "pid_output_off": "The PID regulator is on, but its output {name} is off.",
@@ -86,6 +91,7 @@ def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
     yield from _silent_slots(engine)
     yield from _waiting_rules(engine)
     yield from _deviations(engine)
+    yield from _find_missed_runs(engine)
     if engine.machine.resting:
         yield from _endless_rules(engine)
     if engine.pid.is_enabled:
@@ -160,6 +166,24 @@ def _deviations(engine: Engine) -> Iterator[Finding]:
             figures["entry"] = wish.cause.detail
             page = f"schedule?edit={wish.entry - 1}"
             yield Finding("schedule_overruled", page, label, figures, since)
+
+
+def _find_missed_runs(engine: Engine) -> Iterator[Finding]:
+    for run in engine.schedule.list_missed_runs():
+        figures: dict[str, int | float | str] = {
+            "entry": run.entry,
+            "time": _local_minute(engine, run.time),
+        }
+        page = f"schedule?edit={run.index}"
+        kind, since = "schedule_missed", run.time
+        if run.caught_up is not None:
+            kind, since = "schedule_caught_up", run.caught_up
+            figures["caught_up"] = _local_minute(engine, run.caught_up)
+        yield Finding(kind, page, run.label, figures, since)
+
+
+def _local_minute(engine: Engine, wall: float) -> str:
+    return datetime.fromtimestamp(wall, engine.machine.timezone).strftime("%Y-%m-%d %H:%M")
 
 
 def _endless_rules(engine: Engine) -> Iterator[Finding]:

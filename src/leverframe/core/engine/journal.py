@@ -37,6 +37,8 @@ _OF_ENGINE = {
     "rules_stopped": "stopped after {steps} steps, still changing: {labels}",
     "schedule_never_runs": "never runs: the calendar has no {date}",
     "schedule_missed": "not run: more than a minute late",
+    "schedule_missed_off": "{which} not switched: the controller was off",
+    "schedule_caught_up": "{which} is switched now, because the controller was off",
     "watchdog_restarts": "{host} did not answer {failures} times: {which} restarts for {seconds} s",
     "watchdog_gives_up": "gives up on {host} after {restarts} restarts",
     "pid_on": "PID regulator on",

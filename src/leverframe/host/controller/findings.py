@@ -24,6 +24,7 @@ from leverframe.core.engine.findings import (
     page_of,
 )
 from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.missed_runs import MissedRun
 from leverframe.core.engine.rule_advice import fights
 from leverframe.core.engine.timers import Moment
 from leverframe.core.engine.wishes import Deviation
@@ -223,7 +224,7 @@ class FindingsWatch:
         "_journalled",
         "_looked_absent",
         "_looked_at",
-        "_looked_deviations",
+        "_looked_outputs",
         "_looked_troubles",
         "_of_settings",
         "_seen_of_concern",
@@ -250,7 +251,7 @@ class FindingsWatch:
         self._looked_absent: dict[str, float] = {}
         self._seen_settings: Settings | None = None
         self._seen_of_concern: tuple[Any, ...] = ()
-        self._looked_deviations: list[Deviation] = []
+        self._looked_outputs: tuple[list[Deviation], list[MissedRun]] = ([], [])
         #: Something changed since the last evaluation.
         self._is_behind = False
         #: The findings from settings alone, and the settings that they depend on.
@@ -277,19 +278,20 @@ class FindingsWatch:
         """Update the journal if the last evaluation is long ago, or if findings have changed."""
         now, engine = self._clock.now(), self._engine()
         machine = engine.machine
-        absent, deviations = machine.absent_since, engine.find_deviations()
+        absent = machine.absent_since
+        outputs = engine.find_deviations(), list(engine.schedule.list_missed_runs())
         self._is_behind = not (
             now - self._looked_at >= LOOK_SOON_S
             or self._troubles.revision != self._looked_troubles
             or self._settings_of_concern_changed(machine.settings)
             # An output left the state that a rule or the schedule wants, or is in it again.
-            or deviations != self._looked_deviations
+            or outputs != self._looked_outputs
             # A sensor was lost, or is back.
             or absent != self._looked_absent
         )
         if not self._is_behind:
             self._looked_at, self._looked_troubles = now, self._troubles.revision
-            self._looked_absent, self._looked_deviations = absent.copy(), deviations
+            self._looked_absent, self._looked_outputs = absent.copy(), outputs
             self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
     def _settings_of_concern_changed(self, settings: Settings) -> bool:
