@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from leverframe.core import settings as tree_classes
 from leverframe.core.engine.calls import Effect, Notify
-from leverframe.core.engine.journal import BY_START, OWN_CAUSES, Cause, Fact, Journal
+from leverframe.core.engine.journal import BY_START, Cause, Fact, Journal
 from leverframe.core.engine.schedule_times import zone_named
 from leverframe.core.engine.texts import message_texts
 from leverframe.core.engine.timers import Key, Moment, Timers
@@ -246,7 +246,6 @@ class Machine:
     __slots__ = (
         "absent_since",
         "at",
-        "by_hand",
         "changed",
         "configured_timezone",
         "dsid",
@@ -307,8 +306,6 @@ class Machine:
         #: The last switching of an output, PWM output or event variable, or the last change of a
         #: contact: wall time, cause, and the number of the journal entry.
         self.switched: dict[str, tuple[float, Cause, int]] = {}
-        #: The labels in `switched` that the engine itself did not switch.
-        self.by_hand: set[str] = set()
         #: The same as `switched` for PWM outputs that are on and whose duty the regulator controls.
         self.regulated: dict[str, tuple[float, Cause, int]] = {}
         #: Names of the rule actions whose function is running: periodic switching and the
@@ -408,10 +405,6 @@ class Machine:
 
     def log_switching(self, label: str, cause: Cause, fact: Fact) -> None:
         self.note_switching(label, cause, fact)
-        if cause.kind in OWN_CAUSES:
-            self.by_hand.discard(label)
-        else:
-            self.by_hand.add(label)
         if self.samples is not None:
             self.samples.add_cause(self.at.wall, label, cause)
 

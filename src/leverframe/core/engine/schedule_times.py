@@ -55,6 +55,18 @@ def next_run(entry: ScheduleEntry, after: float, timezone: tzinfo) -> float | No
     return None
 
 
+def previous_run(entry: ScheduleEntry, until: float, timezone: tzinfo) -> float | None:
+    """Return the last moment up to `until` at which an entry that is not periodic was to run."""
+    if entry.date is not None:
+        days = [date.fromisoformat(entry.date)]
+    else:
+        last = datetime.fromtimestamp(until, timezone).date() + _ONE_DAY
+        days = [last - timedelta(days=offset) for offset in range(_DAYS_LOOKED_AT)]
+        days = [day for day in days if WEEKDAYS[day.weekday()] in entry.days]
+    runs = (instant(day, entry.time, timezone) for day in days)
+    return next((run for run in runs if run <= until), None)
+
+
 def _days(entry: ScheduleEntry, after: float, timezone: tzinfo) -> Iterator[date]:
     if entry.date is not None:
         yield date.fromisoformat(entry.date)

@@ -279,6 +279,9 @@ class Controller(Hooks):
         self.notify_settings(old, new, ())
 
     def _power_off(self) -> None:
+        if not self.has_power:
+            # Otherwise an engine that is off would do what was due since the power failed.
+            return
         self.carry_out(self.engine.stop(self.clock.read()), wake=False)
         self._notify_if_changed()
 

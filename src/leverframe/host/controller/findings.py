@@ -2,9 +2,9 @@
 
 Findings of the engine (`core/engine/findings.py`), problems of the parts around it (`troubles`) and
 findings of such parts are evaluated together whenever a client requests them. A request changes
-nothing; the journal is updated by separate evaluations. These run immediately if settings, manual
-switching of a rule's output, a part or a lost sensor may have created or ended a finding, soon
-after any other change, and periodically by the controller's clock.
+nothing; the journal is updated by separate evaluations. These run immediately if settings, an
+output in another state than wanted, a part or a lost sensor may have created or ended a finding,
+soon after any other change, and periodically by the controller's clock.
 """
 
 import re
@@ -22,11 +22,12 @@ from leverframe.core.engine.findings import (
     engine_findings,
     messages_never_sent,
     page_of,
-    rules_overridden_by_hand,
 )
 from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.missed_runs import MissedRun
 from leverframe.core.engine.rule_advice import fights
 from leverframe.core.engine.timers import Moment
+from leverframe.core.engine.wishes import Deviation
 from leverframe.core.labels import LABELS
 from leverframe.core.runtime.clock import Clock
 from leverframe.core.settings import Settings, rule_numbered
@@ -223,7 +224,7 @@ class FindingsWatch:
         "_journalled",
         "_looked_absent",
         "_looked_at",
-        "_looked_held",
+        "_looked_outputs",
         "_looked_troubles",
         "_of_settings",
         "_seen_of_concern",
@@ -250,7 +251,7 @@ class FindingsWatch:
         self._looked_absent: dict[str, float] = {}
         self._seen_settings: Settings | None = None
         self._seen_of_concern: tuple[Any, ...] = ()
-        self._looked_held: dict[int, float] = {}
+        self._looked_outputs: tuple[list[Deviation], list[MissedRun]] = ([], [])
         #: Something changed since the last evaluation.
         self._is_behind = False
         #: The findings from settings alone, and the settings that they depend on.
@@ -277,19 +278,20 @@ class FindingsWatch:
         """Update the journal if the last evaluation is long ago, or if findings have changed."""
         now, engine = self._clock.now(), self._engine()
         machine = engine.machine
-        absent, held = machine.absent_since, rules_overridden_by_hand(engine)
+        absent = machine.absent_since
+        outputs = engine.find_deviations(), list(engine.schedule.list_missed_runs())
         self._is_behind = not (
             now - self._looked_at >= LOOK_SOON_S
             or self._troubles.revision != self._looked_troubles
             or self._settings_of_concern_changed(machine.settings)
-            # Manual switching of a rule's output began or ended.
-            or held != self._looked_held
+            # An output left the state that a rule or the schedule wants, or is in it again.
+            or outputs != self._looked_outputs
             # A sensor was lost, or is back.
             or absent != self._looked_absent
         )
         if not self._is_behind:
             self._looked_at, self._looked_troubles = now, self._troubles.revision
-            self._looked_absent, self._looked_held = absent.copy(), held
+            self._looked_absent, self._looked_outputs = absent.copy(), outputs
             self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
     def _settings_of_concern_changed(self, settings: Settings) -> bool:

@@ -167,7 +167,7 @@ _MESSAGES = (
     *("modbus_writes", "oled"),
 )
 _MOVING = ("pwm", "pwm_frequency", "outputs", "pid")
-_ACTING = ("schedule", "watchdog", "output_flags", "modbus_tcp")
+_ACTING = ("schedule", "schedule_catch_up", "watchdog", "output_flags", "modbus_tcp")
 _ACCOUNTS = ("access",)
 #: The branches that are changed by rows that do not name their settings.
 _BRANCH_OF_RUN: dict[Run, set[str]] = {

@@ -283,12 +283,17 @@ def unread_paths(profile: Profile, read: set[str], reasons: Mapping[str, str]) -
     return unread
 
 
+_IN_ENTRY_LISTS = tuple(f"{name}." for name in ENTRY_LISTS)
+
+
 @lru_cache(maxsize=64)
 def settings_of(profile: Profile) -> tuple[str, ...]:
     """Return the leaves for which a version has commands, and its lists of entries."""
     plain = (path for path, _ in leaves(defaults(profile)))
     has = [
-        path for path in plain if not path.startswith(ENTRY_LISTS) and has_setting(path, profile)
+        path
+        for path in plain
+        if not path.startswith(_IN_ENTRY_LISTS) and has_setting(path, profile)
     ]
     return (*has, *ENTRY_LISTS)
 
