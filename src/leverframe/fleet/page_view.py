@@ -289,7 +289,7 @@ class KeysCall(Struct, frozen=True, forbid_unknown_fields=True):
     expected: list[int] = []
 
 
-class GroupsCall(Struct, frozen=True):
+class GroupsCall(Struct, frozen=True, forbid_unknown_fields=True):
     tenant: str | None
 
 

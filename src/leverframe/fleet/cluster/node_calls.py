@@ -64,7 +64,7 @@ ARRIVES_WITHIN_S = 10.0
 MAX_CALL_BYTES = 64 * 2**20
 _START = struct.Struct(f"!I{PROOF_BYTES}s")
 #: The protocol number, raised whenever an older version cannot read a message any more.
-PROTOCOL = 2
+PROTOCOL = 3
 #: Versions of the first protocol do not send its number, and refuse newer calls with these texts.
 _FIRST_PROTOCOL = 1
 _TOO_NEW_FOR_FIRST = re.compile(r"This is no call: |.*: is it older\?$", re.DOTALL)
