@@ -29,16 +29,34 @@ def form_of(page: Page, thing: str) -> Locator:
     return drawer_of(page, thing).locator("form.card").first
 
 
+def test_found_sensors_show_live_values_beside_the_positions(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("onewire")
+    drawer = page.locator("dialog.drawer")
+    expect(drawer.locator(".positions li")).to_have_count(8)
+    expect(drawer.locator(".empty")).to_contain_text("Check the wiring")
+    # A sensor that is plugged in appears, and changes while it is held.
+    twin.get(f"/sim.cgi?onewire={BOILER}&{BOILER}=21.5")
+    found = drawer.locator(".found li", has_text=BOILER)
+    expect(found.locator("b")).to_have_text("21.5 °C")
+    twin.get(f"/sim.cgi?{BOILER}=29")
+    expect(found.locator("b")).to_have_text("29.0 °C")
+    # One click assigns it to the first free position, which shows the same value.
+    first = drawer.locator(".positions li").first
+    expect(first).to_contain_text("free")
+    found.get_by_role("button", name="Assign").click()
+    expect(found).to_contain_text("assigned to Thermometer 1")
+    expect(first).to_contain_text("29.0 °C")
+
+
 @pytest.mark.thorough
 def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("onewire")
     drawer = page.locator("dialog.drawer")
     expect(drawer.get_by_role("heading", name="Connect sensors")).to_be_visible()
-    scan = drawer.get_by_role("button", name="Scan the 1-Wire bus")
-    scan.click()
     expect(drawer.locator(".empty")).to_contain_text("Check the wiring")
     twin.get(f"/sim.cgi?onewire={BOILER}")
-    scan.click()
     drawer.get_by_label(f"Position of {BOILER}").select_option("DS3")
     drawer.get_by_role("button", name="Assign").click()
     expect(drawer.locator(".found")).to_contain_text("assigned to Thermometer 3")

@@ -101,6 +101,10 @@ class OneWire:
             del self._by_id[sensor_id]
             self._show_places(sensor_id)
 
+    def list_found(self) -> dict[str, float | None]:
+        """Return the sensors on the bus by ID, assigned or not, with their uncorrected readings."""
+        return {sensor_id: self._by_id.get(sensor_id) for sensor_id in self._bus}
+
     def next_id(self) -> str:
         """Put the next ID of the bus into `dsid`; after the last ID, put `NO_ONEWIRE_ID` once."""
         round_trip = (*self._bus, NO_ONEWIRE_ID)
@@ -346,6 +350,9 @@ class Inputs:
     def impulse_s(self, pair: int) -> float | None:
         """Return the impulse time in seconds of a pair: INPD1+INPD2 (0) or INPD3+INPD4 (1)."""
         return self._digital.impulse_s(pair)
+
+    def list_onewire(self) -> dict[str, float | None]:
+        return self._onewire.list_found()
 
     def next_onewire_id(self) -> str:
         return self._onewire.next_id()
