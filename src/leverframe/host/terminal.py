@@ -22,7 +22,7 @@ class NoSecret(ErrorForPeople):
 
 def ask_secret(what: str) -> str:
     """Prompt for a secret, or read the next line of standard input."""
-    # Python sets it to None if the program was started with standard input closed.
+    # `sys.stdin` is None if the program was started with standard input closed.
     if sys.stdin is not None and sys.stdin.isatty():
         return getpass.getpass(f"{what}: ")
     line = "" if sys.stdin is None else sys.stdin.readline()
