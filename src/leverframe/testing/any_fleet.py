@@ -111,7 +111,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def __init__(self, node: NodeAsking) -> None:
         self._asked = node
-        #: Their common time, for code under test that uses it.
+        #: The common clock of the controllers, which the code under test can use.
         self.clock = TwinClock(lambda: self.now)
 
     @property
@@ -172,8 +172,8 @@ class AnyFleet(ABC, Generic[TwinOf]):
         """Create controllers, all or none: `add("gh-{n}", count=3, hw="3.5", tags="north")`.
 
         The new controllers start with the settings of a `template`: a backup (`.toml`, `.json`,
-        `.bin`), or values by path. The first one gets the given address and port; each further one
-        gets the next address or port.
+        `.bin`), or values by path. The first controller gets the given address and port; each
+        further controller gets the next address or port.
         """
         body = None if template is None else template_body(template, hw, sw)
         given = {"name": name, "count": count, "first": first, "hw": hw, "sw": sw}
@@ -193,8 +193,8 @@ class AnyFleet(ABC, Generic[TwinOf]):
     ) -> MadeReport:
         """Create controllers that continue from another: `fork("gh-1", "copy-{n}", count=3)`.
 
-        In real time the new controllers start with its settings. `address` and `port` work as in
-        `add`.
+        In real time the new controllers start with the settings of the original. `address` and
+        `port` work as in `add`.
         """
         given = {"name": name, "to": to, "count": count, "first": first, "tags": _list_of(tags)}
         return self._make(
@@ -222,7 +222,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return self._do(controllers.place_controller, given)
 
     def start_again(self, *names: str) -> BulkReport:
-        """Retry controllers that failed to start with the node; without names, all of them."""
+        """Retry controllers that failed to start; without names, all failed controllers."""
         return self._do(new_controllers.start_controllers, {"name": list(names)})
 
     def tag(self, *names: str, tag: Tags = (), add: Tags = (), remove: Tags = ()) -> BulkReport:

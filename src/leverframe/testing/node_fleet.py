@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class NodeTwin(AnyTwin):
     """A controller of a running node; `Fleet.connect` gives access to all of them.
 
-    With `with`, or `start` and `close`, `reset` restores the state at that start, and the snapshots
-    of the test are removed at the end. All other methods work without `start`.
+    Between `start` and `close`, or in a `with` block, `reset` restores the state at the beginning;
+    the snapshots of the test are removed at the end. All other methods work without `start`.
     """
 
     ends_with_test = False
@@ -60,7 +60,7 @@ class NodeTwin(AnyTwin):
 
     @property
     def recipe(self) -> str:
-        """A call for the same controller, with the seed of its faults but without its past."""
+        """The code for the same controller with the same seed; it does not restore its state."""
         return f"twin = Fleet.connect({self.door!r})[{self.name!r}]; twin.seed = {self.seed}"
 
     def start(self) -> Self:

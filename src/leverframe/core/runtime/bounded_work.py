@@ -221,7 +221,7 @@ def _result(
 # with the fewest places; among its work, to the work that has waited longest. One tenant cannot use
 # all places, so the work of another tenant never has to wait until long work ends.
 
-#: How many real seconds work waits for a place.
+#: The maximum time, in real seconds, that work waits for a place.
 WAIT_S = 15.0
 #: The maximum number of waiting jobs of one controller, and of one tenant.
 MAX_WAITING_OF_OWNER = 4

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from leverframe.core.engine.timers import Moment
 
-#: A difference between two checks up to this one is drift; a larger one is a change of the clock.
+#: A difference of at most this between two checks is drift; if it is larger, the clock was changed.
 NO_STEP_S = 0.5
 
 

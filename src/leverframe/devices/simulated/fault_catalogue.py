@@ -523,7 +523,7 @@ def fields_of(kind: str) -> dict[str, Field]:
 
 
 def time_unreachable_s(fault: Fault) -> float | None:
-    """Return for how many seconds after it is set the fault blocks all requests."""
+    """Return the seconds until a new fault stops blocking requests; None if it blocks none."""
     fields = fault.fields
     match fault.kind:
         case "refuse":

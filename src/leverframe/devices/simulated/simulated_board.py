@@ -206,7 +206,7 @@ class SimulatedBoard:
         self._bus: list[str] = []
         self._sense: Sense = drop_readings
         self.outputs = [False] * len(OUTPUTS)
-        #: The commanded states of the relays; a relay differs from it only because of a fault.
+        #: The commanded states of the relays; a relay is in another state only because of a fault.
         self._driven = [False] * len(OUTPUTS)
         #: The faults of relays and readings; they have an effect while they are set.
         self.faults: BoardFaults | None = None

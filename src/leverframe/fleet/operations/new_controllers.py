@@ -49,7 +49,7 @@ from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.storage.store import StoreUnavailable
 
 MAX_NEW = 10_000
-#: The largest first number of numbered names.
+#: The largest number at which the numbering of names may begin.
 MAX_FIRST = 10**9
 
 _Count = Annotated[int, Meta(ge=1, le=MAX_NEW)]

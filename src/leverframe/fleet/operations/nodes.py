@@ -247,7 +247,7 @@ def show_health(context: FleetContext) -> NodeHealth | Reply:
 def _not_ready(
     status: Literal["starting", "stopping"], running: ProgressReport, *, is_hidden: bool
 ) -> Reply:
-    """Report a start or stop with a status that marks the node as not ready."""
+    """Report the progress of a start or stop; the status marks the node as not ready."""
     count, of = (None, None) if is_hidden else (running.done, running.of)
     body = msgspec.json.encode(NodeHealth(status, count, of=of))
     return Reply(503, "application/json", body, (NOT_KEPT, *RETRY_SOON))

@@ -163,7 +163,7 @@ def _tenant(context: FleetContext) -> TenantRecord:
 @_operator("tenant/give", *CHOSEN, GIVEN_TO, changes=True, scope=at_each)
 async def give_controllers(context: FleetContext) -> BulkReport:
     """Assign the chosen controllers to a tenant, with all that they hold, or to the operator alone.
-    They are removed from their snapshots."""
+    The controllers are removed from their snapshots."""
     check_chosen(context)
     members = await context.find_chosen()
     await context.node.give(members, context.given.get("tenant", OPERATOR))

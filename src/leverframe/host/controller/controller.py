@@ -64,7 +64,8 @@ AGAIN = (calls.SetClock, calls.RestartController)
 #: Effects that are blocked while the bootloader waits: the pins stay safe until the next start.
 PINS = (calls.DriveOutput, calls.DrivePwm)
 
-#: The version before the watchers are first called; no version of an engine has this number.
+#: The initial value of the version that the watchers have seen; no version of an engine has this
+#: number.
 NEVER_WATCHED = -1
 
 NO_VALUES: Mapping[str, Value] = MappingProxyType({})
@@ -142,8 +143,8 @@ class Controller(Hooks):
             self.timed.append(self.findings)
         self.live_parts.append(self.findings)
         self.time = Scheduler(clock, self.next_deadline, self.tick, self._skip_quiet)
-        #: When the waiting bootloader gives up, as a monotonic second; None if it is not waiting or
-        #: there is no power. While it waits, requests and readings have no effect.
+        #: When the waiting bootloader gives up, as a monotonic second; None if it is not waiting,
+        #: and infinity without power. Unless it is None, requests and readings have no effect.
         self.bootloader_until: float | None = None
         #: Returns why requests are refused now, if another node may have taken over.
         self.why_refused: Callable[[], Hindrance | None] | None = None
@@ -266,7 +267,8 @@ class Controller(Hooks):
     def forget_settings(self) -> None:
         """Start with factory settings and without remembered state.
 
-        Accounts stay, as by a reset: it must not open a controller to strangers.
+        Accounts stay, as after a reset: the loss of settings must not open a controller to
+        strangers.
         """
         factory = defaults(self.profile)
         access = self.commits.pending.access
@@ -377,7 +379,8 @@ class Controller(Hooks):
             outstanding = self._promise(outstanding)
         if also:
             outstanding = outstanding or Outstanding()
-            # Actions and their audit entries go to the disk together with this.
+            # The results of the actions, their audit entries and the values in `also` go to the
+            # disk together.
             self.action_audit.write()
             outstanding.write = self.persistent.persist(dict(also))
         if stage.given and self.troubles:
@@ -456,8 +459,8 @@ class Controller(Hooks):
         if under_way:
             for change in changes:
                 change.outstanding.beside = [*change.outstanding.beside, *under_way]
-        # Immediately: a callback would run after 100 other controllers, when the data of this one
-        # is no longer in the cache.
+        # Not as a callback: it would run after 100 other controllers, when the data of this one is
+        # no longer in the cache.
         self._end_round()
 
     def _apply_changes(self, changes: Sequence[Change], at: Moment) -> None:
@@ -515,7 +518,7 @@ class Controller(Hooks):
             if self.bootloader_until is not None and type(effect) in PINS:
                 continue
             if type(effect) is calls.DriveOutput:
-                # This kind is more frequent than all others together.
+                # Effects of this kind are more frequent than all others together.
                 self.board.drive_output(effect.index, effect.on)
             elif type(effect) is calls.Persist:
                 persisted[effect.name] = effect.value
@@ -587,7 +590,7 @@ class Controller(Hooks):
 
     def clock_changed(self) -> None:
         """Adapt the engine to a wall clock that was set or stepped."""
-        # Report the time itself, and whether the clock is set.
+        # The reported time has changed, and perhaps the report of whether the clock is set.
         self.engine.machine.mark("clock")
         self.carry_out(self.engine.clock_changed(self.clock.read()))
 
@@ -619,7 +622,7 @@ class Controller(Hooks):
     def _skip_quiet(self, until: float) -> float | None:
         """Skip deadlines of the engine that change nothing, up to a moment of virtual time.
 
-        Return the next deadline after them.
+        Return the next deadline after the skipped ones.
         """
         beside = self._deadline_beside()
         if beside is not None and beside <= until:

@@ -45,13 +45,14 @@ class Hindrance(msgspec.Struct, frozen=True):
     """Why this node may not act for the controller now."""
 
     reason: str
-    #: The stored state cannot be reached, and the controller may still belong to this node.
+    #: Whether the stored state cannot be reached, while the controller may still belong to this
+    #: node.
     store_is_away: bool = False
 
     def refuse(self, commands: Sequence[Command], stage: Stage) -> None:
-        """Refuse commands depending on their effect; a request without a command only reads states.
+        """Raise a refusal that depends on the effect of the commands; without commands, do nothing.
 
-        The effect is determined on settings that may be outdated, so they decide nothing else.
+        The effect is determined from settings that may be outdated, so it decides nothing else.
         """
         perform_or_skip(commands, stage, [])
         if self.store_is_away and (stage.given or stage.blobs or stage.replaces_all):
@@ -71,10 +72,10 @@ log = logging.getLogger(__name__)
 SettingsWatcher = Callable[[Settings, Settings], asyncio.Task[None] | None]
 
 
-#: Called with wanted settings and the number of a slot (1-3); None without a bus for it.
+#: Called with wanted settings and the number of a slot (1-3); returns None if the slot has no bus.
 TryModule = Callable[[Settings, int], Coroutine[Any, Any, ModuleTrial] | None]
 WriteToModules = Callable[[calls.WriteModbus], asyncio.Future[None] | None]
-#: More than rules can request during a start.
+#: Maximum number of early writes that are kept; rules cannot request that many during a start.
 MAX_EARLY_WRITES = 64
 
 
@@ -156,7 +157,8 @@ class Hooks:
         #: Writes to a module; the future is done when the module has accepted the value, or raises
         #: a refusal.
         self.on_modbus_write: WriteToModules = self._keep_write
-        #: Reads the module that some settings choose for a slot; set by the part with the bus.
+        #: Reads the module in a slot that the settings passed to it describe; set by the part that
+        #: has the bus.
         self.try_module: TryModule = _try_nothing
         #: Writes that were requested before there was a recipient.
         self._early_writes: list[calls.WriteModbus] = []
@@ -164,8 +166,8 @@ class Hooks:
         self.on_screen: Callable[[calls.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
         self.settings_watchers: list[SettingsWatcher] = []
-        #: Checks by path: called with the wanted tree, before it is stored, if a command sets that
-        #: path, even to its present value; they may refuse it.
+        #: Checks by path, which may refuse wanted settings. If a command sets the path, even to its
+        #: present value, the check is called with the wanted tree before it is stored.
         self.settings_checks: dict[str, Callable[[Settings], None]] = {}
         #: Number of times that new settings were adopted; an unchanged number means unchanged
         #: settings.
