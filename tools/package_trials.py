@@ -13,7 +13,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tools.deb import choose_target, write_locked_list, pip_for
+from tools.deb import choose_target, pip_for, write_locked_list
 from tools.locked_wheels import Target
 from tools.release import PROJECT
 
