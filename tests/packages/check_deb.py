@@ -66,7 +66,7 @@ def test_busy_port_and_missing_rights_are_explained(root: Root) -> None:
     done = root.run("leverframe", "run", "--data", "/tmp/other")
     assert done.returncode == 2
     assert "Port 8080 is in use by another program; choose another with --port." in done.stdout
-    as_other = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+    as_other = ["setpriv", "--reuid=games", "--regid=games", "--clear-groups"]
     done = root.run(*as_other, "leverframe", "run", "--port", "8081", "--data", "/etc/leverframe")
     assert (done.returncode, done.stdout.count("\n")) == (2, 1), done.stdout
     assert "/etc/leverframe" in done.stdout

@@ -14,11 +14,12 @@ from tools.package_trials import RELEASES
 IMPORTED = {"luma": "luma.oled.device"}
 #: Sets a name, and shows what changed: settings are stored and read on this Python.
 RENAME = """
+import json
 from leverframe.testing import Twin
 
 with Twin() as twin:
     twin.command("stm.cgi?oname=0Pump")
-    (change,) = twin.get_json("/api/audit")["entries"][-1]["changes"]
+    (change,) = json.loads(twin.get("/api/audit"))[-1]["changes"]
     print(change["path"], change["new"])
 """
 
