@@ -72,6 +72,7 @@ docs: $(TEST_READY) ## write the reference, take the pictures, and build the sit
 	@$(BIN)/python -m tools.screenshots docs/images
 	@$(BIN)/python -m tools.terminal_recordings docs/images
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs 2 docs build/site
+	@$(BIN)/python -m tools.try_page build/site
 	@echo "The site begins at build/site/index.html"
 
 lock: ## write requirements/ from pyproject.toml; ARGS=--upgrade takes newer versions
@@ -91,7 +92,7 @@ addon: $(TEST_READY) ## put the add-on for Home Assistant together in dist/home-
 
 clean: ## remove .venv and everything else that was generated
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
-	@rm -rf tools/pages/node_modules
+	@rm -rf tools/pages/node_modules tools/try_page/node_modules
 	@find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(MADE):

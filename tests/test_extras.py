@@ -9,6 +9,7 @@ import pytest
 from leverframe.core.errors import NOT_DONE
 from leverframe.core.profile import Profile
 from leverframe.core.runtime.installation import EXTRAS, explain_missing_extra
+from leverframe.devices.linux.oled_panel import png_of
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.snmp import TrapSenders
 from leverframe.server.shared_ports import SNMP_AGENT
@@ -35,6 +36,7 @@ def no_extras(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(sys.modules):
         if name.partition(".")[0] in EXTRAS or name.startswith(LOADING):
             monkeypatch.delitem(sys.modules, name)
+    png_of.cache_clear()
     for package in EXTRAS:
         monkeypatch.setitem(sys.modules, package, None)
 

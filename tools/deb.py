@@ -100,7 +100,7 @@ def pip_for(target: Target, task: str) -> list[str]:
 
 
 @contextmanager
-def follow_lock(target: Target) -> Iterator[list[str]]:
+def write_locked_list(target: Target) -> Iterator[list[str]]:
     """Write the locked list of a target; yield the arguments with which pip follows it."""
     with TemporaryDirectory() as folder:
         chosen = Path(folder) / "package.txt"
@@ -111,7 +111,7 @@ def follow_lock(target: Target) -> Iterator[list[str]]:
 
 def install_libraries(target: Target, to: Path) -> None:
     """Install the locked libraries of a target into a folder."""
-    with follow_lock(target) as list_arguments:
+    with write_locked_list(target) as list_arguments:
         command = [*pip_for(target, "install"), "--no-compile", "--target", str(to)]
         subprocess.run([*command, *list_arguments], check=True)
     # Programs of the libraries, and their manuals; they name the Python that builds the package.

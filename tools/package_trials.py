@@ -13,7 +13,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tools.deb import choose_target, follow_lock, pip_for
+from tools.deb import choose_target, pip_for, write_locked_list
 from tools.locked_wheels import Target
 from tools.release import PROJECT
 
@@ -57,7 +57,7 @@ def download_wheels(release: str) -> None:
     text = (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
     builders = tomllib.loads(text)["build-system"]["requires"]
     command = [*pip_for(target, "download"), "--dest", str(unfinished)]
-    with follow_lock(target) as list_arguments:
+    with write_locked_list(target) as list_arguments:
         subprocess.run([*command, *list_arguments], check=True)
     subprocess.run([*command, *builders], check=True)
     unfinished.rename(folder)

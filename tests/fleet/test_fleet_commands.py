@@ -326,7 +326,8 @@ def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.Mo
     assert "running at 0.5" in fleet("advance", "--rate", "0.5")
     assert fleet.json("advance", "--freeze")[0]["rate"] == 0
     assert "is not a duration" in fleet("advance", "soon", ends_with=2)
-    monkeypatch.setattr("leverframe.fleet.controller_commands.is_watched", lambda: True)
+    for place in ("host.terminal", "fleet.controller_commands"):
+        monkeypatch.setattr(f"leverframe.{place}.is_watched", lambda: True)
     fleet("advance", "1m")
     assert "done: 2" in fleet("restore", "before")
     assert "created: 2 (c-1 to c-2)" in fleet("fork", "gh-1", "c-{n}", "--count", "2", "--tag", "c")
@@ -470,8 +471,9 @@ class Bar:
 def bar(monkeypatch: pytest.MonkeyPatch) -> Bar:
     """Watch progress at a terminal."""
     shown = Bar()
-    monkeypatch.setattr("leverframe.fleet.controller_commands.is_watched", lambda: True)
-    monkeypatch.setattr("leverframe.host.terminal.Progress", shown)
+    for place in ("host.terminal", "fleet.controller_commands"):
+        monkeypatch.setattr(f"leverframe.{place}.is_watched", lambda: True)
+    monkeypatch.setattr("rich.progress.Progress", shown)
     monkeypatch.setattr("leverframe.fleet.client.LOOK_S", 0.001)
     return shown
 

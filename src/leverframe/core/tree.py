@@ -279,7 +279,7 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
     if "rules" in tree:
         tree["rules"] = [None] * MAX_RULES
     unfit = [path for path, value in stored.items() if not _overlay(tree, path, value)]
-    # The stored profile may be another version than `profile`, which determines this tree.
+    # The stored profile may differ from `profile`, which determines this tree.
     tree.pop("profile", None)
     if "rules" in tree:
         tree["rules"] = without_trailing_gaps(tree["rules"])

@@ -10,9 +10,10 @@ import pytest
 
 from leverframe.fleet.bulk import BulkReport, MemberResult
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
+from leverframe.fleet.finding_groups import FindingGroup
 from leverframe.fleet.jobs.executor import Findings, FindingsCall, SnapshotCall, StepsCall, UndoCall
 from leverframe.fleet.jobs.jobs import NoSuchJob, ReportCall
-from leverframe.fleet.page_view import FleetRow, KeysCall, KeysPart
+from leverframe.fleet.page_view import FleetRow, GroupsCall, KeysCall, KeysPart
 from leverframe.fleet.scopes import ApiAnswer, ApiCall
 from tests.fleet.loop_node import loop_node
 
@@ -27,6 +28,7 @@ CALLS: dict[str, tuple[Any, Any]] = {
     "job.send": (StepsCall, dict[int, MemberResult]),
     "job.told": (ReportCall, BulkReport),
     "job.undo": (UndoCall, dict[int, MemberResult]),
+    "view.findings": (GroupsCall, list[FindingGroup]),
     "view.keys": (KeysCall, KeysPart),
     "view.rows": (list[int], dict[int, FleetRow]),
 }
@@ -50,6 +52,7 @@ ASKED: dict[str, Any] = {
     "job.send": {"steps": {1: STEP}, "work": WORK},
     "job.told": {"id": "once", "work": WORK},
     "job.undo": {"labels": {1: "once/0.0"}, "step": STEP},
+    "view.findings": {"tenant": None},
     "view.keys": {"wanted": {"search": "", "order": "name"}, "count": 5, "expected": [1]},
     "view.rows": [1],
 }

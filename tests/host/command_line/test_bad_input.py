@@ -140,16 +140,15 @@ def test_mistake_is_never_taken_for_the_answer_no(
     read_error(capsys)
 
 
-@pytest.mark.parametrize("package", ["msgspec", "rich"])
-def test_missing_package_is_named(package: str) -> None:
+def test_missing_package_is_named() -> None:
     program = (
-        f"import sys; sys.modules[{package!r}] = None\n"
+        "import sys; sys.modules['msgspec'] = None\n"
         "from leverframe.__main__ import main; sys.exit(main(['commands']))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert f"The package {package} is missing. Reinstall" in done.stderr
+    assert "The package msgspec is missing. Reinstall" in done.stderr
 
 
 def run_program(arguments: str, output: int | IO[bytes]) -> tuple[int, str]:

@@ -43,6 +43,7 @@ from tests.server.signing_up import (
 PUBLIC = {
     *("/post.cgi?signin", "/post.cgi?signout", "/signin", "/health"),
     *("/web/style.css", "/web/styles/signin.css", "/web/signin.js", "/web/words/frame.json"),
+    "/web/vendor/inter.woff2",
 }
 UNKNOWN = "leverframe_020000000000=gone"
 SWITCHING = {"out", "pulse", "pwm", "pwmd", "vout"}

@@ -52,6 +52,7 @@ export class Page {
       import("./status/meters.js"),
       import("./status/tiles.js"),
       import("../lib/things/journal.js"),
+      import("../lib/things/journal/settings.js"),
       import("../lib/format/setting_words.js"),
     ]);
     if (this.#isClosed) return;

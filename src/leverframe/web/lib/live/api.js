@@ -87,15 +87,17 @@ export function setClock(clock) {
 }
 
 /** @param {string} target */
-const order = (target) =>
-  answer(target, {
-    method: "POST",
-    signal: AbortSignal.timeout(ORDER_S * 1000),
-    headers:
-      clockAhead === null
-        ? {}
-        : { "X-Valid-Until": String(clockAhead + performance.now() / 1000 + ORDER_S) },
-  });
+async function order(target) {
+  const withdrawal = AbortSignal.timeout(ORDER_S * 1000);
+  // Without a heartbeat no moment can be named: only a controller that is awake gets the order.
+  if (clockAhead === null) await health({ signal: withdrawal });
+  /** @type {Record<string, string>} */
+  const headers =
+    clockAhead === null
+      ? {}
+      : { "X-Valid-Until": String(clockAhead + performance.now() / 1000 + ORDER_S) };
+  return answer(target, { method: "POST", signal: withdrawal, headers });
+}
 
 // Whether an order was not answered in time.
 /** @param {unknown} error */
@@ -145,6 +147,9 @@ export const rawReadings = () => readXml("/xml/ix.xml");
 // What is known of the 1-Wire bus: `dsid` is the ID that was read last.
 /** @returns {Promise<{ dsid: string }>} */
 export const sensors = () => read("/json/dsi2c.json");
+// All sensors on the 1-Wire bus with their temperatures, assigned or not.
+/** @returns {Promise<Api.OneWireReport[]>} */
+export const onewireSensors = () => read("/api/onewire");
 // With the last command that was typed, and its answer.
 /** @returns {Promise<Modem>} */
 export const modem = () => read("/api/modem");

@@ -34,8 +34,15 @@ import * as api from "../live/api.js";
 import { observe } from "../live/drawing.js";
 import { findingSaid } from "./findings.js";
 import { isState, levelWord, stateWord } from "./labels.js";
-import { linkOf, linkTo, ruleName } from "./journal/links.js";
-import { changeLine, isOfPlaces, statementsOf, statementView } from "./journal/settings.js";
+import {
+  changeLine,
+  isOfPlaces,
+  linkOf,
+  linkTo,
+  ruleName,
+  statementsOf,
+  statementView,
+} from "./journal/settings.js";
 import { causeOf, icon } from "./signs.js";
 import { kindOf, codeName, thingOf } from "./things.js";
 

@@ -13,8 +13,6 @@ import { isSame, numberRules } from "../../lib/live/tree.js";
 
 /** @type {Message} */
 export const NO_MESSAGE = { says: "", after: "", to: "" };
-/** @type {Record<Kind, string>} */
-const COMMANDS = { mail: "rulemail", sms: "rulesms" };
 // The watchdog sends this one.
 const OF_WATCHDOG = 0;
 const SHOWN = 32;
@@ -128,7 +126,8 @@ export const recipients = (kind, to) =>
         .filter(Boolean);
 
 /** @param {Commands} commands @param {Kind} kind */
-export const commandOf = (commands, kind) => commands.get(COMMANDS[kind]);
+export const commandOf = (commands, kind) =>
+  kind === "sms" ? commands.get("rulesms") : commands.get("rulemail");
 
 // The command that stores a message; none where it is as it was.
 /**

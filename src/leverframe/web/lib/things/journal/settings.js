@@ -3,6 +3,7 @@
 //
 // All words are those of the journal.
 
+import { html } from "../../../vendor/lit-html.js";
 import {
   contextOf,
   pageOfSetting,
@@ -12,12 +13,11 @@ import {
 } from "../../format/setting_words.js";
 import { PLACES, rich, t } from "../../format/words.js";
 import { address } from "../../frame/router.js";
-import { linkOf, linkTo } from "./links.js";
-import { thingName } from "../things.js";
+import { codeName, kindOf, thingAddress, thingName } from "../things.js";
 
 /** @import { SettingChange } from "../../format/setting_words.js" */
-/** @import { Link } from "./links.js" */
 
+/** @typedef {{ name: string, address: string }} Link */
 /** @typedef {{ key: string, values: Params, which: Link | null }} Statement */
 
 // The lists in which places come and go, and how that is said.
@@ -237,3 +237,26 @@ export function changeLine(context, change) {
   if (!("new" in change)) return t("setting_gone", values);
   return t("old" in change ? "setting_changed" : "setting_set", values);
 }
+
+// What a sentence is about, by its name, as a link to where it is shown.
+
+/** @param {Context} context @param {number} number @param {string} [name] */
+export function ruleName({ settings }, number, name = "") {
+  return name || settings?.rules[number - 1]?.name || String(number);
+}
+
+/** @param {Context} context @param {string} label @returns {Link} */
+export function linkOf(context, label) {
+  const [, rule] = /^rules\.(\d+)$/.exec(label) ?? [];
+  if (rule) {
+    const number = Number(rule) + 1;
+    const name = t("why_rule", { rule: ruleName(context, number) });
+    return { name, address: address("rules", { edit: number }) };
+  }
+  if (!kindOf(label).kind) return { name: codeName(context, label), address: "" };
+  return { name: thingName(context, label), address: thingAddress(label) };
+}
+
+/** @param {Link} link */
+export const linkTo = ({ name, address: to }) =>
+  to ? html`<a class="name" href=${to}>${name}</a>` : html`<b>${name}</b>`;
