@@ -20,12 +20,12 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from leverframe.core import settings as tree_classes
-from leverframe.core.engine.calls import Effect, Notify
+from leverframe.core.engine.calls import Effect, Notify, Persist
 from leverframe.core.engine.journal import BY_START, Cause, Fact, Journal
 from leverframe.core.engine.schedule_times import zone_named
 from leverframe.core.engine.texts import message_texts
 from leverframe.core.engine.timers import Key, Moment, Timers
-from leverframe.core.labels import EVENT_VARIABLES, LABELS, LIGHTING, OUTPUTS, PWMS, STATES
+from leverframe.core.labels import EVENT_VARIABLES, LABELS, LIGHTING, ONEWIRE, OUTPUTS, PWMS, STATES
 from leverframe.core.profile import Profile
 from leverframe.core.settings import MAX_RULES, NO_ONEWIRE_ID, Node, Settings
 
@@ -238,8 +238,14 @@ PARTS = frozenset(
     | {"settings", "name", "clock", "display", "findings", "modbus writes"}
     | {"pid", "rules", "schedule", "watchdog"}
 )
+_ONEWIRE = frozenset(ONEWIRE)
 #: The number of newest changes whose names are stored.
 KEPT_CHANGES = 64
+
+
+def presence_name(label: str) -> str:
+    """Return the name under which it is stored that a sensor has answered."""
+    return f"answered.{label}"
 
 
 class Machine:
@@ -332,9 +338,24 @@ class Machine:
             self.absent_since[label] = self.at.wall
         elif old is None:
             self.absent_since.pop(label, None)
+            self._keep_presence(label)
         self.changed.add(label)
         self.publish(label, value)
         return True
+
+    def has_had_value(self, label: str) -> bool:
+        """Return whether a sensor has ever answered, also before the start."""
+        return self.values.get(label) is not None or bool(self.persisted.get(presence_name(label)))
+
+    def forget_presence(self, label: str) -> None:
+        """Forget that a sensor has answered, because it is another one now."""
+        if self.persisted.get(presence_name(label)):
+            self.emit(Persist(presence_name(label), None))
+
+    def _keep_presence(self, label: str) -> None:
+        """Store that a sensor has answered, so that a later start can report that it is lost."""
+        if label in _ONEWIRE and not self.persisted.get(presence_name(label)):
+            self.emit(Persist(presence_name(label), True))
 
     def publish(self, label: str, value: Value) -> None:
         """Set a value without marking it as changed for rules."""
