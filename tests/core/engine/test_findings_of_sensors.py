@@ -37,9 +37,7 @@ def test_another_sensor_has_not_answered_although_the_former_had() -> None:
 
 
 @pytest.mark.parametrize(("before", "is_found"), [(None, True), (20.0, True), (84.9, False)])
-def test_power_on_value_is_recognised_by_its_leap(
-    before: float | None, is_found: bool
-) -> None:
+def test_power_on_value_is_recognised_by_its_leap(before: float | None, is_found: bool) -> None:
     bench = Bench(BOUND | {"onewire.0.offset": 0.5})
     bench.sense(DS1=before)
     bench.sense(DS1=85.0)

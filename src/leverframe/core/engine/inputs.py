@@ -153,9 +153,12 @@ class OneWire:
         raw = self._by_label[label]
         if raw is None:
             raw = self._by_id.get(setting.id)
+        former = self._machine.values[label]
+        if former is None and raw is not None and label in self.bound:
+            self._machine.keep_presence(label)
         if raw != POWER_ON_C:
             self.powered_up.discard(label)
-        elif (former := self._machine.values[label]) is None or abs(former - raw) > LEAP_C:
+        elif former is None or abs(former - raw) > LEAP_C:
             self.powered_up.add(label)
         self._machine.put(label, None if raw is None else round_result(raw + setting.offset))
 

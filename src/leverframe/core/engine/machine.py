@@ -25,7 +25,7 @@ from leverframe.core.engine.journal import BY_START, Cause, Fact, Journal
 from leverframe.core.engine.schedule_times import zone_named
 from leverframe.core.engine.texts import message_texts
 from leverframe.core.engine.timers import Key, Moment, Timers
-from leverframe.core.labels import EVENT_VARIABLES, LABELS, LIGHTING, ONEWIRE, OUTPUTS, PWMS, STATES
+from leverframe.core.labels import EVENT_VARIABLES, LABELS, LIGHTING, OUTPUTS, PWMS, STATES
 from leverframe.core.profile import Profile
 from leverframe.core.settings import MAX_RULES, NO_ONEWIRE_ID, Node, Settings
 
@@ -238,7 +238,6 @@ PARTS = frozenset(
     | {"settings", "name", "clock", "display", "findings", "modbus writes"}
     | {"pid", "rules", "schedule", "watchdog"}
 )
-_ONEWIRE = frozenset(ONEWIRE)
 #: The number of newest changes whose names are stored.
 KEPT_CHANGES = 64
 
@@ -338,7 +337,6 @@ class Machine:
             self.absent_since[label] = self.at.wall
         elif old is None:
             self.absent_since.pop(label, None)
-            self._keep_presence(label)
         self.changed.add(label)
         self.publish(label, value)
         return True
@@ -352,9 +350,9 @@ class Machine:
         if self.persisted.get(presence_name(label)):
             self.emit(Persist(presence_name(label), None))
 
-    def _keep_presence(self, label: str) -> None:
+    def keep_presence(self, label: str) -> None:
         """Store that a sensor has answered, so that a later start can report that it is lost."""
-        if label in _ONEWIRE and not self.persisted.get(presence_name(label)):
+        if not self.persisted.get(presence_name(label)):
             self.emit(Persist(presence_name(label), True))
 
     def publish(self, label: str, value: Value) -> None:
