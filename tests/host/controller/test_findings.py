@@ -510,6 +510,15 @@ async def test_names_that_people_gave_stand_in_the_sentence() -> None:
         assert finding["figures"] == {"rule": "Watering", "state": "off"}
 
 
+async def test_names_that_people_gave_stand_in_a_list_of_things() -> None:
+    async with await LoopTwin.start() as twin:
+        endless = set_rule(1, rule(source="OUT0", reference=0.0, action="OUT0"))
+        await does(twin, ["/stm.cgi?oname=0Pump", endless])
+        finding = (await findings_by_id(twin))["rules_endless"]
+        assert finding["figures"] == {"labels": "Pump"}
+        assert finding["text"].endswith("at most once a second: Pump.")
+
+
 async def test_sensor_removed_from_the_settings_is_no_finding() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, CASES[0].made)

@@ -416,10 +416,13 @@ def is_of_trouble(cause: Cause) -> bool:
 
 
 def _figure(key: str, figure: int | float | str, settings: Settings) -> int | float | str:
-    """Return a figure as the name of the thing that it identifies."""
+    """Return a figure as the name of the thing, or the names of the things, that it identifies."""
     if key in _RULES and isinstance(figure, int):
         rule = rule_numbered(settings.rules, figure)
         return (rule.name if rule else "") or figure
+    if key == "labels":
+        # A page of several controllers does not know their names.
+        return ", ".join(name_of(one, settings) or one for one in str(figure).split(", "))
     return part_of(figure).name if key == "part" and isinstance(figure, str) else figure
 
 
