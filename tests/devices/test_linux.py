@@ -19,6 +19,7 @@ from .sysfs_tree import POWER_ON_TEXT, w1_text
 from .waiting import until
 
 EXTRA = "28:01:BB:C2:13:17:03:E6"
+SPARE = "28:02:BB:C2:13:17:03:BF"
 OTHER_CHIP = "/dev/gpiochip1"
 
 
@@ -249,17 +250,29 @@ async def test_sensor_without_a_text_is_asked_for_the_reason(
     assert bench.troubles[f"1-Wire sensor {SENSOR}"].startswith(complaint)
 
 
-async def test_only_bound_sensors_are_read_and_all_are_listed(bench: LinuxBench) -> None:
+async def test_unassigned_sensors_are_listed_and_read_in_turn(bench: LinuxBench) -> None:
+    bench.plug_onewire(SENSOR, 21.5)
     bench.plug_onewire(EXTRA, 4.0)
+    bench.plug_onewire(SPARE, 5.0)
+    await bench.board.poll()
+    assert bench.sensed["onewire"] == (EXTRA, SPARE, SENSOR)
+    assert [one in bench.sensed for one in (SENSOR, EXTRA, SPARE)] == [True, True, False]
+    await bench.board.poll()
+    assert bench.sensed[SPARE] == 5.0
+    # What does not answer has no position that could miss it.
+    bench.tree.set_onewire(SPARE, "")
     await bench.poll()
-    assert bench.sensed["onewire"] == (EXTRA,)
-    assert EXTRA not in bench.sensed
+    await bench.poll()
+    assert bench.sensed[SPARE] is None
+    assert f"1-Wire sensor {SPARE}" not in bench.troubles
     bench.set("onewire.4.id", EXTRA)
+    bench.tree.set_onewire(EXTRA, w1_text(6.0))
     await bench.poll()
-    assert bench.sensed[EXTRA] == 4.0
+    assert bench.sensed[EXTRA] == 6.0
     bench.set("onewire.4.id", bench.settings.onewire[5].id)
     await bench.poll()
-    assert bench.sensed[EXTRA] is None
+    await bench.poll()
+    assert bench.sensed[EXTRA] == 6.0
 
 
 async def test_machine_without_1_wire_bus_says_so(tmp_path: Path) -> None:

@@ -29,16 +29,34 @@ def form_of(page: Page, thing: str) -> Locator:
     return drawer_of(page, thing).locator("form.card").first
 
 
+def test_found_sensors_show_live_values_beside_the_positions(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("onewire")
+    drawer = page.locator("dialog.drawer")
+    expect(drawer.locator(".positions li")).to_have_count(8)
+    expect(drawer.locator(".empty")).to_contain_text("Check the wiring")
+    # A sensor that is plugged in appears, and changes while it is held.
+    twin.get(f"/sim.cgi?onewire={BOILER}&{BOILER}=21.5")
+    found = drawer.locator(".found li", has_text=BOILER)
+    expect(found.locator("b")).to_have_text("21.5 °C")
+    twin.get(f"/sim.cgi?{BOILER}=29")
+    expect(found.locator("b")).to_have_text("29.0 °C")
+    # One click assigns it to the first free position, which shows the same value.
+    first = drawer.locator(".positions li").first
+    expect(first).to_contain_text("free")
+    found.get_by_role("button", name="Assign").click()
+    expect(found).to_contain_text("assigned to Thermometer 1")
+    expect(first).to_contain_text("29.0 °C")
+
+
 @pytest.mark.thorough
 def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("onewire")
     drawer = page.locator("dialog.drawer")
     expect(drawer.get_by_role("heading", name="Connect sensors")).to_be_visible()
-    scan = drawer.get_by_role("button", name="Scan the 1-Wire bus")
-    scan.click()
     expect(drawer.locator(".empty")).to_contain_text("Check the wiring")
     twin.get(f"/sim.cgi?onewire={BOILER}")
-    scan.click()
     drawer.get_by_label(f"Position of {BOILER}").select_option("DS3")
     drawer.get_by_role("button", name="Assign").click()
     expect(drawer.locator(".found")).to_contain_text("assigned to Thermometer 3")
@@ -148,7 +166,7 @@ def test_modbus_module_is_connected_read_and_written(twin: ServedTwin, open_page
     page = open_page("things")
     page.get_by_role("link", name="Modbus devices: Add").click()
     slot = page.locator("dialog.drawer form.card")
-    slot.get_by_label("Connected module").select_option("SDM120")
+    slot.get_by_label("SDM120", exact=True).check()
     slot.get_by_label("Address (slave ID)").fill("17")
     save(slot)
     refused = RefusedRead(4, 0, 8, 2, "illegal data address")
@@ -170,7 +188,8 @@ def test_modbus_module_is_connected_read_and_written(twin: ServedTwin, open_page
     expect(mapped.locator(".mapped .value")).to_have_text("49.98 Hz")
 
     slot = drawer_of(page, "SLOT1")
-    expect(slot.locator("dl.values").first).to_have_text("frequency 49.98 Hz")
+    frequency = slot.locator(".kept li", has_text="Frequency").first
+    expect(frequency.locator(".value")).to_have_text("49.98 Hz")
     # Two modules of a kind have one name: the drawer shows which it is, and its uses.
     expect(slot.locator(".about dd")).to_have_text("Modbus slot 1")
     expect(slot.locator(".uses")).to_contain_text("Frequency")
@@ -209,7 +228,7 @@ def test_version_has_just_the_fields_of_its_commands(serve: Serve, open_page: Op
     first = form_of(page, "DIFF1")
     expect(first.get_by_label("First input")).to_be_visible()
     expect(first.get_by_label("Name")).to_have_count(0)
-    expect(form_of(page, "SLOT1").get_by_label("Connected module")).to_be_visible()
+    expect(form_of(page, "SLOT1").get_by_label("SDM120", exact=True)).to_be_visible()
 
 
 #: Waits until the page has received a finding: over a stream of its own, which gets it, too.

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { weakness } from "../../../src/leverframe/web/pages/firstrun/place.js";
+import { weakness } from "../../../src/leverframe/web/lib/forms/passwords.js";
 
 test("a password is refused for what makes it easy to guess, and only for that", () => {
   const names = ["admin", "Greenhouse", ""];

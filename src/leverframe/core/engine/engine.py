@@ -199,7 +199,7 @@ class Engine:
         }
         #: Labels from which readings are derived.
         self._derived_from: frozenset[str] = frozenset()
-        #: These labels, and the labels that rules watch.
+        #: The labels in `_derived_from`, and the labels that rules watch.
         self._listened_to = self._derived_from
 
     @property

@@ -24,7 +24,8 @@ from leverframe.core.engine.wishes import is_by_hand, name_mover
 from leverframe.core.labels import MAPPED, PWMS
 from leverframe.core.settings import Settings, module_mapping, number_rules
 
-#: By the mode of a rule: whether it sends a message when it begins (True), ends (False), or both.
+#: The moments at which a rule sends a message, by its mode: True when it begins, False when it
+#: ends.
 _MOMENTS = {
     BOTH_WAYS: (True, False),
     ONLY_WHEN_IT_STARTS: (True,),
@@ -78,7 +79,7 @@ class Finding(Struct, frozen=True):
     page: str
     label: str | None = None
     figures: dict[str, int | float | str] = {}
-    #: Wall time; None if unknown, and then the first check that finds the problem sets it.
+    #: Wall time; if unknown, None until the first check that finds the problem sets it.
     since: float | None = None
     is_fault: bool = False
 
@@ -130,7 +131,7 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
 
 
 def _is_without_source(label: str, engine: Engine) -> bool:
-    """Return whether a reading is absent only because a source is, which has its own finding."""
+    """Return whether a source of the reading is absent; that source has its own finding."""
     sources = sources_of(label, engine.settings)
     return any(source in engine.machine.absent_since for source in sources)
 
@@ -269,7 +270,7 @@ def _page_of(channel: str) -> str:
 
 
 def _messages_to_send(settings: Settings) -> set[tuple[str, int, tuple[bool, ...]]]:
-    """Return the channel and slot of each message, and whether it is sent at begin or end."""
+    """Return the channel and slot of each message, and the moments (`_MOMENTS`) that send it."""
     wanted = {
         (*MESSAGES[rule.action], _MOMENTS.get(rule.mode, _MOMENTS[BOTH_WAYS]))
         for _, rule in number_rules(settings.rules)
@@ -281,7 +282,7 @@ def _messages_to_send(settings: Settings) -> set[tuple[str, int, tuple[bool, ...
 
 
 def _has_text(channel: str, slot: int, moments: tuple[bool, ...], settings: Settings) -> bool:
-    """Return whether a message has a text at one of the moments, or needs none."""
+    """Return whether a message has a text for one of its moments, or needs no text."""
     if channel == "email":
         email = settings.email
         return any((email.on_texts if begins else email.off_texts)[slot - 1] for begins in moments)

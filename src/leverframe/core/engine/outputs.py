@@ -121,7 +121,7 @@ class Outputs:
         self._set(index, True, cause, Fact("pulse", OUTPUTS[index], 0, 1, {"seconds": seconds}))
         machine.timers.cancel(_RETURN[index])
         machine.timers.set(_PULSE[index], machine.at.now + seconds)
-        # An output that was on already now goes off at another time.
+        # If the output was already on, the time at which it goes off has changed.
         machine.mark(OUTPUTS[index])
         if machine.settings.outputs[index].remember:
             self._keep(index)
@@ -147,7 +147,7 @@ class Outputs:
         return AUTO_SWITCH[index] in self._machine.running
 
     def set_periodic(self, index: int, on: bool, cause: Cause) -> None:
-        """Switch periodic switching on or off until its setting is written or the next start."""
+        """Switch periodic switching on or off until a write to its setting or the next start."""
         if on != self.is_periodic(index):
             what = "periodic_on" if on else "periodic_off"
             self._machine.log(cause, Fact(what, OUTPUTS[index]))

@@ -197,8 +197,8 @@ class Rules:
                 continue
             value = values[label]
             if value is None or machine.resting:
-                # Not a number is in no range, so all conditions are evaluated: resting labels may
-                # have changed without an evaluation.
+                # NaN is in no range, so all conditions are evaluated: resting labels may have
+                # changed without an evaluation.
                 value = nan
             for condition, live in by_source[label]:
                 if condition.steady_from <= value < condition.steady_below:
@@ -272,7 +272,7 @@ class Rules:
         return tuple(condition.result for condition in self._at(index).conditions())
 
     def firings_of(self, index: int) -> deque[Firing]:
-        """Return a rule's own deque of recent firings; a caller that counts all may empty it."""
+        """Return the deque of a rule's newest firings; a caller that needs all may empty it."""
         return self._at(index).firings
 
     def _at(self, index: int) -> LiveRule:
@@ -372,8 +372,8 @@ class Rules:
             if entry > after:
                 after = entry
         rule = live.cause
-        # Created by position, because `replace` would take 0.2 us more of the 9 us for a reading
-        # that triggers a rule.
+        # Positional arguments, because `replace` would add 0.2 us to the 9 us that a reading takes
+        # when it triggers a rule.
         return Cause(
             rule.kind, rule.detail, "", "", rule.number, rule.name, decided, rule.seconds, after
         )
@@ -469,7 +469,7 @@ class Rules:
         measured = self._machine.values.get(source)
         if action in PULSES:
             value = pulse_seconds(live.rule.off_delay)
-        # "Only when it stops" is the only moment at which such an action can be performed.
+        # In the mode "only when it stops", `DONE_ONCE` actions are performed when the rule ends.
         done_now = activate or (live.rule.mode == ONLY_WHEN_IT_STOPS and action in DONE_ONCE)
         self._actuator.perform(action, value, done_now, live.cause, source, measured)
 

@@ -46,7 +46,7 @@ from leverframe.core.settings import Settings
 
 MAX_OVERDUE_S = 60.0
 _DAY_S = 86400
-#: A deadline that is early by no more than this is on time, because the clocks are not read
+#: A deadline that is early by at most this counts as on time, because the clocks are not read
 #: simultaneously.
 _ROUNDING_S = 0.001
 _KEY: Key = ("schedule",)

@@ -1,7 +1,7 @@
 """The times at which a schedule entry runs, computed from local dates and times.
 
 - An entry with a date runs on that day only; its weekdays are then ignored. Without a date it runs
-  on its weekdays. A periodic entry without either runs every day.
+  on its weekdays. A periodic entry without a date or weekdays runs every day.
 - It runs at its time of day, by the local clock: a skipped time means the end of the gap, and a
   repeated time means its first occurrence.
 - Gap: a periodic entry runs at local midnight and then at its period in seconds until the next

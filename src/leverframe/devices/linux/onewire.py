@@ -1,8 +1,9 @@
 """The 1-Wire bus through the kernel's `w1` class.
 
-The kernel searches the bus and creates a folder for each sensor. Only sensors that are assigned to
-a position or used as additional sensors are read, one after another, because they share a wire and
-each conversion takes nearly a second. All IDs are reported, so that a user can step through them.
+The kernel searches the bus and creates a folder for each sensor. Sensors that are assigned to a
+position or used as additional sensors are read in every poll, one after another, because they share
+a wire and each conversion takes nearly a second. Of the other sensors on the bus, a poll reads only
+one, each in turn: a user recognises a new sensor by its temperature before it is assigned.
 """
 
 import errno
@@ -121,6 +122,8 @@ class OneWireBus:
         #: The sensors and the mapping of the last poll.
         self._shown: set[str] = set()
         self._shown_mapping: Sequence[ModbusMapping] = ()
+        #: Number of polls, which selects the unassigned sensor that is read.
+        self._polls = 0
 
     def adopt(self, settings: Settings) -> bool:
         """Apply settings, even during a `poll`; return whether they changed."""
@@ -158,7 +161,19 @@ class OneWireBus:
         }
         self._shown, self._shown_mapping = set(shown), mapping
         mapped = self._map_readings(shown, mapping)
-        return PollResult({**no_longer, "onewire": found, **shown, **mapped}, troubles)
+        spare = self._measure_unassigned([one for one in found if one not in shown])
+        return PollResult({**no_longer, "onewire": found, **shown, **spare, **mapped}, troubles)
+
+    def _measure_unassigned(self, sensors: Sequence[str]) -> dict[str, float | None]:
+        """Measure one of the sensors without a position; its failures are no problem yet."""
+        if not sensors:
+            return {}
+        sensor_id = sensors[self._polls % len(sensors)]
+        self._polls += 1
+        try:
+            return {sensor_id: self.measure(sensor_id)}
+        except Unusable:
+            return {sensor_id: None}
 
     def search(self) -> tuple[str, ...]:
         """List the IDs that the kernel has found on the bus."""

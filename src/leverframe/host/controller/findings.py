@@ -2,9 +2,9 @@
 
 Findings of the engine (`core/engine/findings.py`), problems of the parts around it (`troubles`) and
 findings of such parts are evaluated together whenever a client requests them. A request changes
-nothing; the journal is updated by separate evaluations. These run immediately if settings, an
-output in another state than wanted, a part or a lost sensor may have created or ended a finding,
-soon after any other change, and periodically by the controller's clock.
+nothing; the journal is updated by separate evaluations. An evaluation runs immediately if a finding
+may have begun or ended because of settings, an output in another state than wanted, a part or a
+lost sensor; soon after any other change; and periodically by the controller's clock.
 """
 
 import re
@@ -106,7 +106,7 @@ def part_of(noted: str) -> TroubledPart:
     return TroubledPart(noted, _JOURNAL)
 
 
-#: The kind of causes in the journal, and the kind of findings about parts.
+#: The kind of a cause in the journal that is a finding, and the kind of a finding about a part.
 FINDING, TROUBLE = "finding", "trouble"
 
 FindingSource = Callable[[], Iterable[Finding]]
@@ -135,9 +135,10 @@ SENTENCES = engine_findings_module.SENTENCES | {
 _RULES = ("rule", "other")
 #: Kinds that only administrators may see, because they would help an intruder.
 _FOR_ADMIN = frozenset(("password_weak",))
-#: Seconds between two evaluations. While values change, evaluations take a twentieth of the time of
-#: a busy controller. While nothing changes, only a certificate can expire, and waking ten thousand
-#: quiet controllers takes about 0.1 % of a core.
+#: Seconds between two evaluations: the first while values change, the second while nothing changes.
+#: At the first, evaluations take a twentieth of the time of a busy controller. While nothing
+#: changes, only a certificate can expire; waking ten thousand quiet controllers then takes about
+#: 0.1 % of a core.
 LOOK_SOON_S, LOOK_EVERY_S = 10.0, 300.0
 
 
@@ -242,7 +243,7 @@ class FindingsWatch:
         self._troubles = troubles
         #: The findings of parts around the controller.
         self.sources: list[FindingSource] = []
-        #: The time since when each finding of the last evaluation has existed.
+        #: When each finding of the last evaluation began, by its id.
         self._since: dict[str, float] = {}
         #: The findings that the journal contains.
         self._journalled: dict[str, Fact] = {}
@@ -254,7 +255,7 @@ class FindingsWatch:
         #: Deviations, missed runs, and sensors that show their power-on value.
         self._looked_immediate: tuple[list[Deviation], list[MissedRun], frozenset[str]]
         self._looked_immediate = ([], [], frozenset())
-        #: Something changed since the last evaluation.
+        #: Whether something has changed since the last evaluation.
         self._is_behind = False
         #: The findings from settings alone, and the settings that they depend on.
         self._depended_on: tuple[Any, ...] = ()
@@ -277,7 +278,7 @@ class FindingsWatch:
         return sorted(reports, key=lambda one: (one.severity != "fault", one.since))
 
     def check_if_due(self) -> None:
-        """Update the journal if the last evaluation is long ago, or if findings have changed."""
+        """Update the journal if the last evaluation is old, or if findings may have changed."""
         now, engine = self._clock.now(), self._engine()
         machine = engine.machine
         absent = machine.absent_since
@@ -323,7 +324,7 @@ class FindingsWatch:
             self._engine().machine.mark("findings")
 
     def check_again(self) -> None:
-        """Evaluate at the next call of the watchers, because a source has other findings now."""
+        """Evaluate again at the next call of the watchers: a source has other findings now."""
         self._looked_at = -LOOK_EVERY_S
 
     def live_state(self) -> tuple[dict[str, float], dict[str, Fact], float]:
@@ -380,8 +381,8 @@ class FindingsWatch:
         if facts.keys() == known.keys():
             return
         machine = self._engine().machine
-        # The engine of a quiet controller knows only the moment of its last change. Virtual time
-        # may have moved on since the reported moment.
+        # In real time, use the clock: the engine of a quiet controller knows only the moment of its
+        # last change. In virtual time, the clock may be later than the moment to report.
         wall = machine.at.wall if self._clock.is_virtual else self._clock.wall()
         add = machine.journal.add
         for identity in sorted(facts.keys() - known.keys()):
@@ -427,7 +428,7 @@ def _figure(key: str, figure: int | float | str, settings: Settings) -> int | fl
 
 
 def of_settings_alone(settings: Settings) -> Iterator[Finding]:
-    """Find problems of the settings alone: of messages, and rules that fight or never act."""
+    """Find problems of the settings alone: of messages, and rules that conflict or never act."""
     yield from messages_never_sent(settings)
     for number in find_idle_rules(settings):
         yield Finding("rule_never_acts", f"rules?edit={number}", None, {"rule": number})

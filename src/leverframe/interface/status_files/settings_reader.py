@@ -100,9 +100,9 @@ class _SettingsReader:
         self._profile = profile
         self._shown: dict[str, Any] = {}
         self._read_from: dict[str, str] = {}
-        #: By place: the reason why it is unread, even if another file shows it.
+        #: By place: the reason why the setting is unread, even if another file shows it.
         self._problems: dict[str, str] = {}
-        #: By place: the reason why the file that should show it does not.
+        #: By place: the reason why the file that should show the setting does not show it.
         self._missing: dict[str, str] = {}
         self._lossy: dict[str, str] = {}
         self._remarks: list[str] = []

@@ -147,6 +147,20 @@ def labels(context: Context) -> dict[str, NameAndUnit]:
     }
 
 
+class OneWireReport(Struct, frozen=True):
+    """A sensor on the 1-Wire bus."""
+
+    id: str
+    celsius: Annotated[
+        float | None, Meta(description="Its temperature, without the correction of a position.")
+    ]
+
+
+def onewire_sensors(context: Context) -> list[OneWireReport]:
+    found = context.controller.engine.inputs.list_onewire()
+    return [OneWireReport(sensor_id, celsius) for sensor_id, celsius in found.items()]
+
+
 def module_readings(_context: Context) -> dict[str, list[NameAndUnit]]:
     return {
         label: [NameAndUnit(reading.name, reading.unit) for reading in module.readings]

@@ -203,6 +203,14 @@ VALUES = (
         "`modbusmapping`.",
     ),
     Endpoint(
+        "/api/onewire",
+        role=ADMIN,
+        reply=list[api.OneWireReport],
+        function=api.onewire_sensors,
+        doc="List the sensors on the 1-Wire bus with their temperatures, also those that are not"
+        " assigned to a position.",
+    ),
+    Endpoint(
         "/api/rules",
         role=ADMIN,
         reply=list[RuleReport],

@@ -4,6 +4,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
+import { fetchPasswordWords } from "../lib/forms/passwords.js";
 import { connectionWord } from "../lib/frame/frame.js";
 import { address, go } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
@@ -54,6 +55,10 @@ export class Page {
     this.#index = signal(this.#reached);
     this.#step = signal(this.#onStepDone());
     this.#stop = context.live.listen(() => this.#step.value.follow());
+  }
+
+  async open() {
+    await fetchPasswordWords();
   }
 
   close() {

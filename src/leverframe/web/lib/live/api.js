@@ -147,6 +147,9 @@ export const rawReadings = () => readXml("/xml/ix.xml");
 // What is known of the 1-Wire bus: `dsid` is the ID that was read last.
 /** @returns {Promise<{ dsid: string }>} */
 export const sensors = () => read("/json/dsi2c.json");
+// All sensors on the 1-Wire bus with their temperatures, assigned or not.
+/** @returns {Promise<Api.OneWireReport[]>} */
+export const onewireSensors = () => read("/api/onewire");
 // With the last command that was typed, and its answer.
 /** @returns {Promise<Modem>} */
 export const modem = () => read("/api/modem");

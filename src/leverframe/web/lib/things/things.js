@@ -44,6 +44,7 @@ const KINDS = [
   [/^SLOT(\d)$/, "device"],
   [/^STRING(\d)$/, "text"],
   [/^WRITE(\d)$/, "write"],
+  [/^ACCOUNT(\d+)$/, "account"],
   // What concerns all of a list.
   [/^all-(\w+)$/, "all"],
 ];
@@ -117,6 +118,7 @@ export function kindName(label) {
 /** @param {Context} context @param {string | null} kind @param {number} number */
 function ownName({ settings }, kind, number) {
   if (kind === "watchdog") return settings?.watchdog[number - 1]?.host ?? "";
+  if (kind === "account") return (settings && accountsOf(settings)[number]?.name) ?? "";
   if (kind === "write") return settings?.modbus_writes[number - 1]?.name ?? "";
   if (kind !== "device") return "";
   const module = settings?.modbus_slots[number - 1]?.module ?? "OFF";
@@ -124,6 +126,10 @@ function ownName({ settings }, kind, number) {
   const [, own] = /^custom(\d)$/.exec(module) ?? [];
   return (own && settings?.modbus_devices[Number(own) - 1]?.name) || code(module);
 }
+
+// Everyone who can have a password, in the order of the labels ACCOUNT0, ACCOUNT1, ...
+/** @param {Settings} settings */
+export const accountsOf = ({ access: { admin, user, users } }) => [admin, user, ...users];
 
 // The value of a thing in words: "on", "open", "21.4 °C"; "" where there is none.
 /** @param {Context} context @param {string} label */

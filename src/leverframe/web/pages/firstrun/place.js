@@ -6,6 +6,7 @@ import { chooseLanguage, currentLanguage, LANGUAGES, t } from "../../lib/format/
 import { ownZone } from "../../lib/format/zone.js";
 import { optionsOf } from "../../lib/forms/controls.js";
 import { limitsText, choices, problemOf } from "../../lib/forms/schema.js";
+import { passwordProblems } from "../../lib/forms/passwords.js";
 import * as api from "../../lib/live/api.js";
 import { observeMembers } from "../../lib/live/drawing.js";
 import { Step } from "./step.js";
@@ -152,14 +153,10 @@ export class PasswordStep extends Step {
   }
 
   check() {
-    const { wanted, again } = this.#typed;
     const { settings, commands } = this.context;
     const names = [settings.access.admin.name, settings.name];
-    const weak = weakness(wanted, names);
     const schema = commands.get("passwd").schema("new");
-    const wrong = problemOf(schema, wanted) ?? (weak && t(`weak_${weak}`));
-    if (wrong) return this.task.sayAll({ wanted: wrong });
-    return this.task.sayAll({ again: wanted === again ? "" : t("not_same") });
+    return this.task.sayAll(passwordProblems(this.#typed, schema, names));
   }
 
   // The sessions of the account end with its old password: every session signs in again, and the
@@ -173,21 +170,4 @@ export class PasswordStep extends Step {
     const auth = commands.get("auth");
     return api.send(`${auth.path}?${auth.query({ ...values, F: "" })}&${note}`);
   }
-}
-
-// Why a password is easy to guess, as far as the password itself shows it.
-
-// Long enough, and among the first that are tried.
-const COMMON = /^((password|passw0rd|leverframe|changeme|iloveyou)\d*|administrator|\d+)$/i;
-const MIN_DIFFERENT = 5;
-
-// The key of the reason; null without one. `names` are names that are public.
-/** @param {string} password @param {string[]} names */
-export function weakness(password, names) {
-  const folded = password.toLowerCase();
-  if (COMMON.test(password)) return "common";
-  if (new Set(folded).size < MIN_DIFFERENT) return "alike";
-  const known = names.filter((name) => name.length > 2).map((name) => name.toLowerCase());
-  const rest = known.reduce((text, name) => text.replaceAll(name, ""), folded);
-  return known.length > 0 && rest.length < folded.length / 2 ? "name" : null;
 }

@@ -231,7 +231,7 @@ export class Drawer {
         ${isFree ? (this.#onFor.value?.view() ?? nothing) : nothing}
       </section>`;
     }
-    if (kindOf(label).kind === "all") return nothing;
+    if (STATELESS.includes(kindOf(label).kind ?? "")) return nothing;
     // An account that may not read the settings does not see what is set up.
     if (this.#context.settings && !this.#isThere(label)) {
       return html`<section><p class="present q">${t("not_set_up")}</p></section>`;
@@ -345,10 +345,13 @@ export class Drawer {
 }
 
 // Kinds that nothing can use.
-const UNUSED = ["watchdog", "all"];
+const UNUSED = ["watchdog", "account", "all"];
 
 // Kinds that measure nothing.
-const UNMEASURED = ["watchdog", "device", "text", "write", "all"];
+const UNMEASURED = ["watchdog", "device", "text", "write", "account", "all"];
+
+// Kinds without a state of their own.
+const STATELESS = ["account", "all"];
 
 /** @param {[string, string][]} facts */
 const factList = (facts) =>

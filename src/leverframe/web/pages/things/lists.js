@@ -127,12 +127,13 @@ export const MODULES = {
   device: "modbus",
   write: "modbus_writes",
   text: "variables",
+  account: "accounts",
 };
 // Kinds of which older versions have fewer -> their rows in the settings.
 /** @type {Record<string, "differentials" | "power" | "modbus_slots">} */
 const ROWS = { differential: "differentials", meter: "power", device: "modbus_slots" };
 // Numbers of terminals are counted from 1, but those of outputs.
-const FROM_0 = ["output", "pwm", "text"];
+const FROM_0 = ["output", "pwm", "text", "account"];
 
 /** @param {string} name @returns {Promise<SettingsModule>} */
 async function load(name) {
