@@ -242,7 +242,7 @@ export class Live {
     this.#notify();
   }
 
-  // Whether the clock was moved, by hand or as virtual time is: no message tells what was between.
+  // Whether the clock was moved, by hand or as virtual time is: messages skip what was between.
   /** @param {State} state */
   #hasLeapt({ time }) {
     const isFirst = this.heard === 0;
