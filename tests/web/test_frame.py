@@ -23,7 +23,7 @@ OUTPUT_OFF, GAVE_UP = (
 
 
 def test_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage) -> None:
-    page = open_page("system")
+    page = open_page("interface")
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("This browser").click()
     page.get_by_label("Language", exact=True).select_option("Čeština")
@@ -116,12 +116,12 @@ def leave_with_a_change(page: Page) -> None:
 def test_unsaved_changes_need_a_choice_before_leaving_the_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    page = open_page("system")
+    page = open_page("interface")
     leave_with_a_change(page)
     page.get_by_role("button", name="Stay").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_label("Name").first).to_have_value("Lamp")
-    assert page.url.endswith("#/system")
+    assert page.url.endswith("#/system?open=interface")
 
     leave_with_a_change(page)
     page.get_by_role("button", name="Leave without saving").click()
@@ -179,7 +179,7 @@ def test_tab_icon_shows_the_state_without_a_stream(twin: ServedTwin, open_page: 
 
 
 def test_lost_connection_is_shown_and_restored(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("system", allow=LOSSES)
+    page = open_page("interface", allow=LOSSES)
     page.get_by_label("Name").first.fill("Lamp")
     page.context.set_offline(True)
     expect(page.get_by_role("alert")).to_contain_text("Connection lost since")
@@ -239,8 +239,8 @@ def test_day_has_twenty_four_hours(twin: ServedTwin, open_page: OpenPage) -> Non
     twin.get("/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*0&eventon=0*1")
     twin.set_readings(INPD3=0)
     page = open_page("status")
-    for name in ("rules", "system", "simulation"):
-        page.evaluate("(name) => (location.hash = `#/${name}`)", name)
+    for name, route in (("rules", "rules"), ("system", "interface"), ("simulation", "simulation")):
+        page.evaluate("(route) => (location.hash = `#/${route}`)", route)
         main = page.locator(f"main[data-page={name}][aria-busy=false]")
         expect(main).to_contain_text("21:00" if name == "rules" else "21:00:00")
         expect(main).not_to_contain_text(re.compile(r"\b[AP]M\b"))
