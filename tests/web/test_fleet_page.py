@@ -171,6 +171,32 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
         expect(page.locator(".time [role=status]")).to_contain_text("Controllers affected: 1 of 3")
 
 
+def test_equal_changes_and_findings_of_controllers_are_one_line(
+    tabs: Tabs, serve_fleet: Callable[..., Site]
+) -> None:
+    site = serve_fleet()
+    three(site)
+    for name in ("boiler", "garden"):
+        site.loop_node.member(name).controller.troubles["email"] = "The server refuses it."
+    site.ask(site.loop_node.post("send", command="stm.cgi?oname=0Lamp"))
+    site.ask(site.loop_node.post("send", name="pump", command="stm.cgi?oname=1Mill"))
+    with tabs.fresh(Look("en", DESKTOP, "light", False)) as page:
+        page.goto(site.origin)
+        shared = page.locator(".shared li")
+        expect(shared).to_have_count(1)
+        expect(shared).to_contain_text("2 controllers")
+        shared.get_by_role("link").click()
+        expect(page.locator("tr[data-name]")).to_have_count(2)
+        expect(row(page, "pump")).to_have_count(0)
+        # A change of all controllers is one line that names them; another one is its own.
+        page.goto(f"{site.origin}/#/?view=changes")
+        changes = page.locator(".changes li")
+        named = changes.filter(has_text="Lamp").locator("a.name")
+        expect(named).to_have_text(["boiler", "garden", "pump"])
+        expect(changes.filter(has_text="Mill").locator("a.name")).to_have_text(["pump"])
+        expect(changes.filter(has_text="Output")).to_have_count(2)
+
+
 def test_operator_retries_failed_controllers(tabs: Tabs, serve_fleet: Callable[..., Site]) -> None:
     site, port = serve_fleet(), free_port()
     three(site)
