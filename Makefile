@@ -22,7 +22,7 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml packaging/*/pypr
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench bench-compare soak mutate docs lock changelog release clean
+.PHONY: help setup run fleet-demo quick test test-all test-kernel test-packages check bench bench-compare soak mutate docs lock changelog release deb addon clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +49,9 @@ test-all: $(TEST_READY) ## run what make test leaves out: the thorough forms of 
 test-kernel: $(TEST_READY) ## boot Debian's kernel in QEMU and drive its pins and buses; 15 minutes
 	@$(BIN)/python -m tools.kernel $(ARGS)
 
+test-packages: $(TEST_READY) ## install wheel, Debian package and container into clean Debians; needs root
+	@$(BIN)/python -m tools.package_trials $(ARGS)
+
 check: $(TEST_READY) ## lint, format, types, words, security, layers: make test without its tests
 	@$(BIN)/python tools/checks.py check
 
@@ -69,6 +72,7 @@ docs: $(TEST_READY) ## write the reference, take the pictures, and build the sit
 	@$(BIN)/python -m tools.screenshots docs/images
 	@$(BIN)/python -m tools.terminal_recordings docs/images
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs 2 docs build/site
+	@$(BIN)/python -m tools.try_page build/site
 	@echo "The site begins at build/site/index.html"
 
 lock: ## write requirements/ from pyproject.toml; ARGS=--upgrade takes newer versions
@@ -80,9 +84,15 @@ changelog: $(TEST_READY) ## collect changes/ into CHANGELOG.md for a release, e.
 release: $(TEST_READY) ## build the files of a release in dist/, twice, and compare; see RELEASING.md
 	@$(BIN)/python -m tools.release
 
+deb: $(TEST_READY) ## build the Debian package in dist/; e.g. make deb ARGS="--python 3.13 --machine aarch64"
+	@$(BIN)/python -m tools.deb $(ARGS)
+
+addon: $(TEST_READY) ## put the add-on for Home Assistant together in dist/home-assistant
+	@$(BIN)/python -m tools.addon $(ARGS)
+
 clean: ## remove .venv and everything else that was generated
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
-	@rm -rf tools/pages/node_modules
+	@rm -rf tools/pages/node_modules tools/try_page/node_modules
 	@find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(MADE):

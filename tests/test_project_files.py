@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from leverframe.core.runtime.installation import EXTRAS
 from tests import effort
 from tools import locked_wheels
 
@@ -38,7 +39,12 @@ def list_wanted(*extras: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("list_name", "extras"), [("run.txt", []), ("test.txt", ["build", "hardware", "test"])]
+    ("list_name", "extras"),
+    [
+        ("run.txt", []),
+        ("package.txt", sorted(set(EXTRAS.values()))),
+        ("test.txt", ["build", "hardware", "test"]),
+    ],
 )
 def test_every_dependency_is_locked_with_hashes(list_name: str, extras: list[str]) -> None:
     lock = read_lock(list_name)
@@ -47,10 +53,11 @@ def test_every_dependency_is_locked_with_hashes(list_name: str, extras: list[str
 
 
 def test_tests_run_with_the_versions_that_users_run() -> None:
-    assert read_lock("run.txt").items() <= read_lock("test.txt").items()
+    assert read_lock("run.txt").items() <= read_lock("package.txt").items()
+    assert read_lock("package.txt").items() <= read_lock("test.txt").items()
 
 
-@pytest.mark.parametrize("list_name", ["run.txt", "test.txt"])
+@pytest.mark.parametrize("list_name", ["run.txt", "package.txt", "test.txt"])
 def test_locks_name_no_index_and_no_folder(list_name: str) -> None:
     text = (PROJECT / "requirements" / list_name).read_text(encoding="utf-8")
     assert re.findall(r".*/.*|.*--(?!hash).*", text) == []
@@ -74,6 +81,7 @@ def test_package_without_a_wheel_for_one_machine_is_named() -> None:
         "lamp 1.0 has no wheel for Python 3.11.2 on aarch64",
         "lamp 1.0 has no wheel for Python 3.12.0 on aarch64",
         "lamp 1.0 has no wheel for Python 3.13.0 on aarch64",
+        "lamp 1.0 has no wheel for Python 3.14.0 on aarch64",
     ]
 
 

@@ -85,7 +85,8 @@ IN_FRONT = {
         "tests": [*pytest_with(WORKERS), "-p", "tools.measure"],
         "coverage": ["tools.coverage_goals"],
     },
-    "test-all": {"thorough": THOROUGH},
+    # Tests may not use the network: the files of the page "Try it" are fetched before.
+    "test-all": {"files": ["tools.try_page"], "thorough": THOROUGH},
 }
 TOOLS = [{name: command} for name, command in LINT.items()]
 #: Sequences of checks that run at the same time as those of `IN_FRONT`.

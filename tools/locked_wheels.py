@@ -18,9 +18,9 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements"
-LISTS = ("install.txt", "run.txt", "test.txt")
+LISTS = ("install.txt", "run.txt", "package.txt", "test.txt")
 #: The oldest release of each supported Python.
-PYTHONS = ("3.11.2", "3.12.0", "3.13.0")
+PYTHONS = ("3.11.2", "3.12.0", "3.13.0", "3.14.0")
 MACHINES = ("x86_64", "aarch64")
 #: The C library of Debian 12 and Raspberry Pi OS of the same age.
 GLIBC_MINOR = 36

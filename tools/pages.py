@@ -53,7 +53,7 @@ CHECKS: dict[str, list[str | Path]] = {
         BIN / "eslint",
         *("--config", RULES, "--max-warnings", "0"),
         *("--cache", "--cache-strategy", "content", "--cache-location", KNOWN_LINT),
-        *("src/leverframe/web", "tests/web", "tools/pages"),
+        *("src/leverframe/web", "tests/web", "tools/pages", "docs/static/try"),
     ],
     # Several threads would need twice the processor time; the other core is for the tests.
     "tsc": [BIN / "tsc", "--project", TOOLS, "--singleThreaded"],

@@ -2,12 +2,13 @@
 
 What is exported here and by `leverframe.testing` is the library: it is documented, typed, and
 changed only as its version number says (semantic versioning). Everything else is the program's own
-and may change with any release. Importing it starts nothing and sets nothing.
+and may change with any release. Importing this package starts nothing and changes no global state.
 """
 
 from importlib import import_module
 
-# Type checkers take it for that of `typing`, which `__main__` then loads without collections.
+# Type checkers treat this name like `typing.TYPE_CHECKING`. Because `typing` is not imported here,
+# `__main__` imports it while garbage collection is disabled.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from leverframe.core.profile import Profile
@@ -31,7 +32,7 @@ __all__ = [
     "__version__",
 ]
 
-#: Name -> its module. Loaded when first asked for: starting the program needs only the version.
+#: Name -> its module, which is loaded at the first access: startup needs only the version.
 _PLACES = {
     "Board": "leverframe.devices.board",
     "Clock": "leverframe.core.runtime.clock",

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _load_command_line() -> Callable[[Sequence[str] | None], int]:
     """Import the command line and exclude its objects from garbage collection.
 
-    Collecting them would take a twentieth of a controller's time to its first answer.
+    Collecting them would take a twentieth of the time to the first answer of a controller.
     """
     if _COMMAND_LINE not in sys.modules:
         gc.disable()

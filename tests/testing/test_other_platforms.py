@@ -186,6 +186,84 @@ def test_twins_need_no_linux(platform: str, program: str, tmp_path: Path) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+#: Pyodide: one thread, no processes, and of the packages only msgspec and tzdata.
+BROWSER = (
+    WITHOUT.format(
+        platform="emscripten",
+        modules={
+            *{"_posixsubprocess", "fcntl", "grp", "pwd", "resource", "syslog", "termios", "uvloop"},
+            *{"PIL", "aiosmtplib", "argon2", "cryptography", "gmqtt", "httptools", "httpx"},
+            *{"icmplib", "pysnmp", "rich", "serialx", "tomlkit", "zeroconf"},
+        },
+        names={"os": "fork forkpty posix_spawn", "signal": "pthread_sigmask sigwait"},
+    )
+    + """
+import threading
+
+def not_there(*_, **__):
+    raise RuntimeError("can't start new thread")
+
+async def run_here(function, *values, **named):
+    return function(*values, **named)
+
+threading.Thread.start = asyncio.create_subprocess_exec = not_there
+asyncio.to_thread = run_here
+"""
+)
+#: Pages, commands, rules, virtual time, and work that takes a process of its own elsewhere.
+IN_A_TAB = """
+import asyncio
+import json
+from leverframe.testing.in_tab import TabTwin
+
+class Client:
+    def __init__(self):
+        self.body, self.done = b"", asyncio.Event()
+
+    def begin(self, status, headers):
+        self.status = status
+
+    def send(self, piece):
+        self.body += piece
+
+    def finish(self):
+        self.done.set()
+
+    lose = finish
+
+async def ask(twin, target, method="GET", body=b""):
+    client = Client()
+    twin.answer(1, method, target, [], body, client)
+    await client.done.wait()
+    return client.status, client.body
+
+async def main():
+    twin = await TabTwin.start()
+    for target in ("/", "/api/start", "/api/rules", "/api/timeline", "/metrics"):
+        status, _ = await ask(twin, target)
+        assert status == 200, target
+    rule = b"when DS1 >= 30 then OUT1 on"
+    assert (await ask(twin, "/api/rules", "POST", rule))[0] == 200
+    await ask(twin, "/outs.cgi?ortime=0600&out0=1")
+    await ask(twin, "/sim.cgi?DS1=31&advance=3600")
+    state = json.loads((await ask(twin, "/api/state"))[1])
+    assert (state["OUT0"], state["OUT1"]) == (0, 1)
+    status, tried = await ask(twin, "/api/what-if?for=1h", "POST", b"outs.cgi?out0=1")
+    assert [one["text"] for one in json.loads(tried)["differing"]] == ["OUT0 on", "OUT0 off"]
+    form = b"username=admin&password=x"
+    status, refused = await ask(twin, "/post.cgi?signin", "POST", form)
+    assert (status, b"package argon2" in refused) == (501, True), refused
+    await twin.close()
+
+asyncio.run(main())
+"""
+
+
+def test_twin_in_a_tab_needs_no_threads_processes_or_compiled_packages(tmp_path: Path) -> None:
+    done = run(BROWSER, IN_A_TAB, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 NO_HTTPTOOLS = WITHOUT.format(platform=sys.platform, modules={"httptools"}, names={})
 PAST_THE_NETWORK = """
 from leverframe.testing import Twin, TwinRefused

@@ -213,3 +213,10 @@ def test_long_list_keeps_its_lines_and_their_comments(tmp_path: Path) -> None:
     assert '    "gsm", # no modem\n' in said
     assert '"weather"' in said
     assert len(max(said.splitlines(), key=len)) <= 100
+
+
+def test_header_added_above_a_table_does_not_repeat_its_comment(tmp_path: Path) -> None:
+    path = write_unit_file(tmp_path, '[snmp.trap] # to the office\nhost = "10.0.0.1"\n')
+    wanted = with_value(load_unit_file(path, profile=NEWEST).settings, "snmp.enabled", value=True)
+    save_unit_file(path, wanted, NEWEST)
+    assert path.read_text(encoding="utf-8").count("# to the office") == 1

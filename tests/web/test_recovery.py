@@ -146,7 +146,7 @@ def test_frozen_controller_is_not_fine_and_carries_out_nothing_when_it_wakes(
             with within(5.0):
                 lever(page, "Output 0").click()
                 expect(fine).to_have_count(0)
-            expect(page.get_by_text("nothing will").first).to_be_visible()
+            expect(page.get_by_text("the command has expired").first).to_be_visible()
             expect(page.locator(".connection[data-kind=lost]")).to_be_visible()
         finally:
             os.kill(process.pid, signal.SIGCONT)

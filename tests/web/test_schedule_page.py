@@ -1,14 +1,15 @@
 """The Schedule page in a real browser: entries as sentences, with their next run, and edited."""
 
 import re
+from contextlib import suppress
 
 import pytest
 import requests
 from playwright.sync_api import Locator, Page, expect
 
-from tests.clients.served_twin import HOST, ServedTwin
+from tests.clients.served_twin import HOST, ServedTwin, eventually
 from tests.patience import PATIENCE_S
-from tests.web.conftest import PHONE, OpenPage, Serve
+from tests.web.conftest import LOSSES, PHONE, OpenPage, Serve
 from tests.web.own_menu import choose_language
 from tests.web.test_pages import AXE, grave_violations
 
@@ -70,6 +71,32 @@ def test_entry_shows_its_runs_and_is_edited_switched_off_and_deleted(
     expect(entry).to_have_count(0)
     expect(card(page, "Evening")).to_be_visible()
     assert twin.settings()["schedule"][4]["name"] == "Evening"
+
+
+def test_entry_missed_by_a_power_cut_is_reported_and_caught_up_if_chosen(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_schedule(twin, MORNING.replace("&&", "&s1=Morning*0*0*79200*0*31*1&&"))
+    page = open_page("schedule?view=list", allow=rf"{LOSSES}|was preloaded using link preload")
+
+    def cut_power_at_six() -> None:
+        until_six = (21_590 - twin.state()["time"]) % 86_400
+        twin.get(f"/sim.cgi?advance={until_six}")
+        # The request that passes the time loses its connection, as all do.
+        with suppress(requests.ConnectionError):
+            twin.get("/sim.cgi?fault=reboot*takes:20s&advance=60")
+
+    cut_power_at_six()
+    expect(card(page, "Morning").locator(".next")).to_contain_text("Missed: 06:00")
+    finding = page.locator(".finding")
+    expect(finding).to_contain_text("Schedule entry Morning did not run on")
+    assert twin.state()["OUT0"] == 0
+    page.get_by_label("Catch up entries").check()
+    eventually(lambda: twin.settings()["schedule_catch_up"], True)
+    cut_power_at_six()
+    expect(card(page, "Morning").locator(".next")).to_contain_text("caught up: 06:00")
+    expect(finding).to_contain_text("It was caught up on")
+    assert twin.state()["OUT0"] == 1
 
 
 def test_new_entry_is_refused_without_a_day_and_saved_beside_the_others(

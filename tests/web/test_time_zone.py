@@ -94,7 +94,7 @@ def test_end_of_a_hold_is_shown_in_the_time_of_the_place(
     expect(note(page)).to_have_text(NOTE)
     page.locator("summary[aria-label='Output 0: on for']").click()
     menu = page.locator("details.pulse").first
-    menu.locator("input[type=time]").fill("22:00")
+    menu.get_by_role("textbox").fill("22:00")
     menu.get_by_role("button", name="Switch on").click()
     eventually(lambda: twin.state()["returns_in"].get("OUT0"), 21 * 3600)
     lever = page.get_by_role("switch", name="Output 0", exact=True)

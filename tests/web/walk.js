@@ -57,11 +57,15 @@ async function putAll(values) {
 // More than any text may have.
 const TOO_MANY_LETTERS = 5000;
 
+// A limit is written in two units at most: "3 d 19 h" may stand for an hour less a second more.
+const justAbove = (limit) =>
+  secondsIn(limit.replace(/\d+(?=\D*$)/, (number) => String(Number(number) + 1)));
+
 // What can never be right there, or null where everything is.
 function impossible(input) {
   if (!isTyped(input)) return null;
   const [, highest] = limitsOf(input);
-  if (isDuration(input)) return highest ? durations.durationText(secondsIn(highest) + 1) : "soon";
+  if (isDuration(input)) return highest ? durations.durationText(justAbove(highest)) : "soon";
   if (isNumber(input)) return highest ? String(Number(highest) + 1) : "many";
   return "x".repeat(TOO_MANY_LETTERS);
 }

@@ -99,6 +99,11 @@ export default [
     rules: { "no-unused-vars": ["error", { varsIgnorePattern: "^(walk|shownValues)$" }] },
   },
   {
+    // The page "Try it" of the documents draws without lit-html, and runs beside the pages.
+    files: ["docs/static/try/*.js"],
+    languageOptions: { globals: { ...globals.browser, ...globals.serviceworker } },
+  },
+  {
     files: ["tests/web/logic/*", "tools/pages/*.js"],
     languageOptions: { globals: { ...globals.node, ...globals.browser } },
   },

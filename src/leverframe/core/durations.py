@@ -48,7 +48,7 @@ def seconds_from_text(text: str) -> float:
 
 
 def text_from_seconds(seconds: float) -> str:
-    """Format 5400 seconds as `1h30m`; a minute or more is rounded to whole seconds."""
+    """Format 5400 seconds as `1h30m`; round durations of a minute or more to whole seconds."""
     if seconds < MINUTE_S:
         return f"{round(seconds, 3):.12g}s"
     remaining = round(seconds)
@@ -82,7 +82,7 @@ def seconds_of(duration: Duration) -> float:
 
 
 def wall_of(moment: WhenText, zone: tzinfo) -> float:
-    """Return the seconds since 1970 of `"2026-03-29T00:30"`, a `datetime`, or such a number.
+    """Convert `"2026-03-29T00:30"` or a `datetime` to seconds since 1970; keep a number.
 
     A time without an offset is local; if it occurs twice on that day, the first occurrence is used.
     """

@@ -5,7 +5,7 @@ versions has one or more `VersionSpan`s: the hardware, the software version that
 the software version that removed it. No other code compares versions.
 
 Software versions are a number, a dot, two digits and sometimes a letter (`1.49d`); they are ordered
-by the numbers, then by the letter; no letter comes before `a`.
+by the numbers, then by the letter; a version without a letter comes first.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What happened in the last hour, as bars of equal length: how busy a controller is at a glance."""
+"""Events of the last hour, counted in bars of equal length that show how busy a controller is."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ BAR_S = 120.0
 
 
 def count_recent(moments: Iterable[float], now: float) -> list[int]:
-    """Count moments, given newest first, in bars, oldest first."""
+    """Count moments by bar, oldest bar first; `moments` must begin with the newest."""
     bars, newest = [0] * BARS, int(now // BAR_S)
     for wall in moments:
         age = max(0, newest - int(wall // BAR_S))

@@ -422,6 +422,8 @@ class Settings(Node, frozen=True):
     layout: Layout = Layout()
     variables: Variables = Variables()
     schedule: tuple[ScheduleEntry | None, ...] = (None,) * SCHEDULE_ENTRIES
+    #: True if schedule entries that were due while the controller was off are caught up at startup.
+    schedule_catch_up: bool = False
     watchdog: tuple[WatchdogEntry, ...] = (WatchdogEntry(),) * 6
     http: tuple[HttpClient, ...] = (HttpClient(),) * 4
     #: Seconds between two periodic requests to HTTP1; 0 disables them.

@@ -123,7 +123,7 @@ _BRANCH_LISTS = frozenset(
     if isinstance(node, type) and issubclass(node, Node)
     # Annotations are used unresolved, because resolving them would take 1 % of a controller's
     # startup time.
-    for name, hint in vars(node).get("__annotations__", {}).items()
+    for name, hint in node.__annotations__.items()
     if getattr(hint, "__origin__", None) is tuple and branch_of(hint)[0] is not None
 )
 
@@ -279,7 +279,7 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
     if "rules" in tree:
         tree["rules"] = [None] * MAX_RULES
     unfit = [path for path, value in stored.items() if not _overlay(tree, path, value)]
-    # The stored profile may be another version than `profile`, which determines this tree.
+    # The stored profile may differ from `profile`, which determines this tree.
     tree.pop("profile", None)
     if "rules" in tree:
         tree["rules"] = without_trailing_gaps(tree["rules"])

@@ -47,11 +47,11 @@ LATE_S = 2.0
 #: The smallest share of a slow slave, even if other slaves could use all of the time.
 MIN_SHARE = 0.05
 #: A slave is not slow if it needs at most this multiple of the fastest slave's time. The share of a
-#: slower slave decreases with this power, so that it hardly delays the others.
+#: slower slave falls with the power `_POWER`, so that it hardly delays the others.
 ALIKE = 1.5
 _POWER = 4
-#: The weights of the latest request in the efficiency of a slave. A fast answer has more weight
-#: than a slow one, because this machine may have caused the delay.
+#: The weight of the latest request in the average efficiency of a slave. A fast answer has more
+#: weight than a slow one, because this machine may have caused the delay.
 _BETTER, _WORSE = 0.5, 0.1
 
 
@@ -175,7 +175,7 @@ class PollPlan:
         state.charge(lost_s, now)
 
     def late_until(self, slave: int) -> float:
-        """Return until when an earlier request may still be answered."""
+        """Return the time until which an earlier request may still be answered."""
         return self._slaves[slave].late_until if slave in self._slaves else float("-inf")
 
     def split(self, turn: Turn, parts: int, now: float) -> None:

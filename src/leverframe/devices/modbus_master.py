@@ -34,7 +34,7 @@ from leverframe.devices.wire.modbus_modules import blocks_of, label_in_slot, mod
 #: The settings that define the modules; unchanged branches of two trees are the same objects.
 _of_modules = attrgetter("modbus_slots", "modbus_devices", "modbus_mapping", "serial")
 
-#: The default limits of connections to the hosts of slots.
+#: Creates the line to the host of a slot; by default, the host must be another machine.
 STRICT_LINE = partial(TcpLine, STRICT)
 #: The key of the serial bus, for slots without a host.
 SERIAL = ""
@@ -106,7 +106,7 @@ class ModbusMaster:
 
         Return the data of its answer, which is empty after a successful write. Raise
         `RequestRefused` if the module answers with an exception, and `Unusable` if it does not
-        answer or the slot has no module. The message of both says what to do.
+        answer or the slot has no module. Both messages say what to do.
         """
         if not self._has_power:
             raise Unusable("the controller has no power.")
@@ -120,7 +120,7 @@ class ModbusMaster:
     def try_slot(self, settings: Settings, number: int) -> Coroutine[Any, Any, ModuleTrial] | None:
         """Read the module that these settings choose for a slot (1-3) once, without adopting them.
 
-        Return None if the slot is on the serial bus and there is none.
+        Return None if the slot is on the serial bus, but this board has no serial bus.
         """
         host = settings.modbus_slots[number - 1].host
         if host == SERIAL and SERIAL not in self._workers:

@@ -254,7 +254,7 @@ class ModuleSlot(Struct):
             self.values[number] = None
         if self.silent_since is not None:
             # A module that does not answer is polled rarely, so these reads may not have been tried
-            # since then.
+            # since it stopped answering.
             for block in self.blocks:
                 if any(reading.number in old for reading in block.readings):
                     self.silences.setdefault(block.read, NoAnswer())

@@ -1,7 +1,7 @@
 """The trial of a Modbus module: every reading is read once, and nothing is stored.
 
-A user sees whether a meter answers, and with which values, before it is set up. A module that
-refuses a read of several readings is asked for each of them, as when it is polled.
+A user sees whether a meter answers, and with which values, before it is set up. If a module
+refuses a read of several readings, each reading is requested separately, as when it is polled.
 """
 
 import asyncio

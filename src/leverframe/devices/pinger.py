@@ -102,7 +102,7 @@ class Pinger:
         self._answered(effect.entry, milliseconds)
 
     async def _address(self, effect: PingHost) -> str:
-        """Return the address of a host; an address needs no name server."""
+        """Return the address of a host; a host that is given as an address is not looked up."""
         if _is_address(effect.host):
             return effect.host
         if effect.entry in self._looking_up:
@@ -158,7 +158,7 @@ def _is_address(host: str) -> bool:
 
 def _look_up(host: str) -> str:
     found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
-    # Prefer the IPv4 address of a name that has both, because such devices are used in IPv4
-    # networks.
+    # Prefer IPv4 if a name has both kinds of address, because controllers of this kind are used in
+    # IPv4 networks.
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return str(found[0][4][0])

@@ -24,8 +24,8 @@ def drop_readings(readings: Readings) -> None:
 
 # The last good value of each sensor, which bridges a single failure.
 #
-# A long line is sometimes disturbed. Therefore a sensor keeps its value after one failure, and
-# becomes absent after two failures in a row.
+# A long cable sometimes picks up interference. Therefore a sensor keeps its value after one
+# failure, and becomes absent after two failures in a row.
 
 Value = TypeVar("Value")
 
@@ -48,12 +48,12 @@ class LastGood(Generic[Value]):
 # controller's problems, and logged once when the problem begins and once when it ends. All other
 # devices keep working.
 
-#: Parts that are ignored when sentences are compared for the log.
+#: Numbers, which are ignored when sentences are compared for the log.
 _NUMBERS = re.compile(r"[0-9]+(?:[-, ]+[0-9]+)*")
 
 log = logging.getLogger(__name__)
 
-#: The text for a line that a running controller holds; it is no problem.
+#: The text for a line that a running controller uses, which is not a problem.
 IN_USE = "in use by a running controller"
 
 

@@ -1,4 +1,4 @@
-"""The sensors on the serial port: they are requested, decoded, and absent if they do not answer.
+"""The sensors on the serial port: sends requests, decodes answers, and detects missing answers.
 
 A sensor is a row in `SENSORS`. Outdated readings become absent. Then the start command is sent
 again, because a sensor stops measuring when it loses its power.

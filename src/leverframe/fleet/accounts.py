@@ -39,8 +39,8 @@ from leverframe.storage.store import Changes
 
 log = logging.getLogger(__name__)
 
-#: The setting with the administrator's name. A controller has the same setting, so the same
-#: commands set both.
+#: The path of the administrator's name. Controllers store the name under the same path, so the same
+#: commands set it at a node and at a controller.
 _NAME_PATH = "access.admin.name"
 
 

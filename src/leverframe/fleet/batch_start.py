@@ -33,7 +33,7 @@ class ReadyMember(NamedTuple):
 
 
 class BatchStart:
-    """A batch of stored controllers, until they are built."""
+    """Prepares a batch of stored controllers, up to the point where they can be built."""
 
     def __init__(
         self,
@@ -93,9 +93,9 @@ class BatchStart:
     async def _for_each(
         self, members: Iterable[Member], step: Callable[[Member], Coroutine[Any, Any, Result]]
     ) -> dict[int, Result]:
-        """Do a step for all controllers without a fault together; their writes share a transaction.
+        """Run a step for all controllers without a fault; their writes share a transaction.
 
-        Return the results by number.
+        Return the results by controller number.
         """
         sound = [member for member in members if member.number not in self.faults]
         steps = (finish_within(LoggedName(member.name), step(member)) for member in sound)

@@ -52,7 +52,7 @@ _NOT_DONE = "Nothing was changed here, because other controllers reject the comm
 
 
 class CommandEffect(Struct, frozen=True, forbid_unknown_fields=True):
-    """A state or a setting that a command would set; its value may already be the same."""
+    """A state or a setting that a command would set, possibly to the value that it already has."""
 
     what: Annotated[str, Meta(description="The name of an output, or the path of a setting.")]
     old: Any = None
@@ -164,9 +164,9 @@ async def _all_or_none(
 ) -> BulkReport:
     """Carry out a command on all controllers within one round of the event loop, or on none.
 
-    The command is tried on all of them in turns; controllers that have changed since are tried
-    again in the final round. Passwords are hashed before that round. Hashing takes a while, so the
-    command is tried again afterwards.
+    The command is first tried on each controller, with pauses for other requests; controllers that
+    have changed since their trial are tried again in the final round. Passwords are hashed before
+    that round. Hashing takes a while, so the command is tried again afterwards.
     """
     _check_together(len(members), len(items_of(command.query)))
     hashes: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Changes of controllers by users, and equal changes of several controllers as one."""
+"""The changes that users made to controllers; equal changes of several controllers are grouped."""
 
 from collections.abc import Iterable
 from typing import Annotated, NamedTuple
@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from leverframe.storage.audit import AuditEntry
 
-#: Equal changes of several controllers within this time are one.
+#: Equal changes of several controllers within this time form one group.
 TOGETHER_S = 120.0
-#: The number of controllers of a group that are named; of thousands a page shows the first ones.
+#: The number of controllers that a group names, even if thousands have the change.
 NAMED = 3
 
-#: Equal for equal changes, whatever the controller.
+#: Identifies a change regardless of its controller: equal changes have equal keys.
 _Key = tuple[str, str, str, str, bytes, int]
 
 
@@ -24,7 +24,7 @@ class NamedController(Struct, frozen=True):
 
 
 class _Seen(NamedTuple):
-    """The changes of a controller so far: the last group of all, and of those of later moments."""
+    """The last group of a controller so far, and the last one with a change later than `time`."""
 
     place: int
     newer: int
@@ -58,12 +58,12 @@ def newness(change: FleetChange) -> tuple[float, int]:
 def group_changes(changes: Iterable[FleetChange]) -> list[FleetChange]:
     """Join equal changes of different controllers; the newest stands for its group.
 
-    The changes of one controller stay in order: a change does not join a group that is newer than
-    a later change of its controller. Changes of one moment have no order.
+    The changes of one controller stay in order: a change never joins a group that is listed before
+    a later change of the same controller. Changes with the same time may be listed in any order.
     """
     groups: list[FleetChange] = []
-    #: The last group by its key, the controllers of each group, and by controller the last group
-    #: that is certainly newer.
+    #: The last group of each key, pairs of a group and a controller in it, and for each controller
+    #: the groups that later changes of it are in.
     by_key: dict[_Key, int] = {}
     members: set[tuple[int, str]] = set()
     seen: dict[str, _Seen] = {}

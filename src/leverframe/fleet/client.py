@@ -44,7 +44,7 @@ LOOKED_S = 5.0
 
 
 class NodeRefused(ErrorForPeople):
-    """The node refused a request, or cannot be reached: one sentence."""
+    """The node refused a request or cannot be reached; the message is one sentence."""
 
     def __init__(self, sentence: str, status: int | None = None, field: str | None = None) -> None:
         super().__init__(sentence)
@@ -157,7 +157,7 @@ class NodeAsking(ABC):
 class NodeClient(NodeAsking):
     """Sends requests to a node over the network, with an account if there is one."""
 
-    #: Shown if there is no answer.
+    #: The advice that an error message ends with if the node does not answer.
     advice = "Start a node with `leverframe fleet run`, and use the address that it prints."
 
     def __init__(
@@ -215,7 +215,8 @@ class NodeClient(NodeAsking):
                     try:
                         content = other.get("progress", {"id": id})
                     except NodeRefused:
-                        # The request has not arrived yet, or has ended; it reports its own errors.
+                        # The node does not know the request yet, or no longer; the request reports
+                        # its own errors.
                         continue
                     on_progress(content["done"], content["of"])
 
@@ -239,8 +240,8 @@ class NodeClient(NodeAsking):
 class CommandLineClient(NodeClient):
     """Sends requests to a node for the command line, and names the options that help.
 
-    It prompts for the password only before the first request, after mistakes in the command were
-    reported.
+    It prompts for the password only before the first request: by then, mistakes in the command have
+    been reported.
     """
 
     advice = "Start a node with `leverframe fleet run`, or set its address with --node."

@@ -187,7 +187,7 @@ class GroupTime:
 
 
 def _check_distance(seconds: float) -> None:
-    """Refuse an advance that is longer than one request may make."""
+    """Refuse an advance that is too long for one request."""
     if seconds > MAX_ADVANCE_S:
         raise BadValue(
             f"Time cannot move by {text_from_seconds(seconds)} in one request.",
@@ -196,7 +196,7 @@ def _check_distance(seconds: float) -> None:
 
 
 def _check_that_it_comes(wall: float, members: Sequence[Member], common: float) -> None:
-    """Refuse a moment that has passed for a controller, or for a node without controllers."""
+    """Refuse a moment that has passed for a controller or, if there is none, for the node."""
     ahead = [one.name for one in members if one.controller.clock.wall() > wall + SAME_S]
     if not ahead and (members or common <= wall + SAME_S):
         return

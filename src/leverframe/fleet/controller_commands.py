@@ -56,7 +56,7 @@ def list_controllers(client: CommandLineClient, as_json: bool, options: JsonObje
         print_json(found)
     else:
         _print_table(found, zone_of(about))
-    # If controllers are listed by name, a warning about others is not needed.
+    # If the user named the controllers, a warning about others is not needed.
     if not options["name"]:
         _print_not_started(about)
 
@@ -188,7 +188,7 @@ def place_controllers(
     address: str | None,
     port: int | None,
 ) -> None:
-    """Set the address or port of the first controller, and the following ones for the others.
+    """Set the address or port of the first controller; the others get consecutive ones.
 
     Stop at the first refusal.
     """

@@ -47,7 +47,8 @@ from leverframe.server.routes.sign_in import redirect_to_https
 
 ConnectionFactory = Callable[["Door", ServerState, "Entrance | None", Lease], Connection]
 
-#: One controller gets at most three fifths of the connections, the next three fifths of the rest.
+#: One controller gets at most three fifths of the connections, the next one three fifths of the
+#: rest.
 PER_FREE = 1.5
 #: Number of host names for which the cache records whether they are addresses.
 MAX_KEPT_NAMES = 256
@@ -208,7 +209,7 @@ class Door:
         listeners, self._listener = [self._listener, *self._let_starting_go()], None
         for entrance in self._by_name.values():
             listeners.append(entrance.listener)
-            # When its controller ends later, nothing is left to close.
+            # The listener is closed below, so the later end of its controller has nothing to close.
             entrance.listener = None
         for listener in listeners:
             if listener is not None:

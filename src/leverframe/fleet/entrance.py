@@ -124,7 +124,7 @@ class Entrance:
         self.listener: HttpListener | None = None
         #: Connections whose last request was for this entrance.
         self.connections: set[EntranceConnection] = set()
-        #: The controller is off: connections are reset.
+        #: Whether the controller is off, so that connections are reset.
         self.is_closed = False
         self.share = share or LoopShare()
         #: Returns the tenant to which uploads are charged; empty for the operator.

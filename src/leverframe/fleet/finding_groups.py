@@ -30,7 +30,7 @@ class FindingGroup(Struct, frozen=True):
 
 
 def key_of(finding: FindingReport) -> str:
-    """Return what is the same for equal findings, and different for all others."""
+    """Return a key that is the same for equal findings, and different for all others."""
     if not finding.figures:
         return finding.id
     figures = msgspec.json.encode(sorted(finding.figures.items()))
@@ -41,7 +41,7 @@ def key_of(finding: FindingReport) -> str:
 def group_findings(
     found: Iterable[tuple[FindingReport, str | None]],
 ) -> list[FindingGroup]:
-    """Count equal findings, each with the name of its thing; the worst and most frequent first."""
+    """Group and count equal findings, the worst and most frequent ones first."""
     return merge_groups(
         FindingGroup(key_of(finding), finding, about, 1)
         for finding, about in found

@@ -42,7 +42,7 @@ class MemberHealth(Struct, frozen=True):
     """The data about a controller that searches need."""
 
     health: Health
-    #: Worst first, each with the name that the user assigned to its thing.
+    #: Findings, the worst first, each with the name that the user assigned to what it is about.
     findings: tuple[tuple[FindingReport, str | None], ...]
     #: Lower-case text that searches cover: name, address, tags, tenant, version and findings.
     words: str
@@ -62,7 +62,8 @@ class MemberHealth(Struct, frozen=True):
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which controllers a search covers, and their order.
 
-    Defaults are omitted, so that nodes of older versions understand a search that they can do.
+    Defaults are omitted, so that nodes of older versions understand a search that uses only fields
+    that they know.
     """
 
     search: str = ""
@@ -71,7 +72,8 @@ class Wanted(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     order: Order = "worst"
     #: The tenant whose controllers are searched; None searches all.
     tenant: str | None = None
-    #: Only controllers of this tenant, and of this version in the form of `version_of`.
+    #: Restricts the search to controllers of this tenant, and of this version as `version_of`
+    #: writes it; None for no restriction.
     owner: str | None = None
     version: str | None = None
     #: Only controllers with this finding, by the key of its group.
@@ -189,8 +191,9 @@ class HealthIndex:
         return sum(member.controller.audit.entry_count for member in members)
 
     async def find(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
-        """Read the health of all controllers; return those among these that match a request."""
-        # A separate function for each request: several may look at the same time.
+        """Read the health of all controllers; return those in `among` that match the search."""
+        # Each request needs a function of its own, which identifies it as a watcher: several
+        # requests may look at the same time.
         with self.watching(lambda: None):
             self._changed.update(dict.fromkeys(self._known))
             await self.look()
@@ -248,7 +251,7 @@ def _has_finding(known: MemberHealth, key: str) -> bool:
 
 
 def _name_in(finding: FindingReport, settings: Settings) -> str | None:
-    """Return the user's name of the thing that a finding is about; a part may be a thing, too."""
+    """Return the user's name for the label, or the part with a label, that a finding is about."""
     label = finding.label or finding.figures.get("part")
     return name_of(label, settings) if isinstance(label, str) and label in LABELS else None
 

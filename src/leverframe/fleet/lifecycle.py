@@ -47,7 +47,7 @@ class Running:
 class Leaving:
     """The controller is stopping or has stopped here; another start creates another member."""
 
-    #: The state in which it ran; None if it never ran.
+    #: The state that it had while it ran; None if it never ran.
     ran: Running | None = None
 
 

@@ -77,7 +77,7 @@ class MemberOptions(Struct, frozen=True):
     why_refused: Callable[[], Hindrance | None] | None = None
     #: Problems that all controllers of the node have.
     findings: FindingSource = tuple
-    #: Wraps a handler so that it marks answers of controllers, and about them, that may be stale.
+    #: Wraps a handler so that it marks answers from or about controllers that may be stale.
     marked: Callable[[Handler], Handler] = lambda handler: handler
 
 
@@ -93,7 +93,7 @@ class MemberStarter(Struct, frozen=True):
     options: MemberOptions
     history: SharedHistory | None
     services: NodeServices
-    #: Ports beside HTTP, which controllers with an address of their own share.
+    #: The ports other than HTTP, shared by all controllers with an address of their own.
     modbus: SharedTcpPort
     snmp: SharedUdpPort
     #: Called for every controller with its old and new settings.
@@ -223,7 +223,7 @@ class MemberStarter(Struct, frozen=True):
 
 @lru_cache
 def _names_of(secure: bool, origins: tuple[str, ...], has_proxies: bool) -> DoorNames:
-    """Return names that controllers of a node share, because each object takes 1 KB."""
+    """Return a shared object for controllers with equal arguments, because each takes 1 KB."""
     return DoorNames(secure=secure, origins=origins, has_proxies=has_proxies)
 
 
@@ -245,7 +245,7 @@ def tenant_of(member: Member) -> Callable[[], str]:
 def keys_without_effect(
     config: Config, address: str | None, options: MemberOptions, clock: Clock
 ) -> dict[str, str]:
-    """Return why keys in the fleet file of a controller have no effect here."""
+    """Return the keys of a controller that have no effect here, each with the reason."""
     reasons: dict[str, str] = {}
     if address is None:
         reasons["firmware_key"] = (
@@ -268,7 +268,7 @@ def keys_without_effect(
 
 
 class FirstPasswords:
-    """One password for all controllers that need one at a start; it is shown in any case.
+    """One password for all controllers that need one at a start; shown even if the start fails.
 
     A controller that was open on a loopback address has no account. If strangers can reach the
     node, such a controller gets an administrator before it serves requests, as a single controller

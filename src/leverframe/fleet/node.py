@@ -112,7 +112,7 @@ class FleetNode:
         self.certificate: Certificate | None = None
         #: Called for every controller with its old and new settings.
         self.settings_watchers: list[SettingsWatcher] = []
-        #: Ports beside HTTP, which controllers with an address of their own share.
+        #: The ports other than HTTP, shared by all controllers with an address of their own.
         self.modbus = SharedTcpPort(
             options.ports.host,
             options.ports.modbus_port,
@@ -238,11 +238,11 @@ class FleetNode:
         return await self.start_some(numbers, show_password=show_password)
 
     def begin_start(self, written: Iterable[MemberRecord]) -> None:
-        """Expect the stored controllers and those of a file, before the door listens."""
+        """Record which controllers are to start, stored or from a file, before the door listens."""
         self.roster.begin_start(self.registry.records, written)
 
     async def end_start(self) -> None:
-        """End the start of the node: all controllers run, or failed to start."""
+        """Complete the startup of the node: all controllers run, or failed to start."""
         self.roster.end_start()
         await self.door.end_start()
 
@@ -257,7 +257,8 @@ class FleetNode:
         async with self.changing:
             # Some may have been removed while this waited for other changes.
             members = [member for member in members if not member.has_left]
-            # Hand them over together: each waits for the thread of the history several times.
+            # Hand them over concurrently: each has to wait for the thread of the history several
+            # times.
             found = await asyncio.gather(*map(self._hand_over_one, members))
         self.notify_watchers()
         handed = zip(members, found, strict=True)
@@ -298,9 +299,9 @@ class FleetNode:
     async def take_over(self, records: Sequence[MemberRecord]) -> dict[str, Conflict]:
         """Adopt a file's keys for known controllers: tags, version, address, port and tenant.
 
-        If the file names no tenant, the controller keeps its tenant. A controller whose address or
-        port belongs to a controller outside the file gets neither address nor port; return the
-        conflicts by name.
+        If the file names no tenant, the controller keeps its tenant. If a controller outside the
+        file already has the address or the port, the controller gets neither of them; these
+        conflicts are returned by name.
         """
         by_name = {record.name: record for record in records}
         known = self.registry.records
@@ -346,7 +347,7 @@ class FleetNode:
         taken.add(record)
 
     async def refusals_of(self, new: Sequence[NewController]) -> dict[str, Refusal]:
-        """Return refusals of new controllers by name, so that the others are created together."""
+        """Return refusals of new controllers by name; the others can be created together."""
         taken = TakenPlaces(self.registry.records.values())
         refusals: dict[str, Refusal] = {}
         for one in new:
@@ -549,7 +550,7 @@ class FleetNode:
     def with_place(
         self, before: MemberRecord, address: str | None, port: int | None
     ) -> MemberRecord:
-        """Return a record with another place; refuse it if the fleet file sets the place."""
+        """Return a record with another address and port; refuse if the fleet file sets them."""
         if before.name in self.in_file:
             raise Conflict(
                 f"The fleet file sets the place of {before.name}. Change address or port there,"

@@ -69,7 +69,7 @@ async def _show_page(context: FleetContext) -> Reply:
     return await page_reply(FRONT_PAGE if path == "/" else path, context.request)
 
 
-#: Refusals shown to browsers as pages, and the target of their link.
+#: Refusals that browsers get as pages: the sentence, and the target of the link.
 _IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
     NoSuchPath: (NOTHING, "/"),
     SignInRequired: (SIGN_IN_PAGE, ""),

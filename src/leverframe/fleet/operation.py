@@ -24,7 +24,7 @@ Reply = TypeVar("Reply")
 
 
 class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
-    """A row of the table, from which the client, the endpoint and its description are derived."""
+    """An operation in the table; client, endpoint and description are derived from it."""
 
     #: Runs the part of this node.
     run: Callable[[FleetContext], Any]
@@ -56,7 +56,7 @@ class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
 
     @property
     def only_reads(self) -> bool:
-        """Return whether its answer is its only effect."""
+        """Return whether the operation only answers, and changes nothing."""
         return self.is_question or not self.takes_form
 
     @property

@@ -205,7 +205,7 @@ class OtherNodes(Protocol):
     def last_known(self) -> list[LocatedController]:
         """Return where controllers were at the last look.
 
-        Their records contain only the name and the tenant.
+        The records in the result contain only the name and the tenant.
         """
 
     async def locate(self, numbers: Collection[int] | None = None) -> list[LocatedController]:

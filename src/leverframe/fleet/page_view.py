@@ -277,7 +277,7 @@ LOOK_ON_S = 10.0
 Key = tuple[int, str, int]
 #: The health rank if the problems are unknown; it sorts before all others.
 UNKNOWN = -1
-#: Stands for the node of controllers if no node answers for them.
+#: Used in place of the name of a node, for controllers for which no node answers.
 NO_NODE = ""
 
 
@@ -454,7 +454,7 @@ class ViewParts:
         return KeysPart(counts, len(matching), keys, missing, changes)
 
     async def _groups(self, call: GroupsCall) -> list[FindingGroup]:
-        # The keys of the same view were asked for just before.
+        # No new look is needed: the index was updated just before, for the keys of the same view.
         return self._index.finding_groups(call.tenant)[:REPORTED]
 
     async def _rows(self, numbers: set[int]) -> dict[int, FleetRow]:

@@ -153,7 +153,7 @@ class NotRunning(Refusal):
 
 
 class Moved(Refusal):
-    """A controller that has moved to another node; the request can be repeated there."""
+    """The controller has moved to another node, which a repeated request reaches."""
 
     status = 421
     title = "The controller has moved"
@@ -189,7 +189,7 @@ class SnapshotRecord(Struct, frozen=True):
 
     #: Wall time.
     at: float
-    #: The number of the part for each controller number.
+    #: The number of each controller's part of the storage, by the number of the controller.
     parts: dict[int, int] = {}
 
 
@@ -434,7 +434,7 @@ class Registry:
     def snapshots_without(
         self, numbers: Iterable[int]
     ) -> tuple[dict[str, SnapshotRecord | None], list[int]]:
-        """Return the snapshots that change without these controllers, and the parts to delete."""
+        """Return the snapshots that lose some of these controllers, and the parts to delete."""
         removed = set(numbers)
         changed: dict[str, SnapshotRecord | None] = {}
         parts: list[int] = []

@@ -43,8 +43,8 @@ class Roster:
         #: Controllers that do not run, by number, or by name if they are not stored yet.
         self._idle: dict[int | str, Member] = {}
         #: Names of controllers that failed to start at some time. Every request that waits for a
-        #: controller checks whether the controller failed. A search took a twentieth of the time of
-        #: a takeover.
+        #: controller looks here whether the controller failed; without this set, these searches
+        #: took a twentieth of the time of a takeover.
         self._failed_names: set[str] = set()
         #: Problems of tables in the fleet file that create no controllers, by the table and the
         #: name in it, which may contain `{n}` if the table describes several.
@@ -53,7 +53,8 @@ class Roster:
         self.is_starting = False
         #: The number of controllers that ran when the node began to stop them all.
         self.count_at_stop: int | None = None
-        #: Delay before a stored controller that failed to start is retried; None if it is not.
+        #: Delay before a stored controller that failed to start is retried; None if it is not
+        #: retried.
         self.retry_s: float | None = None
 
     # --- transitions ------------------------------------------------------------------------------
@@ -61,7 +62,7 @@ class Roster:
     def begin_start(
         self, stored: Mapping[int, MemberRecord], written: Iterable[MemberRecord]
     ) -> None:
-        """Expect the stored controllers and those of a file.
+        """Record which controllers are to start, stored or from a file.
 
         The records of the file replace stored ones, because they are more complete.
         """
@@ -186,7 +187,7 @@ class Roster:
         return None if count is None else ProgressReport(max(0, count - len(self.running)), count)
 
     def progress(self, tenant: str | None = None) -> ProgressReport | None:
-        """Return the number of a tenant's running controllers; None after the start."""
+        """Return the progress of the start for a tenant's controllers; None after the start."""
         if not self.is_starting:
             return None
         done = sum(is_seen(tenant, one.record.tenant) for one in self.running.values())

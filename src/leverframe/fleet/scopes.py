@@ -65,7 +65,7 @@ class ApiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     value: bytes
     #: Controllers that this node does not have.
     missing: list[int]
-    #: Whether the node is in doubt that it still has its controllers.
+    #: Whether the node does not know for certain that it still has its controllers.
     is_stale: bool = False
     #: Controllers of this node that failed to start, and why.
     not_started: dict[int, str] = {}
@@ -336,7 +336,7 @@ def values_of(parts: Iterable[OwnerPart[Any]]) -> list[Any]:
 
 
 def rows_of(found: Parts, refused: Callable[[LocatedController, Refusal], Any]) -> list[Any]:
-    """Return the nodes' rows for their controllers, in order; `refused` creates missing rows."""
+    """Return the nodes' rows, in the order of the controllers; `refused` creates missing rows."""
     rows: list[Any] = []
     for part in found.parts:
         if part.refusal is None:

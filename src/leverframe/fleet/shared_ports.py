@@ -2,7 +2,7 @@
 
 Modbus TCP and SNMP requests contain no host name. So each protocol has one socket for the whole
 node, and every controller with its own address listens there as if it alone had the port. A socket
-is opened for the first controller that needs it, and closed with the last.
+is opened for the first controller that needs it, and closed when the last one leaves.
 """
 
 import asyncio
@@ -240,7 +240,7 @@ class BusyConnection(asyncio.Protocol):
             self.drop()
 
     def _wait_for_request(self) -> None:
-        """Wait for the next request, for as long as a server waits for the first one."""
+        """Wait for the next request no longer than a server waits for the first one."""
         if self._limit is not None:
             self._limit.cancel()
         self._limit = asyncio.get_running_loop().call_later(FIRST_FRAME_S, self.drop)

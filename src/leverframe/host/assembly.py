@@ -84,7 +84,8 @@ class ControllerHost(Struct):
     web_options: WebOptions
     #: Wraps a handler. In virtual time, the wrapper records the requests of clients for tests.
     noting: Wrapping
-    #: Builds the reply to a malformed request. Such requests are recorded, too.
+    #: Builds the reply to a malformed request. In virtual time, malformed requests are recorded,
+    #: too.
     problem: MakeProblem
     #: The name of the controller until a user sets another.
     name: str
@@ -95,7 +96,7 @@ class ControllerHost(Struct):
     mqtt: MqttService
     #: The services that the controllers of the process share.
     node: NodeServices
-    #: The controller's turns among the controllers of the process.
+    #: Gives this controller its turns among the controllers of the process.
     turns: LoopTurns
     #: The targets that the controller may connect to.
     targets: Targets
@@ -414,8 +415,8 @@ async def next_identity(store: Store, stored: Stored, wall: float) -> KnownIdent
     except StoreUnavailable:
         if "identity.mac" in made:
             raise
-        # On a read-only disk the cookie has another name after each start, and only the clock makes
-        # the next boot count greater.
+        # On a read-only disk, the cookie gets another name at each start, and the boot count
+        # increases only because it depends on the clock.
     kept |= made
     name, mac, cookie = (kept[path] for path in first)
     return KnownIdentity(name, mac, cookie, kept["snmp.boots"])

@@ -31,7 +31,7 @@ _TEXT = "%(asctime)s %(levelname)s %(name)s: %(whose)s%(message)s"
 
 
 class SyslogUnusable(ErrorForPeople):
-    """The syslog address is not usable: one sentence."""
+    """The syslog address is not usable; the message is one sentence."""
 
 
 class OneLine(logging.Formatter):

@@ -43,7 +43,7 @@ from leverframe.server.routes.sign_in import HTTPS_PORT, redirect_to_https
 from leverframe.server.shared_ports import DatagramPlace, ListeningPlace, OwnDatagramPlace, OwnPlace
 from leverframe.server.snmp_agent import SnmpAgent
 
-# Errors of listening addresses as sentences for users, and the limit of open files.
+# Sentences for users about addresses that cannot be used, and the limit of open files.
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ ENOUGH = MAX_CLIENTS + RESERVED
 
 
 class CannotListen(ErrorForPeople):
-    """The address cannot be used: one sentence."""
+    """The address cannot be used; the message is one sentence."""
 
 
 def check_port(port: int) -> None:
@@ -161,7 +161,8 @@ async def serve_http(
         else:
             to_https = partial(redirect_to_https, reach.names)
             await server.start(config.host, config.port, certificate.context, to_https)
-    # Set after the start, which prepares an error response that is not for a client.
+    # Set only after the start, which prepares a refusal: the request journal would record that like
+    # an answer to a client.
     server.state.problem = host.problem
     host.opened.append(partial(server.stop, grace_s))
     controller.ports["http"] = lambda: server.port

@@ -33,9 +33,9 @@ from leverframe.server.shared_ports import try_address
 from leverframe.storage.audit import AuditTrail
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
 
-# The administrator's account: its first password, and a new one after a lost password.
+# The administrator's password: the first one, and a new one if it was lost.
 #
-# Both work on the store while no controller uses it: before the start, or with `leverframe
+# Both are set in the store while no controller uses it: before the start, or with `leverframe
 # passwd`.
 
 #: 32 unambiguous letters and digits, 5 bits each.
@@ -50,7 +50,7 @@ BY_HAND = Cause("command line")
 
 
 class PasswordRefused(ErrorForPeople):
-    """The password or account is not usable: one sentence."""
+    """The password or account is not usable; the message is one sentence."""
 
 
 def random_password() -> str:

@@ -30,7 +30,7 @@ from leverframe.storage.private_files import create_private
 
 
 class RecordingFile:
-    """A new recording; when `add` returns, the operating system has the line."""
+    """A new recording; `add` passes a line to the operating system before it returns."""
 
     def __init__(self, path: Path, unit: str) -> None:
         self.exchanges = 0

@@ -71,7 +71,7 @@ class NodeServices:
         self._lookups: ThreadPoolExecutor | None = None
         #: Slots for hashing passwords, which uses much memory.
         self.hashing = asyncio.Semaphore(passwords.AT_A_TIME)
-        #: Slots for the keys of backups, which use much memory too.
+        #: Slots for deriving the keys of backups, which uses much memory, too.
         self.backups = asyncio.Semaphore(backups.AT_A_TIME)
         #: Slots for work in separate processes.
         self.places = WorkPlaces()
@@ -144,7 +144,7 @@ class Service(Protocol):
 class Sending(Struct, frozen=True):
     """How messages are sent."""
 
-    #: Keep messages instead of sending them; None does so only in virtual time, for tests.
+    #: Whether messages are kept, for tests, instead of sent; None keeps them only in virtual time.
     capture: bool | None = None
     #: The targets that messages and all other connections may reach.
     targets: Targets = Targets()
@@ -415,7 +415,7 @@ def connect_firmware_check(
 def trap_origin(
     controller: Controller, identity: EngineIdentity, *, name: str, mac: str
 ) -> TrapOrigin:
-    """Return the origin of traps; the controller's name and address may change."""
+    """Return the origin of traps, which follows changes of the controller's name and address."""
 
     def uptime_s() -> float:
         return controller.engine.uptime(controller.clock.read())

@@ -162,7 +162,7 @@ class Simulation:
 
 
 def _stops(scenario: Scenario, for_s: float, step_s: float | None) -> Iterator[Stop]:
-    """List all stops of a run in order; events at a time come before its step."""
+    """List all stops of a run in order; at equal times, events come before the step."""
     happenings = (Stop(happening.after_s, happening) for happening in scenario.happenings)
     steps = (Stop(number * step_s, is_step=True) for number in count()) if step_s else ()
     for stop in merge(happenings, steps, key=lambda stop: stop.after_s):

@@ -57,7 +57,7 @@ class Timeline:
             self._print(entry.wall, entry.text, str(entry.cause), entry.cause.kind)
 
     def step(self, elapsed_s: float) -> None:
-        """Do nothing: steps are for recorders."""
+        """Do nothing: only recorders need steps."""
 
     def _notify(self, message: Notify) -> None:
         wall = self._controller.clock.read().wall
@@ -209,7 +209,7 @@ class Summary:
                 track.put(values[label], elapsed_s)
 
     def step(self, elapsed_s: float) -> None:
-        """Do nothing: steps are for recorders."""
+        """Do nothing: only recorders need steps."""
 
     def track(self, label: str) -> _Track:
         """Return the statistics of a label up to now."""

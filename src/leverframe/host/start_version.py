@@ -91,8 +91,8 @@ async def settle_version(store: Store, configured: AskedVersion, stored: Stored)
     try:
         await store.commit(changes)
     except StoreUnavailable as error:
-        # A controller that keeps its version can run without this write. A changed version would be
-        # lost.
+        # A controller that keeps its version can run without this write, but a change of version
+        # would be lost.
         if leaves or hw is None:
             raise CannotBecome(
                 f"The controller has version {old} and cannot change to {profile} now. {error}"

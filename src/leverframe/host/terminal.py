@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class NoSecret(ErrorForPeople):
-    """A secret cannot be prompted for: one sentence."""
+    """A secret cannot be prompted for; the message is one sentence."""
 
 
 def ask_secret(what: str) -> str:
     """Prompt for a secret, or read the next line of standard input."""
-    # Python sets it to None if the program was started with standard input closed.
+    # `sys.stdin` is None if the program was started with standard input closed.
     if sys.stdin is not None and sys.stdin.isatty():
         return getpass.getpass(f"{what}: ")
     line = "" if sys.stdin is None else sys.stdin.readline()

@@ -52,7 +52,7 @@ from leverframe.storage.sqlite import SqliteStore
 
 
 class BadWhatIf(ErrorForPeople):
-    """The commands cannot be tried: one sentence."""
+    """The commands cannot be tried; the message is one sentence."""
 
 
 async def compare_futures(

@@ -41,7 +41,7 @@ class RecordedBody(Struct, frozen=True, omit_defaults=True):
 
     text: str = ""
     left_out: LeftOut = ""
-    #: Its original length, if it was omitted.
+    #: The original length of an omitted body.
     size: int = 0
     encoding: Literal["utf-8", "latin-1"] = "utf-8"
 
@@ -154,7 +154,7 @@ _OPEN_BODIES = frozenset(
 #: After this prefix, the path contains the key of a session.
 _SESSION_KEY = re.compile(r"(/site-session/)[^/]+")
 _TEXT_OF_TAG = re.compile(r"<(\w+)>([^<]+)</\1>")
-#: For invalid JSON, and for scripts.
+#: A key with its text, to find secrets in scripts and in invalid JSON.
 _PAIR = re.compile(r'("(\w+)"\s*:\s*)"(?:[^"\\]|\\.)*"')
 _INPUT_TAG = re.compile(r"<input\b[^>]*>", re.IGNORECASE)
 _VALUE_OF_INPUT = re.compile(r"""(\bvalue\s*=\s*)("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
@@ -167,7 +167,7 @@ class MaskedRequest(Struct, frozen=True):
     path: str
     query: str | None
     body: RecordedBody
-    #: Whether a part of them was omitted.
+    #: Whether a part of the request was omitted.
     is_masked: bool
     #: The omitted parts in all encodings; they must also be removed from the answer.
     hidden: frozenset[str]

@@ -67,7 +67,7 @@ def own_names(settings: Settings) -> dict[str, str]:
 
 
 def name_of(label: str, settings: Settings) -> str:
-    """Return the user's name; a mapped reading without one has its name in the module's list."""
+    """Return the user's name for a label, or a mapped reading's name in the module's list."""
     own = own_name(label, settings)
     return _name_in_module(label, settings) if not own and label in MAPPED else own
 

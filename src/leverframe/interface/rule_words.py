@@ -4,8 +4,9 @@ A line consists of one or two conditions, an action, and options after commas:
 
     when INPD1 is on and DS1 < 18 then "Heater" on, starts after 1min, only at the start, permanent
 
-A name in double quotes stands for the label that has it. `until` is the value at which the result
-ends, which the interface writes as a hysteresis. Reading a written rule returns the same rule.
+A name in double quotes stands for the label that has it. `until` is the value at which the
+condition is no longer met, which the interface writes as a hysteresis. Reading a written rule
+returns the same rule.
 """
 
 import re
@@ -62,7 +63,7 @@ class Names(NamedTuple):
     """The words that a rule of this controller may use."""
 
     profile: Profile
-    #: The labels that have a name of the user, by this name.
+    #: The labels to which the user has given a name, by that name.
     labels: Mapping[str, list[str]]
 
 

@@ -149,7 +149,8 @@ class Draft(Struct, frozen=True):
     channel: str = ""
 
 
-#: Returns why nothing may be sent now, if another node may have the controller.
+#: Returns the reason if nothing may be sent now because another node may own the controller, or
+#: None.
 WhyHeld = Callable[[], str | None]
 
 
@@ -161,7 +162,7 @@ class ChannelLimits(Struct, frozen=True):
     #: Attempts per second on average, after a burst of `burst` attempts.
     per_s: float = 10.0
     burst: int = 20
-    #: The time limit of one attempt in all.
+    #: The total time limit of one attempt.
     timeout_s: float = 30.0
     #: The longest pause between two attempts.
     longest_pause_s: float = 120.0
@@ -267,7 +268,7 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
     try:
         context.load_verify_locations(ca_file)
     except OSError as error:
-        # The file existed at startup; since then it may have been replaced, or its disk lost.
+        # The file existed at startup; since then it may have been replaced, or its disk removed.
         raise CannotSend(
             f"The CA file {ca_file} cannot be used ({error.strerror or error}); "
             "repair it, or set another ca_file in the configuration."
@@ -276,7 +277,8 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
 
 def _show(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
     try:
-        # The empty password rejects a key with a passphrase: no user is there to enter it.
+        # With the empty password, loading a key with a passphrase fails instead of prompting:
+        # no user is there to enter it.
         context.load_cert_chain(certificate, key, password="")
     except OSError as error:
         raise CannotSend(
@@ -300,10 +302,11 @@ class MailDeadlines(Struct, frozen=True):
 
     connect_s: float = 10.0
     greeting_s: float = 300.0
-    #: EHLO, STARTTLS, each step of the login, MAIL, RCPT.
+    #: For EHLO, STARTTLS, each step of the login, MAIL and RCPT.
     command_s: float = 300.0
     data_s: float = 120.0
-    #: From the text, which is shorter than one block of the RFC, to the answer to its final dot.
+    #: From sending the text, which is shorter than one block of the RFC, until the answer to its
+    #: final dot.
     end_s: float = 600.0
     quit_s: float = 5.0
 
@@ -433,7 +436,8 @@ def _content_type(body: str) -> str:
 # Reason codes with which an MQTT 5 broker refuses a publish. They are defined here because the link
 # uses them before the MQTT library is loaded.
 
-#: The lowest reason code of MQTT 5 that is a refusal, and the refusals of a publish.
+#: The lowest reason code of MQTT 5 that means a refusal, and descriptions of the codes that refuse
+#: a publish.
 FIRST_REFUSAL = 128
 REASONS = {
     131: "without a known reason",

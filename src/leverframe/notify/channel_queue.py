@@ -61,14 +61,14 @@ class QueueContext(Struct, frozen=True):
 
 class QueuedMessage(Struct):
     message: Message
-    #: Done when the message is on disk or the disk has refused it.
+    #: A future that is done when the message is on disk or the disk has refused it.
     stored: asyncio.Future[None]
     #: A time on the controller's monotonic clock, so that setting the wall clock expires no
     #: message.
     expires_at: float
     #: Set to end the pause after a failure.
     again: asyncio.Event = field(default_factory=asyncio.Event)
-    #: The end of that pause, on the loop's clock.
+    #: The end of the pause after a failure, on the loop's clock.
     pause_until: float | None = None
 
 
@@ -89,12 +89,13 @@ class QueueReports(Protocol):
 
 
 def pause_after(failures: int, first_s: float, longest_s: float, chance: Random) -> float:
-    """Return the pause after a number of failures: doubled each time, then less up to a half.
+    """Return the pause after a number of failures: it doubles each time, up to `longest_s`.
 
-    The random part keeps a thousand controllers from contacting a recovered server in the same
-    second. The caller passes the source of random numbers, so that a run can be repeated.
+    A random part of up to half the pause is subtracted, so that a thousand controllers do not
+    contact a recovered server in the same second. The caller passes the source of random numbers,
+    so that a run can be repeated.
     """
-    # More doublings would not lengthen the pause, but finally overflow the float.
+    # More doublings would not lengthen the pause, but would eventually overflow the float.
     doublings = min(failures - 1, 60)
     return min(first_s * 2.0**doublings, longest_s) * chance.uniform(0.5, 1.0)
 
@@ -273,7 +274,7 @@ class ChannelQueue:
         return True
 
     async def _attempt_with_patience(self, first: QueuedMessage) -> str | None:
-        """Make one attempt; return None also if the message takes too long and leaves the queue."""
+        """Make one attempt; also return None if the message takes too long and leaves the queue."""
         limits = self.channel.limits
         attempt = asyncio.get_running_loop().create_task(self._attempt(first.message))
         try:

@@ -28,7 +28,8 @@ from leverframe.notify.channel import (
 )
 
 CONNECT_S = 5.0
-#: The number of idle connections that are kept for further requests, and for how long.
+#: The number of idle connections that are kept for further requests, and the time for which they
+#: are kept.
 MAX_IDLE = 20
 IDLE_S = 5.0
 

@@ -28,7 +28,7 @@ from leverframe.core.runtime.outgoing import OutgoingChannel
 from leverframe.notify.channel import FIRST_REFUSAL
 
 # Problems are reported in sentences, so the library's log lines are not needed. The library logs
-# each packet, even at the highest level, as fast as a broker sends packets.
+# invalid packets even at the highest level, as fast as a broker sends them.
 logging.getLogger("gmqtt").setLevel(logging.CRITICAL + 1)
 
 KEEPALIVE_S = 30
@@ -210,7 +210,7 @@ class BrokerConnection:
             nonlocal began
             if began is not None:
                 turns.end(began)
-            # If more data is already buffered, the library would never yield to the event loop.
+            # While more data is buffered, the library itself would never yield to the event loop.
             await asyncio.sleep(0)
             taken: bytes = await read(min(size, READ_BYTES))
             began = await turns.begin()

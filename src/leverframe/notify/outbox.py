@@ -237,7 +237,7 @@ class Outbox:
         except CannotSend as refusal:
             self._fail(self._message(name, effect, Draft("unknown")), str(refusal))
         except Exception:
-            # Settings can come from files, and an invalid one must not stop the controller.
+            # Settings can come from files, and an invalid setting must not stop the controller.
             log.exception("%s: a message could not be written", name)
         else:
             stored = [

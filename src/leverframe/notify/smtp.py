@@ -141,7 +141,7 @@ class _Dialogue:
             greeting = self._smtp.connect(sock=connected, timeout=limits.greeting_s)
             await self._within(limits.greeting_s, "", greeting)
         except asyncio.CancelledError:
-            # If cancelled before the library uses the socket, it is still ours to close.
+            # If the library does not use the socket yet, the socket must be closed here.
             if self._smtp.transport is None:
                 connected.close()
             raise
@@ -157,7 +157,8 @@ class _Dialogue:
         try:
             await self._smtp.ehlo()
         except aiosmtplib.SMTPHeloError:
-            # An old server; later code checks whether it offers what the settings require.
+            # Old servers reject EHLO; later code checks whether the server offers what the settings
+            # require.
             await self._smtp.helo()
 
     async def _introduce(self, written: WrittenMail, size: int) -> None:

@@ -94,7 +94,7 @@ class TrapThreads:
         self._users = 0
 
     def take(self) -> tuple[ThreadPoolExecutor, TrapSenders]:
-        """Return threads and senders; they exist until every `take` has its `give_back`."""
+        """Return threads and senders; they exist until `give_back` is called for every `take`."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(AT_A_TIME, "traps")
             self._senders = TrapSenders()
@@ -102,9 +102,10 @@ class TrapThreads:
         return self._executor, self._senders
 
     def give_back(self, sending: Iterable[Future[Any]] = ()) -> Future[Any]:
-        """End threads and senders that no controller uses any more; return a future for that.
+        """End threads and senders that no controller uses any more; return a future.
 
-        The future also waits for traps being sent, which cannot be cancelled.
+        The future is done when they have ended, which waits for traps being sent: these cannot be
+        cancelled.
         """
         assert self._executor is not None
         self._users -= 1

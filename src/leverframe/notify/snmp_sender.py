@@ -29,8 +29,8 @@ from leverframe.notify.snmp_identity import EngineIdentity
 # Creating an engine takes a tenth of a second and a megabyte, so a process has one for all of its
 # agents and one for each thread that sends traps. The engine speaks for one controller at a time,
 # but to managers each controller appears as an engine of its own. Creating an engine or deriving
-# keys from passwords is so slow that it must happen in threads. SNMPv3 users have SHA-256, and AES
-# unless the settings require only authentication.
+# keys from passwords is so slow that it must happen in threads. SNMPv3 users authenticate with
+# SHA-256 and encrypt with AES, unless the settings require only authentication.
 
 V3_AUTHENTICATION = config.USM_AUTH_HMAC192_SHA256
 #: By the setting `snmp.privacy`. SHA-256 produces keys as long as AES-256 needs, so the two methods
@@ -205,14 +205,14 @@ class TrapSender:
             )
             await asyncio.sleep(0)
             if sending.done():
-                # Raises the library's refusal; in that case there may be no transport.
+                # This raises the library's error; after an error there may be no transport.
                 sending.result()
             carrier = library.transport_dispatcher.get_transport(target.TRANSPORT_DOMAIN)
             carrier.expected = target.transport_address[:2] if trap.inform else None
             problem, status, *_ = await sending
             if trap.inform:
                 return problem or status
-            # The trap waits in a queue until the socket exists, a few turns of the loop later.
+            # The trap waits in a queue until the socket exists, a few rounds of the loop later.
             for _ in range(TURNS_TO_LEAVE):
                 if carrier.transport is not None:
                     return problem
@@ -281,8 +281,8 @@ def _variables(content: TrapContent, receiver: tuple[str, int]) -> list[ObjectTy
 def _address_for(receiver: tuple[str, int], own: str | None) -> str:
     """Return the address under which a receiver knows the controller.
 
-    This is the controller's own address. If it has none, or one that means another machine to the
-    receiver, it is the address from which the machine sends.
+    This is the controller's own address. If there is none, or it is a loopback address and the
+    receiver is not, this is the address from which the machine sends.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unsent:
         # On a datagram socket, this only selects a route; nothing is sent.

@@ -2,8 +2,8 @@
 
 The answer has four lines: name, MAC address with dashes, software and hardware version, as units of
 HW 3.5+ SW 1.26 and later send it. The answer is sent from the address that the question was sent
-to, so clients learn the address of the controller. No line contains the port, so a port that
-clients would not try follows the name.
+to, so clients learn the address of the controller. No line is meant for the port, so the name is
+followed by the port if clients would not try it by default.
 
 All controllers of a machine share the port, and each answers for itself. The three bytes that start
 the bootloader of a real unit work only if the configuration permits this, and at most once every

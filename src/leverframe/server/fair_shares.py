@@ -77,7 +77,7 @@ def source_of(peer: str) -> str:
 
 #: Connections of all clients, if the system permits that number.
 MAX_CLIENTS = 2048
-#: One address gets at most three fifths of the connections, the next three fifths of the rest.
+#: One address gets at most three fifths of the connections, the next one three fifths of the rest.
 PER_FREE = 1.5
 #: Reserved for the store, the buses, listening sockets and outgoing messages.
 RESERVED = 512
@@ -97,7 +97,7 @@ TLS = "tls"
 
 
 def lacks_descriptors(error: BaseException | None) -> bool:
-    """Return whether an error, or one of its causes, is that no more files can be opened."""
+    """Return whether an error, or one of its causes, means that no more files can be opened."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _NONE_LEFT:
             return True
@@ -109,7 +109,7 @@ def lacks_descriptors(error: BaseException | None) -> bool:
 
 
 class Lease:
-    """The right of a connection to its descriptor; ending it again has no effect."""
+    """The right of a connection to its descriptor; a second call of `end` has no effect."""
 
     __slots__ = ("_budget", "_is_tls", "_source")
 
@@ -147,7 +147,7 @@ class DescriptorBudget:
     def lease(self, server: str, peer: str, descriptor: int) -> Lease | None:
         """Admit the connection of a client to a server; None if it has to be closed."""
         source = source_of(peer)
-        # On Windows, descriptor numbers are not a count.
+        # On Windows, the number of a descriptor does not show the number of open files.
         if descriptor >= self._end_for_clients and sys.platform != "win32":
             self._refuse(server, source, FULL, f"{descriptor} files and connections are open")
             return None

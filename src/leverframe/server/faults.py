@@ -118,9 +118,9 @@ def faulty_transport(faults: Faults) -> Callable[[asyncio.Transport], asyncio.Tr
 
 #: The status of an answer that never comes.
 NO_STATUS = 0
-#: The number of targets of a stale path whose answers are kept, one answer for each.
+#: Maximum number of targets below a stale path for which an answer is kept.
 MAX_STALE = 100
-#: The number of drops per second.
+#: The number of pieces per second in which a slow answer is sent.
 DROPS_PER_S = 20
 
 
@@ -189,7 +189,8 @@ class HttpFaults(PortFaults):
             # Recorded when the request arrives, not when it is finally answered.
             entry = self._journal.note(request)
             entry.fault = ", ".join(active.fault.shown for active in met)
-            # The copy keeps the mark out of the headers that the client's next request shares.
+            # Mark a copy of the headers, because the client's next request may share the original
+            # ones.
             request = replace(request, headers={**request.headers, BENCH_HEADER: "noted"})
         for active in met:
             if active.fault.kind == LATE:

@@ -192,7 +192,8 @@ class ModbusRegisters:
                 raise ModbusException(ILLEGAL_VALUE)
             yield self._set_target(round(target))
         elif high is not None or low is not None:
-            # Half of a float would be a different number for a moment.
+            # Both halves of a float must be written together; until the second write, the value
+            # would be another number.
             raise ModbusException(ILLEGAL_ADDRESS)
 
     def _set_target(self, tenths: int) -> Call:

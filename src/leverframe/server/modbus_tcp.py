@@ -148,7 +148,7 @@ class ModbusTcpServer:
 
     async def move_to(self, place: ListeningPlace) -> None:
         """Listen at another place, or not at all; end the connections at the previous place."""
-        # This counts as a switch, so that settings that change in the meantime take effect.
+        # Settings that change in the meantime take effect, because the move ends with a switch.
         self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
         await self._switching
 
@@ -163,7 +163,7 @@ class ModbusTcpServer:
     async def close(self) -> None:
         self._wanted = False
         if self._switching is not None:
-            # Its failure was reported to the request that changed the settings.
+            # A failure of this task was reported to the request that changed the settings.
             await asyncio.wait([self._switching])
         await self._switch()
 
@@ -173,7 +173,7 @@ class ModbusTcpServer:
                 await self._stop()
             elif not await self._start():
                 return
-        # This also applies if the port could not be opened and is no longer wanted.
+        # Also clear the problem of a port that could not be opened and is no longer wanted.
         self._troubles.note(NAME, None)
 
     async def _start(self) -> bool:

@@ -128,9 +128,9 @@ def password_findings(access: AccessSettings, weak: Container[str]) -> Iterator[
 #
 # Failures are counted per account and source address. The first few cause no wait, since users
 # mistype; then each wait is twice as long as the one before, and a source has at most ten tries in
-# five minutes. Trying many accounts does not raise its limit. All sources together have a hundred
-# tries an hour for an account; beyond that, only a source that has not failed there yet gets one
-# try, so that the owner, who knows the password, can still sign in.
+# five minutes. Trying many accounts does not raise the limit of a source. All sources together have
+# a hundred tries an hour for an account; beyond that, only a source that has not failed there yet
+# gets one try, so that the owner, who knows the password, can still sign in.
 #
 # A try counts as failed until the password is known to be correct, so that simultaneous tries do
 # not bypass the limit. Unknown names are treated like existing ones. A refused try leaves no
@@ -147,7 +147,7 @@ LONGEST_DELAY_S = 60.0
 MAX_COUNTERS = 4096
 
 MISS_S = 0.01
-#: A burst causes no wait while its misses, worth `MISS_S` each, stay within this time.
+#: A burst of misses, each counted as `MISS_S`, causes no wait while their sum is within this time.
 FREE_S = 1.0
 LONGEST_PACE_WAIT_S = 2.0
 
@@ -197,16 +197,16 @@ class GuessPace:
     """The pace at which one source learns whether credentials are among those already proven.
 
     Proven credentials are accepted while another client guesses from the same address; otherwise
-    one client behind a proxy could lock out all the others. An attacker there could learn from
-    that: a hit is answered, a miss is not. So beyond a hundred misses a second, all credentials
-    from that source wait before they are compared. Clients with proven credentials then wait a
-    little longer, but still get their answer.
+    one client behind a proxy could lock out all the others. An attacker at this address could learn
+    from that which credentials are right: a hit is answered, a miss is not. So beyond a hundred
+    misses a second, all credentials from that source wait before they are compared. Clients with
+    proven credentials then wait a little longer, but still get their answer.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        #: For each source, when the time that its misses are worth has passed; and the latest of
-        #: these times.
+        #: For each source, the moment until which its misses last, each counted as `MISS_S`; and
+        #: the latest of these moments.
         self._over_at: OrderedDict[str, float] = OrderedDict()
         self._latest = 0.0
 
@@ -229,7 +229,7 @@ class GuessPace:
 
 
 def _names(account: str, source: str) -> tuple[str, str, str]:
-    """Return the names under which tries of the pair, the source and the account are counted."""
+    """Return the keys under which tries are counted: for the pair, the source and the account."""
     # Longer names do not exist, so they share a counter.
     account = account[: MAX_LETTERS + 1]
     return f"{source} {account}", source, account

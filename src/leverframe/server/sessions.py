@@ -108,9 +108,10 @@ def account_at(path: str, name: str) -> Account:
 class Session(Proof):
     opened: float
     used: float
-    #: Its own request is changing the password of its account.
+    #: Whether a request of this session is changing the password of its account.
     is_changing: bool = False
-    #: It was opened with an earlier password of its account; it ends when the new one is used.
+    #: Whether it was opened with an earlier password of its account; it then ends when the new one
+    #: is used.
     is_provisional: bool = False
 
     def holds(self, accounts: Accounts) -> bool:

@@ -131,7 +131,7 @@ class SnmpAgent:
 
     async def move_to(self, place: DatagramPlace) -> None:
         """Listen at another place, or not at all."""
-        # This counts as a switch, so that settings that change in the meantime take effect.
+        # Settings that change in the meantime take effect, because the move ends with a switch.
         self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
         await self._switching
 
@@ -146,7 +146,7 @@ class SnmpAgent:
     async def close(self) -> None:
         self._wanted = Snmp()
         if self._switching is not None:
-            # Its failure was reported to the request that changed the settings.
+            # A failure of this task was reported to the request that changed the settings.
             await asyncio.wait([self._switching])
         await self._switch()
 

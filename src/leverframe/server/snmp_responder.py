@@ -79,10 +79,11 @@ class TimeBudget:
     def __init__(
         self, now: Callable[[], float], *, part: float, all_part: float, burst_s: float
     ) -> None:
-        """Allow each source this part of the time, all of them together `all_part`, and bursts."""
+        """Allow `part` of the time for each source, `all_part` for all together, and bursts."""
         self._now = now
         self._part, self._all_part, self._burst_s = part, all_part, burst_s
-        #: When the time used so far will be worked off, at the allowed part of the time.
+        #: When each source will have paid off the time that it has used, at its allowed part of the
+        #: time.
         self._paid_until: OrderedDict[str, float] = OrderedDict()
         self._all_paid_until = 0.0
 

@@ -1,11 +1,11 @@
 """The action part of the audit trail: all actions that do not change a setting, such as switching.
 
 A switching request is answered before anything is written to disk. Therefore these entries are
-collected in memory and written a moment later and at the stop, one row per batch. A sudden end of
-the process loses the entries of that moment. They have separate space, because a client that
-switches all day must displace neither the entries about settings nor those about other accounts.
-Both parts are numbered together, so that they can be read as one trail. Memory holds only entries
-that are not on disk; the rest is read from the store on request.
+collected in memory and written a moment later and at the stop, one row per batch. If the process is
+killed, the entries that were not yet written are lost. These entries have separate space, because a
+client that switches all day must displace neither the entries about settings nor those about other
+accounts. Both parts are numbered together, so that they can be read as one trail. Memory holds only
+entries that are not on disk; the rest is read from the store on request.
 """
 
 import asyncio

@@ -25,7 +25,8 @@ GO_TOGETHER = 50
 #: The maximum number of changes listed per request; restoring a backup changes nearly all settings.
 MAX_CHANGES = 200
 MAX_LETTERS = 300
-#: Types, and a length of texts, whose JSON is never too long: a character needs up to six there.
+#: The JSON of values of these types, and of texts shorter than this, is never too long: it needs at
+#: most six characters for each character.
 _SHORT, _SHORT_LETTERS = (bool, int, float), MAX_LETTERS // 6
 PREFIX, ACTION_PREFIX = AUDIT_PREFIXES
 

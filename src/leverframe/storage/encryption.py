@@ -253,7 +253,7 @@ def _has_mark(value: Any) -> bool:
 
 
 def _message_path(number: object) -> str:
-    """Return the context of a message, with which it cannot be decrypted under another number."""
+    """Return the path that a message is bound to; under another number, it cannot be decrypted."""
     return f"message.{number}"
 
 

@@ -55,7 +55,7 @@ class SqliteStore(Store):
         self.shared_queue = self._queue
         #: Encrypts confidential values in rows, in the store's thread.
         self.seal: Callable[[Rows], Rows] | None = None
-        # This work runs after the transaction in the same thread, so after its result was reported.
+        # `do_later` work runs in the same thread, after the result of the transaction was reported.
         self._file = WatchedFile(path, MIGRATIONS, do_later=self._thread.submit)
 
     @property

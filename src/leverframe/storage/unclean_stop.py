@@ -170,7 +170,7 @@ def _judge_by_index(found: SqliteLog | None, index: LogIndex, sums: PageSums | N
 
 
 def _is_in_sums(index: LogIndex, sums: PageSums | None) -> bool:
-    """Return whether an index predates a power failure, and its log is all in the main file."""
+    """Return whether an index predates a power failure, and all of its log is in the main file."""
     if sums is None or sums.salts is None:
         return False
     return sums.covers(index.salts, index.frames) or is_later_log(sums.salts, index.salts)

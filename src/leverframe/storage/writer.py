@@ -139,7 +139,7 @@ class GroupCommit(WriteQueue):
 
 
 async def see_through(writing: asyncio.Future[Faults]) -> Faults:
-    """Wait for the end of a write despite interruptions, because only then the result is known."""
+    """Wait for the end of a write despite interruptions, because only then is the result known."""
     while not writing.done():
         try:
             await asyncio.wait([writing])

@@ -107,11 +107,11 @@ _Report = TypeVar("_Report")
 
 
 class AnyFleet(ABC, Generic[TwinOf]):
-    """Controllers of one node. If the node refuses a request, `NodeRefused` has its sentence."""
+    """Controllers of one node; `NodeRefused` is raised with the reason if it refuses a request."""
 
     def __init__(self, node: NodeAsking) -> None:
         self._asked = node
-        #: Their common time, for code under test that uses it.
+        #: The common clock of the controllers, which the code under test can use.
         self.clock = TwinClock(lambda: self.now)
 
     @property
@@ -172,8 +172,8 @@ class AnyFleet(ABC, Generic[TwinOf]):
         """Create controllers, all or none: `add("gh-{n}", count=3, hw="3.5", tags="north")`.
 
         The new controllers start with the settings of a `template`: a backup (`.toml`, `.json`,
-        `.bin`), or values by path. The first one gets the given address and port; each further one
-        gets the next address or port.
+        `.bin`), or values by path. The first controller gets the given address and port; each
+        further controller gets the next address or port.
         """
         body = None if template is None else template_body(template, hw, sw)
         given = {"name": name, "count": count, "first": first, "hw": hw, "sw": sw}
@@ -193,8 +193,8 @@ class AnyFleet(ABC, Generic[TwinOf]):
     ) -> MadeReport:
         """Create controllers that continue from another: `fork("gh-1", "copy-{n}", count=3)`.
 
-        In real time the new controllers start with its settings. `address` and `port` work as in
-        `add`.
+        In real time the new controllers start with the settings of the original. `address` and
+        `port` work as in `add`.
         """
         given = {"name": name, "to": to, "count": count, "first": first, "tags": _list_of(tags)}
         return self._make(
@@ -212,16 +212,17 @@ class AnyFleet(ABC, Generic[TwinOf]):
     def place(
         self, name: str, *, address: str | None = None, port: int | None = None
     ) -> MemberReport:
-        """Assign an address or a port to a controller:
+        """Set or remove the address or port of a controller.
 
-        `place("gh-1", address="127.0.0.7")`. The address `"none"` and the port 0 remove the present
-        value; an omitted value stays unchanged. The controller keeps running; its connections end.
+        Example: `place("gh-1", address="127.0.0.7")`. The address `"none"` and the port 0 remove
+        the present value; an omitted value stays unchanged. The controller keeps running, but its
+        connections end.
         """
         given = {"name": name, "address": address, "port": port}
         return self._do(controllers.place_controller, given)
 
     def start_again(self, *names: str) -> BulkReport:
-        """Retry controllers that failed to start with the node; without names, all of them."""
+        """Retry controllers that failed to start; without names, all failed controllers."""
         return self._do(new_controllers.start_controllers, {"name": list(names)})
 
     def tag(self, *names: str, tag: Tags = (), add: Tags = (), remove: Tags = ()) -> BulkReport:
@@ -263,10 +264,10 @@ class AnyFleet(ABC, Generic[TwinOf]):
         )
 
     def fault(self, fault: Fault | str, *names: str, tag: Tags = (), seed: int = 0) -> BulkReport:
-        """Set a fault:
+        """Set a fault on controllers.
 
-        `fault(faults.slow("5s"), tag="north")`, or in the syntax of `/sim.cgi`. Each controller has
-        its own seed, derived from the given one.
+        Example: `fault(faults.slow("5s"), tag="north")`. A text is a fault in the syntax of
+        `/sim.cgi`. Each controller has its own seed, derived from the given one.
         """
         text = fault if isinstance(fault, str) else fault.text
         return self._do(
@@ -286,7 +287,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         return self._do(time.list_snapshots)
 
     def remove_snapshot(self, label: str) -> KeptSnapshot:
-        """Remove a snapshot from the node, which frees its label; return what it was."""
+        """Remove a snapshot from the node and return its report; the label is free again."""
         return self._do(time.remove_snapshot, {"label": label})
 
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:

@@ -42,8 +42,8 @@ REPORTED = 20
 #: All twins that were started and still exist.
 STARTED_TWINS: "WeakSet[AnyTwin]" = WeakSet()
 _NUMBERS = count(1)
-#: The title of the refusal if a condition was not met. With any other title, the condition is
-#: invalid.
+#: The title of a refusal because a condition was not met. Any other title means that the condition
+#: is invalid.
 CONDITION_NOT_MET = "The condition was not met"
 BAD_REQUEST = 400
 
@@ -72,7 +72,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         self.outbox = TwinOutbox(
             lambda: self._json("/api/outbox"), lambda: self._operate("/sim.cgi?outbox=clear")
         )
-        #: Its time, for code under test that uses it.
+        #: The clock of the twin, which the code under test can use.
         self.clock = TwinClock(lambda: self.now)
         #: The result of `report` when the twin was closed within a test, or because of an error.
         self.last_report: str | None = None
@@ -119,7 +119,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @property
     def name(self) -> str:
-        """Its present name."""
+        """Its current name."""
         name: str = self._json(STATUS)["sname"]
         return name
 
@@ -146,7 +146,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return TwinAddress(host, port)
 
     def snapshot(self) -> TwinSnapshot:
-        """Return everything to resume from: settings, state, timers, plants, clock, messages.
+        """Return a snapshot: settings, state, timers, plants, clock and messages.
 
         `snapshot().save("warm.snapshot")` saves it for other runs, which use
         `Twin.load("warm.snapshot")`.
@@ -161,7 +161,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         self.clock.was_moved()
 
     def reset(self) -> None:
-        """Resume from the start, without the requests, messages and uploads since then.
+        """Restore the initial state, and discard the requests, messages and uploads since then.
 
         The audit trail is kept, as it is after a factory reset.
         """
@@ -243,7 +243,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return entries
 
     def explain(self, label: str) -> str:
-        """Explain in sentences why a value is what it is."""
+        """Explain in sentences why a value is as it is."""
         from leverframe.testing.observations import explain
 
         return explain(label, self.state, self._json("/api/rules"), self.journal, self.zone)
@@ -255,7 +255,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     #: The name of the call that creates such a twin.
     _made_by = "Twin"
-    #: Whether its report is so cheap that closing within a test always keeps it.
+    #: Whether the report is cheap enough to keep it whenever the twin is closed within a test.
     _reports_each_end = False
 
     def report(self) -> str:
@@ -363,7 +363,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             raise TwinNotReached(f"{condition!r} was not met within {limit}.")
 
     def _wait_in_twin(self, condition: str, limit_s: float) -> bool:
-        """Let the twin check a condition next to its engine; return whether it was met."""
+        """Let the twin advance its time until a condition is met; return whether it was met."""
         from leverframe.testing.rule_words import BadRule
 
         awaited = quote(f"{condition}*within:{limit_s:.6f}", safe="")
@@ -410,7 +410,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
         Examples: `rule(when="DS1 >= 30 until 28", then="eMail 1")`, `rule(when="INPD1 is on and
         DS1 < 5", then="OUT0 on, ends after 10min")`. Settings that a message needs and that are not
-        set yet (server, recipient, text) are set, too; the text is the condition.
+        set yet (server, recipient, text) are set, too; a new text is the condition.
         """
         from leverframe.core.settings import free_place
         from leverframe.interface.table.rules import event_query

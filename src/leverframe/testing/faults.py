@@ -4,8 +4,8 @@
         ...
 
 Durations are seconds, texts such as `90s`, or `timedelta`. An impossible fault raises `BadFault`,
-which says what is allowed. Delays of answers are in real time, because the client is; everything
-else follows the controller's clock.
+which says what is allowed. Answers are delayed in real time, because the client runs in real time;
+everything else follows the controller's clock.
 """
 
 import json as json_text

@@ -26,7 +26,7 @@ from leverframe.testing.twin import Twin
 
 
 class BadFleet(ErrorForPeople, ValueError):
-    """The fleet is not possible; the message says why in one sentence."""
+    """A fleet cannot be created or used in this way; the message says why in one sentence."""
 
 
 class Fleet(AnyFleet[Twin], Sequence[Twin]):
@@ -209,7 +209,10 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     def snapshot(
         self, label: str | None = None, *names: str, tag: Tags = ()
     ) -> list[TwinSnapshot] | BulkReport:
-        """Return a snapshot of every twin; with a label, the node keeps one of selected twins."""
+        """Return a snapshot of every twin.
+
+        With a label, the node instead takes and keeps one snapshot of the selected twins.
+        """
         if label is not None:
             return super().snapshot(label, *names, tag=tag)
         return [twin.snapshot() for twin in self._twins]
@@ -241,7 +244,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         return journal_digest([twin.controller for twin in self._twins])
 
     def reset(self) -> None:
-        """Restore every twin to its start."""
+        """Restore the initial state of every twin."""
         for twin in self._twins:
             twin.reset()
         self._were_moved()

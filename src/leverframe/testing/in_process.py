@@ -45,7 +45,7 @@ from leverframe.testing.initial_state import Beginning, account_leaves, settings
 from leverframe.testing.transport import LOOP_THREAD, THIS_PROCESS, Transport, TwinSnapshot, on_loop
 from leverframe.testing.twin_client import check_reply
 
-#: The cause of the actions of a test on a twin.
+#: The client's address in the requests by which a test operates a twin.
 BY_TEST = "test"
 #: How long closing waits for answers in progress.
 GRACE_S = 0.2
@@ -134,7 +134,7 @@ class InProcess(Transport):
             await self.take_over(host, parts)
 
     async def take_over(self, host: ControllerHost, parts: AsyncExitStack) -> None:
-        """Use a controller that was started elsewhere, until the parts are closed."""
+        """Use a controller that was started elsewhere, and close its `parts` at the end."""
         self._first = await take_snapshot(host.controller)
         self._host, self._parts = host, parts.pop_all()
 
@@ -245,7 +245,7 @@ class LoopTwin:
         return twin
 
     async def close(self) -> None:
-        """Switch the twin off; then a durable store contains all its data."""
+        """Switch the twin off; a durable store then contains all its data."""
         await self._stop()
 
     async def __aenter__(self) -> Self:

@@ -39,7 +39,7 @@ class TwinNode:
         self._changing = asyncio.Lock()
 
     async def add(self, config: Config, wall: float, new: NewController) -> Member | None:
-        """Create a controller with its own address; return None if there are no such addresses."""
+        """Create a controller with its own address; return None if no such address is usable."""
         async with self._changing:
             if self._web is None:
                 self._lane = MemoryLane()
@@ -162,7 +162,7 @@ class MemberTwin(Twin):
 
 
 class InNode(InProcess):
-    """A controller of the node of a fleet, or, if that is not possible, with its own servers."""
+    """A controller of a fleet's node or, if that is not possible, one with its own servers."""
 
     member: Member | None = None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from leverframe.core.errors import ErrorForPeople
 
-#: Methods for which requests can be searched.
+#: HTTP methods by which a test can search for requests.
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 _SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 #: What `sense` accepts in addition to readings.
@@ -31,7 +31,7 @@ class BadCall(ErrorForPeople, ValueError):
 
 
 def unknown(what: str, mistaken: object, allowed: Collection[str]) -> BadCall:
-    """Return the error for a word that is not allowed; it lists allowed words, similar first."""
+    """Return the error for a word that is not allowed; it lists allowed words, best match first."""
     # Imported here: a test without mistakes needs no suggestions.
     from difflib import SequenceMatcher, get_close_matches
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class NodeTwin(AnyTwin):
-    """A controller of a running node, by its name; `Fleet.connect` returns them.
+    """A controller of a running node; `Fleet.connect` gives access to all of them.
 
-    With `with`, or `start` and `close`, `reset` restores the state at that start, and the snapshots
-    of the test are removed at the end. Everything else works without a start.
+    Between `start` and `close`, or in a `with` block, `reset` restores the state at the beginning;
+    the snapshots of the test are removed at the end. All other methods work without `start`.
     """
 
     ends_with_test = False
@@ -60,7 +60,7 @@ class NodeTwin(AnyTwin):
 
     @property
     def recipe(self) -> str:
-        """A call for the same controller, with the seed of its faults, but not its past."""
+        """The code for the same controller with the same seed; it does not restore its state."""
         return f"twin = Fleet.connect({self.door!r})[{self.name!r}]; twin.seed = {self.seed}"
 
     def start(self) -> Self:
@@ -137,8 +137,8 @@ class AtNode(HttpTransport):
 class NodeFleet(AnyFleet[NodeTwin]):
     """The controllers of a running node: `with Fleet.connect("http://127.0.0.1:8080") as fleet`.
 
-    `fleet["gh-1"]` is a controller as a twin, and `for twin in fleet` visits all of them. They stay
-    as they are when the connection is closed.
+    `fleet["gh-1"]` is a controller as a twin, and `for twin in fleet` visits all of them. Closing
+    the connection does not change them.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ SWITCHED = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
 
 
 class UnknownLabel(ErrorForPeople, ValueError):
-    """There is no such value; the message lists the existing ones."""
+    """A label is unknown; the message lists all labels."""
 
 
 def explain(
@@ -30,7 +30,7 @@ def explain(
     journal: Sequence[Mapping[str, Any]],
     zone: tzinfo,
 ) -> str:
-    """Return a value, its cause, and the unmet conditions of each rule about it."""
+    """Return a value, its cause, and why each rule that uses or switches it acts or not."""
     if label not in LABELS:
         raise UnknownLabel(f"Unknown label {label!r}. Known labels: {', '.join(LABELS)}.")
     return "\n".join(_sentences(label, state, rules, journal, zone))
@@ -100,7 +100,7 @@ class SentEmail(Struct, frozen=True):
     server: str
     #: The cause of the message, like `rule 3`.
     reason: str
-    #: Why it could not have been sent, if that is so.
+    #: Why it could not have been sent; None if it could.
     problem: str | None = None
 
 
@@ -144,7 +144,7 @@ class SentTrap(Struct, frozen=True):
 
     time: float
     to: str
-    #: Its kind as an OID.
+    #: The kind of the trap, as an OID.
     trap: str
     #: Values by OID.
     variables: Mapping[str, str]
@@ -320,7 +320,7 @@ def unmet(
     query: Query,
     times: int | None,
 ) -> str:
-    """Explain why an assertion about requests fails; list the actual ones, similar first."""
+    """Explain why an assertion about requests fails; list the actual ones, best match first."""
     wanted = path if query is None else f"{path} with the query {query!r}"
     expected = "at least once" if times is None else _times(times)
     lines = [f"{method or 'Any method'} {wanted}: expected {expected}, was {_times(len(found))}."]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 KEPT_BY_FORKS = ("accounts", "tls", "lenient", "recorded")
 #: Time limits of the start and of the end, in real seconds.
 START_S, END_S = 30.0, 10.0
-#: How long to wait for the time of a process before killing it.
+#: Time limit for reading a process's time before it is killed, in real seconds.
 TIME_S = 2.0
 #: The snapshot that `reset` restores.
 FIRST = "start"
@@ -54,7 +54,8 @@ class ProcessTwin(AnyTwin):
     """A controller in its own process, in virtual time, with a data folder.
 
     It accepts the parameters of `Twin` except a broker, and `data`, the folder for its data
-    (default: a temporary folder). After `kill`, `start` resumes with that folder and time.
+    (default: a temporary folder). After `kill`, `start` resumes with the same folder, at the
+    time of the kill.
     """
 
     _made_by = "Twin.process"

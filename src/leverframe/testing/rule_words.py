@@ -29,7 +29,7 @@ SERVER = "hook.example"
 
 
 class BadRule(ErrorForPeople, ValueError):
-    """An error about a rule, in one sentence: what is wrong, what is allowed."""
+    """An invalid rule; the message says in one sentence what is wrong and what is allowed."""
 
 
 def rule_from_words(

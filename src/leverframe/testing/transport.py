@@ -48,7 +48,7 @@ class TwinRefused(ErrorForPeople):
         super().__init__(f"{command} was refused with {status}: {sentence}")
         #: The status of the answer.
         self.status = status
-        #: The reason, as the twin's sentence.
+        #: The reason, in the words of the twin.
         self.sentence = sentence
         #: The refused request, such as `/outs.cgi?out9=1`; possible secrets read `***`.
         self.command = command
@@ -106,11 +106,11 @@ class Transport(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Start it unless it is running."""
+        """Start the controller unless it is running."""
 
     @abstractmethod
     def close(self) -> None:
-        """Stop it unless it has stopped."""
+        """Stop the controller unless it has stopped."""
 
     @abstractmethod
     def operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
@@ -130,7 +130,7 @@ class Transport(ABC):
 
     @abstractmethod
     def reset(self) -> None:
-        """Restore the start; forget requests and messages."""
+        """Restore the initial state; forget requests and messages."""
 
     @abstractmethod
     def set_fault(self, fault: "Fault") -> int:
@@ -174,7 +174,7 @@ class TwinAccess:
 
     @property
     def door(self) -> str | None:
-        """The address at which it is found by its name, if its own is local to the machine."""
+        """The address that serves it by its name, if its own address is local to the machine."""
         return self._transport.door
 
     @property
@@ -199,7 +199,7 @@ class TwinAccess:
         return msgspec.json.decode(self._operate(path))
 
     def _knows_path(self, path: str) -> bool:
-        """Return whether a path, or one below it, is an endpoint, status file or set by `reply`."""
+        """Return whether an endpoint, a status file or a `reply` has this path or one below it."""
         from leverframe.testing.misuse import is_below, own_paths
 
         if any(is_below(one, path) for one in own_paths()):
@@ -224,7 +224,7 @@ class TwinAccess:
         ]
 
     def _present_faults(self) -> list[tuple[int, str]]:
-        """Return number and text of the faults that are set."""
+        """Return the number and the text of each fault that is set."""
         return [(one["number"], one["text"]) for one in self._json("/api/sim")["faults"]["set"]]
 
 

@@ -117,7 +117,7 @@ class Twin(AnyTwin):
 
     @property
     def name(self) -> str:
-        """Its present name."""
+        """Its current name."""
         return self._transport.running.present_name
 
     @property

@@ -1,4 +1,4 @@
-"""A client of a twin: requests, refusals as errors, and the transport of twins behind HTTP."""
+"""The client of a twin, which raises refusals as errors, and the transport of twins by HTTP."""
 
 import string
 import time
@@ -137,7 +137,7 @@ class HttpTransport(Transport):
         # Read this first: with the fault, the twin may be off and unable to answer.
         number: int = self.json("/api/sim")["faults"]["next"]
         try:
-            # In the body, because an own answer may be longer than a query permits.
+            # In the body, because the reply that a fault contains may be too long for a query.
             self.operate("/sim.cgi", "POST", f"fault={quote(fault.text, safe='')}".encode())
         except NO_ANSWER:
             # A fault that switches it off prevents even the answer to this request.

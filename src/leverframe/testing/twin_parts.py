@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from leverframe.testing.observations import TwinRequest
 
 
-# The time of twins for the code under test: its clock can follow, and its event loop can use it.
+# The time of twins for the code under test, whose clock and event loop can follow it.
 
 
 class TwinClock:
@@ -33,7 +33,7 @@ class TwinClock:
     def moving_with(self, mover: Any) -> Iterator[None]:
         """Keep the time of the code under test equal to the twins' time.
 
-        `mover` is the module `time_machine` or `freezegun`, or an object of theirs that sets the
+        `mover` is the module `time_machine` or `freezegun`, or an object of either that sets the
         time: the fixture `time_machine`, a traveller, a frozen time, the fixture `freezer`.
         """
         with ExitStack() as stack:
@@ -141,7 +141,8 @@ class FaultyTwin(TwinAccess):
         """Set a fault: `with twin.fault(faults.slow("5s"), times=2): ...`.
 
         `path` selects requests; `times`, `after`, `for_` and `chance` define how often and when the
-        fault acts, if its kind supports them. With the same seed, chance is the same in every run.
+        fault acts, if its kind supports them. With the same seed, `chance` has the
+        same result in every run.
         """
         from leverframe.devices.simulated.fault_catalogue import FAULTS
         from leverframe.testing.misuse import check_fault
@@ -207,7 +208,7 @@ class FaultyTwin(TwinAccess):
         return self.fault(answer, times=times, after=after, for_=for_)
 
     def reboot(self, takes: Duration = 5) -> None:
-        """Restart it: until this time has passed, it is off and cannot be reached."""
+        """Restart it: it is off and cannot be reached until this time has passed."""
         from leverframe.testing.faults import reboot
 
         self.fault(reboot(seconds_of(takes)))
@@ -217,7 +218,7 @@ class FaultyTwin(TwinAccess):
         """The pins of the simulated board: outputs as 0 or 1, PWM outputs in percent.
 
         The values include the effects of active-low settings and faults of relays, so they may
-        differ from `state`; the frequencies and pull-ups follow them.
+        differ from `state`; frequencies and pull-ups are listed after the pins.
         """
         pins: dict[str, float] = self._json("/api/sim")["pins"]
         return pins

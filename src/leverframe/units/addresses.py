@@ -12,7 +12,7 @@ _MAC = re.compile(r"[0-9A-F]{2}(?:[:-][0-9A-F]{2}){5}", re.ASCII)
 
 
 class AnotherUnit(UnitError):
-    """The device at an address is not the expected unit: one sentence."""
+    """The device at an address is not the expected unit; the message is one sentence."""
 
 
 def normal_mac(text: str) -> str | None:

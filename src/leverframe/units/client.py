@@ -30,11 +30,11 @@ _MAX_LOCATION_LETTERS = 200
 
 
 class SignInNeeded(UnitError):
-    """The unit requires a login, or another login: one sentence."""
+    """The unit requires a login, or another login; the message is one sentence."""
 
 
 class UnusableAnswer(UnitError):
-    """The unit sent an unusable answer: one sentence."""
+    """The unit sent an unusable answer; the message is one sentence."""
 
 
 class UnitAnswer(NamedTuple):

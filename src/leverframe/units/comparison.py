@@ -1,8 +1,8 @@
 """Compare two units by meaning, also across versions.
 
 Settings of one version are converted to the other as in a restore, in the direction that loses
-less; losses are reported. Parts of rules without effect and the places of schedule entries are
-ignored. Settings that a side does not have or mention are not differences.
+less; losses are reported. Parts of rules that have no effect, and the positions of schedule
+entries, are ignored. Settings that a side does not have or mention are not differences.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,7 +35,7 @@ MAX_ITEMS = 8
 
 
 class NotComparable(ErrorForPeople, ValueError):
-    """Two sides that cannot be compared: one sentence."""
+    """Two sides cannot be compared; the message is one sentence."""
 
 
 class ComparedUnit(Struct, frozen=True):
@@ -168,7 +168,7 @@ def _with_unknown_alike(
 ) -> tuple[Settings, Settings]:
     """Copy unknown parts of rules and schedule entries from the other side.
 
-    Each rule and entry is compared as a whole, so an unknown part would make all of it differ.
+    Each rule and entry is compared as a whole, so one unknown part would make the whole differ.
     """
     for path in (path for path in first.unread if path.startswith(ENTRIES)):
         left = with_part_of(right, left, path)
@@ -217,7 +217,7 @@ def _show(path: str, value: Any) -> str:
 def _items_that_differ(
     path: str, before: tuple[Any, ...], after: tuple[Any, ...]
 ) -> tuple[str, str]:
-    """Return the differing items of two long lists, with places counted from 1."""
+    """Return the differing items of two long lists, with positions counted from 1."""
     if max(len(before), len(after)) <= MAX_ITEMS:
         return words_of_value(path, before), words_of_value(path, after)
     pairs = zip(before, after, strict=False)
@@ -277,7 +277,7 @@ def _rule_differences(left: RulePlaces, right: RulePlaces) -> Iterator[SettingDi
 def _meaning(rule: Rule) -> Rule:
     """Return the rule without parts that have no effect."""
     rule = replace(rule, **{name: getattr(Rule(), name) for name in idle_parts(rule)})
-    # A digital source has only two states, whatever the comparison; use its normal form.
+    # A digital source has only two states, so different comparisons may be equal; use one form.
     if rule.source in DIGITAL:
         level = digital_level(rule.compare, rule.reference)
         rule = replace(rule, compare=Rule().compare, reference=level)

@@ -135,7 +135,7 @@ def _recording(named: str, path: Path) -> ComparedUnit:
     return side_of_pulled(named, pulled)
 
 
-#: Number of unknown parts of a side that are named; the rest is counted.
+#: Number of settings that are listed if a side does not show them; the rest are counted.
 MAX_NAMED = 8
 
 

@@ -2,8 +2,8 @@
 
 A command is sent once. After a lost answer or an interruption, the unit is read first: a step is
 sent again only if it was not carried out. If the outcome cannot be determined, the work stops
-unless the step is safe to repeat. At the first difference the work stops with a sentence; the
-journal records how far it came.
+unless the step is safe to repeat. At the first difference the work stops and reports it; the
+journal records how far it got.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _MAX_CHANGES = 200
 
 
 class ApplyStopped(UnitError):
-    """Why a plan stopped, and how far it came: one sentence or two."""
+    """A plan stopped; the message says why and how far it got, in one or two sentences."""
 
     def __init__(self, sentence: str, *, can_resume: bool = True, can_revert: bool = True) -> None:
         super().__init__(sentence)
@@ -112,7 +112,7 @@ class Applier:
         journal.finish()
 
     def _stop(self, why: ApplyStopped) -> ApplyStopped:
-        """Record why the work stops; return the stop with the incomplete settings."""
+        """Record why the work stops; return the exception, with a report for the operator."""
         if "Nothing was sent" not in str(why):
             why.report = printable(
                 report_stop(

@@ -49,7 +49,7 @@ class FileProblem(NamedTuple):
 
 
 class BadUnitFile(ErrorForPeople, ValueError):
-    """A file with mistakes, one line for each."""
+    """A file has mistakes; the message has one line for each of them."""
 
     def __init__(self, problems: Sequence[FileProblem] | str) -> None:
         self.problems = () if isinstance(problems, str) else tuple(problems)

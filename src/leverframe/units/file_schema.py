@@ -83,7 +83,7 @@ def _table(
 def _list(
     branch: type[Node], path: str, profile: Profile, shared: dict[str, JsonSchema]
 ) -> JsonSchema:
-    """Describe a list of tables; equal places share one description."""
+    """Describe a list of tables; equal entries share one description."""
     labels = PLACES[pattern_of(path)]
     count = len(labels) if path in NEW_ENTRIES else _count(path, profile)
     places: dict[str, JsonSchema] = {}
@@ -128,7 +128,7 @@ def _plain(pattern: str) -> JsonSchema:
     return {"type": _TYPES.get(hint, "string")}
 
 
-# `leverframe unit check` and `unit schema`: unit files and inventories before anything is sent.
+# `leverframe unit check` and `unit schema`: check unit files and inventories, and print the schema.
 
 #: Number of units listed before a mistake of a file that they share.
 SHOWN_NAMES = 3

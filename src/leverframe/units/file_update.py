@@ -101,7 +101,7 @@ def _rewritten(
         if change.table:
             _put(document, change.path, change.value)
     for path_of_secret in before.unresolved:
-        # A reference to a setting that is no longer set would set it again.
+        # The setting is empty now; a reference left in the file would set it again.
         if not value_at(settings, path_of_secret) and not is_part_of(path_of_secret, unread):
             _put(document, path_of_secret, "")
     for place in _find_changed_rules(before.settings, settings, unread):
@@ -140,7 +140,7 @@ def _with_blank_lines(text: str, before: str) -> str:
 def _changes(
     before: Settings, after: Settings, unread: Collection[str], secrets: dict[str, str]
 ) -> Iterator[WrittenLine]:
-    """Yield the changes of the file besides rules; MISSING removes a key."""
+    """Yield the changes of the file other than rules; MISSING removes a key."""
     seen: set[str] = set()
     for path, _, value in difference(before, after):
         if path.startswith(("profile.", "rules.")) or is_part_of(path, unread):
@@ -206,6 +206,9 @@ def _put(document: Any, path: str, value: Any) -> None:
                 return
             table[key] = tomlkit.table()
         table = table[key]
+    if isinstance(table, tomlkit.items.Table) and table.is_super_table():
+        # It gets a header of its own; tomlkit would repeat the comment of the table below it.
+        table.trivia.comment_ws = table.trivia.comment = ""
     if value is MISSING:
         if last in table:
             del table[last]

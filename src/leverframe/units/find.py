@@ -50,7 +50,7 @@ _OPENING = """\
 
 
 class CannotWriteInventory(ErrorForPeople):
-    """An inventory that would overwrite a file: one sentence."""
+    """The inventory would overwrite a file; the message is one sentence."""
 
 
 class FoundInventory(NamedTuple):
@@ -149,7 +149,7 @@ _HEADS = ("address", "name", "MAC", "hardware", "software", "settings", "sign-in
 
 
 class CannotFind(ErrorForPeople):
-    """The search cannot start: one sentence."""
+    """The search cannot start; the message is one sentence."""
 
 
 async def find_units(
@@ -225,7 +225,7 @@ async def _hear_units(listen_s: float) -> tuple[list[HeardUnit], list[str]]:
         return by_question, [f"Controllers that announce themselves were not searched. {why}"]
     if isinstance(by_name, BaseException):
         raise by_name
-    # A unit found both ways is the same unit; its own answer has the plain name.
+    # A unit may be found both ways; its answer to the broadcast has its plain name.
     macs = {unit.mac for unit in by_question}
     return [*by_question, *(unit for unit in by_name if unit.mac not in macs)], []
 

@@ -34,7 +34,7 @@ from leverframe.units.file_loader import KnownSecrets, holds_plain, load_unit_fi
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.watch_table import WatchTable, read_watch_table
 
-#: Maximum length of a name, which is also a file name, and of names in a line.
+#: Maximum length of a name, which is also a file name, and maximum number of names in a line.
 _MAX_LETTERS, MAX_NAMES = 64, 6
 _SHARED: dict[str, tuple[type, str]] = {
     "file": (str, 'the name of a unit file such as "north.toml"'),

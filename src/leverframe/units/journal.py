@@ -240,7 +240,7 @@ _OK = 200
 def speaks_when_interrupted(function: Callable[P, Awaitable[int]]) -> Callable[P, Awaitable[int]]:
     """Let a command report that nothing was sent if Ctrl-C ends it before it sends anything.
 
-    Interruptions of the sending are reported for each unit by `execution.py`.
+    If Ctrl-C interrupts the sending, `execution.py` reports this for each unit.
     """
 
     @functools.wraps(function)

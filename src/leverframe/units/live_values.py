@@ -63,7 +63,7 @@ class UnitFinding(Struct, frozen=True):
 
 
 def findings_in(state: Mapping[str, Any]) -> tuple[list[UnitFinding], str]:
-    """Return the findings of a unit, worst first, and why some are unreadable, if any."""
+    """Return the findings of a unit, worst first, and why some are unreadable, if any are."""
     listed = state.get("findings")
     if listed is None:
         return list(_of_troubles(state.get("troubles"))), ""
@@ -210,7 +210,7 @@ _NOT_THERE = (400, 403, 404, 405, 501)
 
 
 class LoginRefused(SignInNeeded):
-    """The unit rejects the login, or every login after too many wrong ones: one sentence."""
+    """The unit rejects the login, or all logins after wrong ones; the message is one sentence."""
 
 
 class LiveReading(NamedTuple):
@@ -242,7 +242,7 @@ class LiveReader:
         self._shows_state: bool | None = None
 
     async def look(self) -> LiveReading:
-        """Poll the unit once; raise an error for people if it does not answer like a unit."""
+        """Poll the unit once; raise `ErrorForPeople` if it does not answer like a unit."""
         try:
             return await self._look()
         except BaseException:

@@ -97,7 +97,7 @@ def print_plans(
 
 
 async def make_plans(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits:
-    """Read units and plan for them, several in parallel; an unverified plan is rejected."""
+    """Read units and make their plans, several in parallel; reject a plan that is not verified."""
 
     async def one(target: TargetUnit) -> UnitPlan:
         async with open_paced_client(target.address, target.login, ca_file) as client:

@@ -138,7 +138,7 @@ def lines_of_left_out(plan: UnitPlan) -> Iterator[str]:
 class StepWords(NamedTuple):
     """A step for the terminal."""
 
-    #: The action of the step; if there is only one detail, also this detail.
+    #: The action of the step, with its detail if there is only one.
     does: str
     details: tuple[str, ...]
     request: str

@@ -98,7 +98,7 @@ _ACCESS = "access."
 
 
 async def plan_for_file(unit: str, pulled: PulledUnit, file: UnitFile) -> UnitPlan:
-    """Plan the changes to a unit file; report settings that the unit's version does not support."""
+    """Plan the changes of a unit to match a file; report settings its version does not support."""
     for_unit, lost = file.for_version(pulled.profile)
     wanted = for_unit.over(pulled.settings)
     named = [path for path, _ in leaves(wanted) if _is_wanted(path, for_unit, pulled)]
@@ -123,7 +123,7 @@ async def plan_for_settings(
     named: Collection[str],
     left_out: Collection[LeftOutSetting] = (),
 ) -> UnitPlan:
-    """Plan the changes to settings of the unit's version, and verify the plan.
+    """Plan the changes of a unit to the wanted settings of its version, and verify the plan.
 
     `named` are wanted settings that could not be read.
     """

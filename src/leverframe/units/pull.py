@@ -20,7 +20,7 @@ SUFFIXES = (".toml", ".json")
 
 
 class CannotPull(ErrorForPeople):
-    """The settings cannot be written in the requested form: one sentence."""
+    """The settings cannot be written in the requested form; the message is one sentence."""
 
 
 async def pull(
@@ -66,7 +66,7 @@ class _Pulled(NamedTuple):
 def _files(
     out: Path | None, units: Sequence[InventoryUnit], *, is_inventory: bool
 ) -> dict[str, Path]:
-    """Return the file of each unit; reject a bad name before units are read for seconds."""
+    """Return the file of each unit; reject a bad name before the units are read, which is slow."""
     if out is None:
         return {}
     if len(units) > 1 or (is_inventory and out.suffix not in SUFFIXES):

@@ -1,4 +1,4 @@
-"""A rule as one sentence, and back.
+"""Convert a rule to one sentence, and back.
 
     when DS1 >= 30 (hysteresis 0.5) and OUT0 = 1, unless rule 3 is met, then OUT1 off,
     on delay 5s, off delay 1m, only when it begins, permanent
@@ -44,7 +44,7 @@ def sentence_of(rule: Rule) -> str | None:
         said = sentence_about(rule)
         return said if rule_from_sentence(said) == rule else None
     except (BadEntry, IndexError):
-        # Values that no version allows, such as another value than 0 to 2.
+        # Values that no version allows, such as a value outside 0 to 2.
         return None
 
 

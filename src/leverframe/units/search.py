@@ -212,7 +212,7 @@ async def look_at(
 ) -> list[FoundUnit]:
     """Query all announced units and every named address; omit unused addresses.
 
-    An expected unit that does not answer, such as at a single address, is reported.
+    Addresses in `expected`, such as single addresses, are reported even if they are unused.
     """
     known = {unit.address: unit for unit in announced}
     addresses = list(dict.fromkeys([*known, *named]))
@@ -253,7 +253,7 @@ async def _look(
                 return replace(found, is_login_withheld=logins.withholds)
             return await _query_unit(found, login, ca_file, wants_digest=wants_digest)
     except UnitSilent as silence:
-        # Most addresses of a range are unused, but a unit that was just heard exists.
+        # Most addresses of a range are unused, but a unit that has just announced itself exists.
         return replace(found, answers=unit is not None, trouble=str(silence))
     except ErrorForPeople as refusal:
         return replace(found, trouble=str(refusal))

@@ -22,7 +22,8 @@ from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_plan import LeftOutSetting, UnitPlan
 from leverframe.units.unit_reader import pull_unit
 
-#: Lines of steps or differences for all groups together, and the minimum for each group.
+#: Maximum number of lines of steps or differences for all groups together, and the minimum number
+#: for each group.
 MAX_LINES, MIN_LINES = 16, 3
 _Unit = TypeVar("_Unit")
 
@@ -62,7 +63,7 @@ def plans_in_words(
 
 
 def _shape_of(plan: UnitPlan) -> Hashable:
-    """Return a key that is equal for plans that differ only in names and limits."""
+    """Return a key; it is equal for plans that differ only in values other than true and false."""
     return tuple(
         tuple(
             (change.path, change.new if isinstance(change.new, bool) else None)
@@ -197,7 +198,7 @@ class FailedUnit(NamedTuple):
 async def visit_units(
     units: Sequence[_VisitedUnit], visit: Callable[[_VisitedUnit], Awaitable[_Result]]
 ) -> tuple[list[_Result], list[FailedUnit]]:
-    """Visit units; return the results, and the units whose visit failed, both in their order."""
+    """Visit units; return the results, and the failed units, both in the order of the units."""
     turns = asyncio.Semaphore(MAX_PARALLEL)
     with _progress(len(units)) as advance:
 

@@ -1,4 +1,4 @@
-"""`leverframe unit take-over` and `give-back`: replace a unit by a controller, and back."""
+"""`leverframe unit take-over` and `give-back`: replace a unit by a controller, and undo this."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +51,7 @@ _ACCESS = "access."
 
 
 class ContradictedUnit(ErrorForPeople):
-    """A unit file has other accounts than the unit: one sentence."""
+    """The accounts in a unit file differ from those of the unit; the message is one sentence."""
 
 
 class CompletedSettings(Struct, frozen=True):
@@ -104,7 +104,7 @@ TAKEN_OVER = "taken-over.json"
 
 
 class CannotTakeOver(ErrorForPeople):
-    """The unit cannot be taken over: one sentence."""
+    """The unit cannot be taken over; the message is one sentence."""
 
 
 class TakenOver(Struct, frozen=True):

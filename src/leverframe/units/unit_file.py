@@ -2,7 +2,7 @@
 
 Settings that a file does not mention stay unchanged on the unit. The rules and the schedule are
 defined as a whole. A file with `complete = true` defines everything except its `unread` settings,
-secrets and accounts, which are never changed by leaving them out.
+secrets and accounts, which never change if the file omits them.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -52,8 +52,8 @@ from leverframe.units.file_keys import DURATIONS, FileLine, FileProblem, is_part
 
 # The allowed values of a setting in a version, as a JSON Schema and in words.
 #
-# The types of the command table describe the wire: codes, scaled numbers, tens of seconds. Here
-# the same limits describe values in the tree and in a unit file.
+# The types of the command table describe the wire: codes, scaled numbers, tens of seconds. These
+# functions describe the same limits for values in the tree and in a unit file.
 
 JsonSchema = dict[str, Any]
 
@@ -136,7 +136,7 @@ def _form(schema: JsonSchema) -> list[str]:
 
 #: Lists that a file defines as a whole.
 WHOLE_LISTS = ("rules", "schedule")
-#: Settings that are on in a new entry that a file creates, unlike one that a command creates.
+#: Settings that are on in an entry that a file creates; a command creates the entry with them off.
 _ON = {"rules": "enabled", "schedule": "active", "access.users": "active"}
 _ACCESS = "access."
 _ACCOUNT_TYPES = {"name": (USER_FIELDS["B"],), "password": (PLAIN_PASSWORD, HASH)}

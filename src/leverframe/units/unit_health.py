@@ -22,7 +22,7 @@ from leverframe.units.live_values import LiveReading, Severity, UnitFinding
 
 #: Number of consecutive polls that must find a problem before a message is sent.
 WORTH_A_MESSAGE = 2
-#: Tolerated lag of an uptime: whole seconds, slow answers, clocks.
+#: Tolerated lag of an uptime, due to whole seconds, slow answers and inaccurate clocks.
 _BEHIND_S, _BEHIND_SHARE = 10.0, 0.05
 #: Minimum time between two polls with the same uptime before a unit counts as stale.
 _STALE_S = 3.0
@@ -39,7 +39,7 @@ _NOT_SHOWN = (
     *("by_look", "beside", "compared", "reported", "was_there", "looked_at", "values"),
     "changed",
 )
-#: The number of remembered changes of outputs and inputs: more than an hour of polls has.
+#: Maximum number of remembered changes of outputs and inputs: more than polls find in an hour.
 _MAX_CHANGES = 2000
 
 #: The message at the end of each problem.
@@ -125,7 +125,7 @@ class UnitHealth(Struct):
     was_there: set[str] = field(default_factory=set)
     #: Time of the last poll with an uptime, by the monotonic clock.
     looked_at: float | None = None
-    #: When outputs and inputs were found changed, oldest first.
+    #: The times at which polls found changed outputs or inputs, oldest first.
     changed: deque[float] = field(default_factory=lambda: deque(maxlen=_MAX_CHANGES))
 
     @property
@@ -135,7 +135,7 @@ class UnitHealth(Struct):
 
     @property
     def problems(self) -> dict[str, UnitProblem]:
-        """The problems by kind, worst first; few are known without contact."""
+        """The problems by kind, worst first; without contact, most of them are unknown."""
         beside = {
             kind: problem
             for kind, problem in self.beside.items()
@@ -282,12 +282,12 @@ class UnitHealth(Struct):
     def note(
         self, kind: str, sentence: str | None, severity: Severity = "attention"
     ) -> list[UnitNotice]:
-        """Record a problem found outside the polls, or with None its end."""
+        """Record a problem found outside the polls; a `sentence` of None records its end."""
         if sentence is None:
             self.beside.pop(kind, None)
             return self._notices({}, self.reported.keys() & {kind})
         self.beside[kind] = problem = UnitProblem(severity, sentence)
-        # Such a check counts like two polls, so its problem is reported immediately.
+        # A check outside the polls counts like two polls, so its problem is reported immediately.
         self.reported.setdefault(kind, ReportedProblem(sentence, WORTH_A_MESSAGE - 1))
         return self._notices({kind: problem}, ())
 

@@ -2,9 +2,9 @@
 
 It is an exclusive lock on a file that is named by the MAC address of the unit, or by its address if
 it shows no MAC address. All users of the machine share the folder of these files, which does not
-depend on the place of the journals. The kernel releases a lock when its process ends in any way, so
-a killed process blocks no other. The file contains the holder for error messages; the holder
-removes the file before it releases the lock.
+depend on the location of the journals. The kernel releases a lock when its process ends in any
+way, so a killed process blocks no other. The file contains the holder for error messages; the
+holder removes the file before it releases the lock.
 """
 
 import fcntl
@@ -32,11 +32,11 @@ _MAX_HOLDER_BYTES = 400
 
 
 class UnitHeld(ErrorForPeople):
-    """Another process changes the unit: one sentence that names it."""
+    """Another process is changing the unit; the message names that process in one sentence."""
 
 
 class CannotLock(ErrorForPeople):
-    """No folder for the locks can be used: one sentence."""
+    """No folder for the locks can be used; the message is one sentence."""
 
 
 class _Holder(Struct, frozen=True):
@@ -130,7 +130,7 @@ def _open(path: Path) -> int:
     except FileExistsError:
         pass
     try:
-        # Without O_CREAT: Linux denies that for files of other users in a shared folder.
+        # Without O_CREAT, which Linux denies for files of other users in a shared folder.
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return _open(path)

@@ -39,7 +39,7 @@ NOTHING = "nothing"
 
 
 class BadPlan(ErrorForPeople):
-    """A plan that cannot be made, read or carried out: one sentence."""
+    """A plan cannot be made, read or carried out; the message is one sentence."""
 
 
 class SettingChange(Struct, frozen=True, omit_defaults=True):
@@ -140,7 +140,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
     mac: str = ""
     hw: str
     sw: str
-    #: Whether it is Leverframe and has its additional commands.
+    #: Whether the unit is Leverframe, which has additional commands.
     is_leverframe: bool
     #: Digest of all settings that were read; it must be the same when the plan is used.
     digest: str
@@ -259,14 +259,14 @@ def store_leaves(found: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
 
 # The login of an operator while a plan changes the accounts of the unit.
 
-#: Accounts that can read all settings of a unit, and the one account that can on every unit.
+#: Accounts that can read all settings of some units, and the account that can on every unit.
 _ROLES = ("admin", "user")
 _ADMIN = "admin"
 _PASSWORD = "access.admin.password"
 
 
 class LoginUnknown(ErrorForPeople):
-    """The plan switches sign-in on, after which the unit could not be read: one sentence."""
+    """The plan switches sign-in on, but no login is known; the message is one sentence."""
 
 
 def refuse_unknown_login(client: PacedClient, plan: UnitPlan) -> None:
@@ -284,8 +284,8 @@ def refuse_unknown_login(client: PacedClient, plan: UnitPlan) -> None:
 def follow_accounts(client: PacedClient, step: UnitStep, plan: UnitPlan) -> None:
     """Continue with the name and password that a step set for the account of the client.
 
-    A client without a login uses the administrator's account as soon as a step sets its password:
-    the unit was open, and may require a login from now on.
+    A client without a login uses the administrator's account as soon as a step sets the password of
+    that account: the unit was open, and may require a login from now on.
     """
     changed = {change.path: change for change in step.changes}
     if not any(path.startswith("access.") for path in changed):

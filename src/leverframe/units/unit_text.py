@@ -210,7 +210,7 @@ def words_of_path(path: str) -> str:
     steps, words = path.split("."), list[str]()
     for index, (step, key) in enumerate(zip(steps, key_of(path).split("."), strict=True)):
         if step != key and not key.isdigit() and PLACES.get(pattern_of(".".join(steps[:index]))):
-            # A label needs no further name.
+            # The label replaces the name of the list.
             words.pop()
         words.append(key if step != key else key.replace("_", " "))
     return " ".join(words)

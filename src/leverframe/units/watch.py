@@ -64,7 +64,7 @@ HISTORY_BOUNDS = Bounds(raw_days=7, max_bytes=1024 * 1024 * 1024)
 
 
 class CannotWatch(ErrorForPeople):
-    """The watch cannot start: one sentence."""
+    """The watch cannot start; the message is one sentence."""
 
 
 class WatchOrder(Struct, frozen=True):

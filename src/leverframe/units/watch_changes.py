@@ -35,7 +35,7 @@ Wanted = Callable[[Profile], UnitFile | None]
 
 
 class CannotChange(ErrorForPeople):
-    """Why a unit cannot be changed from the page: one sentence."""
+    """A unit cannot be changed from the page; the message says why in one sentence."""
 
 
 class UnseenSetting(Struct, frozen=True):
@@ -156,7 +156,7 @@ class UnitChanges:
             raise CannotChange(f"A plan is being carried out on {name}; wait until it is done.")
 
     async def close(self) -> None:
-        """Stop all plans where they are: the journals record how far they came."""
+        """Stop all plans where they are; the journals record how far they got."""
         running = list(self._running.values())
         for task in running:
             task.cancel()

@@ -55,7 +55,8 @@ from leverframe.units.watcher import UnitWatcher
 _READINGS = tuple(label for label in READINGS if label not in ENERGIES)
 
 
-#: By name: the description of a metric, and its value for a unit; None is left out.
+#: Metrics by name: the description, and the function that returns the value for a unit; a metric
+#: without a value (None) is left out.
 _Figures = dict[str, tuple[str, Callable[[UnitHealth], float | None]]]
 _GAUGES: _Figures = {
     "up": ("Whether the last poll of the unit was complete.", lambda unit: int(unit.is_up)),

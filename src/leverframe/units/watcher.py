@@ -45,7 +45,7 @@ Compare = Callable[[PulledUnit], Sequence[DriftedSetting]]
 
 
 class StrangerAnswers(ErrorForPeople):
-    """Another unit than the expected one was read: one sentence."""
+    """A unit other than the expected one was read; the message is one sentence."""
 
 
 class WatchedUnit(NamedTuple):

@@ -101,6 +101,8 @@ class App {
       if (this.#hasUnsaved) event.preventDefault();
     });
     this.#router.start();
+    // Each page preloads the words of Status, which usually comes next.
+    fetchWords("status").catch(() => {});
     // The stream repeats what the first answer said; it starts after that is drawn.
     if (isThere) setTimeout(() => this.#live.start());
   }

@@ -19,10 +19,10 @@ from leverframe.core.engine.digital_inputs import DigitalInputs, _Changes
 from leverframe.core.engine.display import Display
 from leverframe.core.engine.energy import Counter, PulseRate, _Meter
 from leverframe.core.engine.engine import Engine
-from leverframe.core.engine.findings import rules_overridden_by_hand
 from leverframe.core.engine.inputs import Inputs, OneWire
 from leverframe.core.engine.live_rule import LiveRule
 from leverframe.core.engine.machine import Machine
+from leverframe.core.engine.missed_runs import EntryPlan
 from leverframe.core.engine.outputs import Outputs
 from leverframe.core.engine.pid import PidRegulator
 from leverframe.core.engine.portable_state import (
@@ -34,7 +34,6 @@ from leverframe.core.engine.portable_state import (
 )
 from leverframe.core.engine.pwm import _Channel
 from leverframe.core.engine.rules import Rules
-from leverframe.core.engine.schedule import _Plan
 from leverframe.core.engine.timers import Moment
 from leverframe.core.engine.watchdog import _Guard
 from leverframe.core.settings import Differential, Power, Rule, ScheduleEntry, WatchdogEntry
@@ -70,10 +69,10 @@ class Event(NamedTuple):
 PARTS: dict[type, tuple[type, set[str]]] = {
     Machine: (
         portable_state.MachineState,
-        {"by_hand", "configured_timezone", "effects", "journal", "persisted", "profile"}
+        {"configured_timezone", "effects", "journal", "persisted", "profile"}
         | {"recent", "samples", "settings", "timers", "timezone"},
     ),
-    Outputs: (portable_state.OutputsState, {"_machine"}),
+    Outputs: (portable_state.OutputsState, {"_machine", "find_wish"}),
     _Channel: (portable_state.ChannelState, set()),
     PidRegulator: (portable_state.PidState, {"_is_settled", "_machine", "_pwm"}),
     Display: (portable_state.DisplayState, {"_machine"}),
@@ -101,7 +100,7 @@ PARTS: dict[type, tuple[type, set[str]]] = {
         {"combine", "dependents", "first", "needed", "number", "rule", "second", "switches"}
         | {"target"},
     ),
-    _Plan: (portable_state.PlanState, {"cause", "entry"}),
+    EntryPlan: (portable_state.PlanState, {"cause", "entry"}),
     _Guard: (portable_state.GuardState, {"entry", "index", "key"}),
 }
 #: Parts that have no state of their own to resume from.
@@ -179,8 +178,9 @@ def test_manual_hold_survives_in_another_process() -> None:
     bench = Bench({"rules": (lit,)})
     bench.sense(INPD1=1)
     bench.switch_off("OUT0")
-    assert rules_overridden_by_hand(bench.engine) == {1: bench.at.wall}
-    assert rules_overridden_by_hand(take_over(bench, bench.engine).engine) == {1: bench.at.wall}
+    (deviation,) = bench.engine.find_deviations()
+    assert (deviation.label, deviation.since) == ("OUT0", bench.at.wall)
+    assert take_over(bench, bench.engine).engine.find_deviations() == [deviation]
 
 
 #: Settings with which much runs at the same time: every one of them is set, and there are rules.
@@ -277,7 +277,7 @@ DAMAGE = {
     "a screen that there is not": lambda state: state["display"].__setitem__(1, 77),
     "another number of rules": lambda state: state["live_rules"].clear(),
     "an entry of the schedule that is not there": lambda state: state["plans"].update(
-        {"3": [None, 5.0]}
+        {"3": [None, 5.0, None, None]}
     ),
     "another number of meters": lambda state: state["meters"].pop(),
 }

@@ -4,7 +4,6 @@ import pytest
 from msgspec.structs import replace
 
 from leverframe.core.engine.calls import Notify, SetEnergy, ShowScreen
-from leverframe.core.engine.rules import WantedState
 from leverframe.core.labels import ENERGIES
 from tests.cases import for_each
 
@@ -144,7 +143,9 @@ def test_wish_of_a_rule_for_an_output_is_known_while_it_is_met() -> None:
     bench = bench_with(rule(), DS1=COOL)
     assert bench.engine.rules.wish_for("OUT0") is None
     bench.sense(DS1=WARM)
-    assert bench.engine.rules.wish_for("OUT0") == WantedState(1, 1)
+    wish = bench.engine.rules.wish_for("OUT0")
+    assert wish is not None
+    assert (wish.rule, wish.state) == (1, 1)
     bench.sense(DS1=COOL)
     assert bench.engine.rules.wish_for("OUT0") is None
 

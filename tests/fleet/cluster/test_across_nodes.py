@@ -372,7 +372,7 @@ async def test_page_of_a_node_shows_controllers_of_all_nodes(
     assert {row["node"] for row in change["rows"]} == {"b"}
     assert change["order"][:2] == far
     assert "matching" not in change
-    assert "b: The controller does not answer." in change["node"]["troubles"]
+    assert "b: The node does not answer." in change["node"]["troubles"]
     await stream.aclose()
     for wanted, names in (("health=unknown", far), (f"search={far[1]}", [far[1]]), ("tag=x", [])):
         looked = await a.ask(f"/api/fleet/stream?{wanted}&order=name", method="GET")
@@ -454,7 +454,7 @@ async def test_silent_node_is_named_and_its_controllers_are_unknown(
     assert found[min(far)]["time"] is None
     for what in ("list", "list?health=fine", "changes", ""):
         assert (await headers_of(a, what))[SILENT_NODES] == "b", what
-    assert "b: The controller does not answer." in (await a.get(""))["troubles"]
+    assert "b: The node does not answer." in (await a.get(""))["troubles"]
     answer = await a.post("tag", tag="all", add="x")
     assert {one["name"]: one["status"] for one in answer["results"] if one["status"] != 200} == (
         dict.fromkeys(far, 503)

@@ -330,8 +330,8 @@ MISTAKES = [
         "differentials, onewire, onewire_extra, weather, i2c, serial, gsm, email, "
         "modbus_slots, modbus_devices, modbus_mapping, modbus_names, modbus_writes, modbus_tcp, "
         "power, energy_remember, rules, event_variables, oled, ui, layout, variables, "
-        "schedule, watchdog, http, http_period, http_double_percent, mqtt, snmp, "
-        "access.",
+        "schedule, schedule_catch_up, watchdog, http, http_period, http_double_percent, mqtt, "
+        "snmp, access.",
     ),
     (
         "no plan",

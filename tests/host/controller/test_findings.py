@@ -43,6 +43,15 @@ OTHER_WATCHDOGS = "&".join(f"wdog{number}=0*0*0**3*2*60*120*10*0*60" for number 
 SENSOR = "28:FF:00:00:00:00:00:01"
 #: m1 is the first reading of slot 2, the others are of none.
 MAPPED = "*".join(["20", *["00"] * 29])
+#: On at 6:00 and off shortly before midnight, every day.
+LAMP = "&s0=Lamp*0*1*21600*0*127*1&s1=Dark*0*0*86340*0*127*1&&"
+#: The power is off at 6:00.
+MISSED = [
+    f"POST /post.cgi?sched_save {LAMP}",
+    "/sim.cgi?advance=19800",
+    "/sim.cgi?fault=reboot*after:1790s*takes:20s",
+    "/sim.cgi?advance=3600",
+]
 DAILY = "&s0=Fan*0*1*21600*0*128*1&&"
 
 
@@ -112,6 +121,35 @@ CASES = [
         "rules?edit=1",
         ["/sim.cgi?INPD1=1&advance=1", set_rule(1, LIT), "/outs.cgi?out0=0"],
         ["/outs.cgi?out0=1"],
+    ),
+    Case(
+        "rule_overruled.1.OUT0",
+        "rules?edit=1",
+        [
+            "/outs.cgi?ortime=05",
+            "/sim.cgi?INPD1=1&advance=1",
+            set_rule(1, LIT),
+            "/sim.cgi?advance=9",
+        ],
+        ["/outs.cgi?out0=1"],
+    ),
+    Case(
+        "schedule_overruled.Lamp.OUT0",
+        "schedule?edit=0",
+        [f"POST /post.cgi?sched_save {LAMP}", "/sim.cgi?advance=36000", "/outs.cgi?out0=0"],
+        ["/outs.cgi?out0=1"],
+    ),
+    Case(
+        "schedule_missed.Lamp.OUT0",
+        "schedule?edit=0",
+        MISSED,
+        ["/outs.cgi?out0=1"],
+    ),
+    Case(
+        "schedule_caught_up.Lamp.OUT0",
+        "schedule?edit=0",
+        ["/inpa.cgi?schedcatch=1", *MISSED],
+        ["/inpa.cgi?scheddel=0"],
     ),
     Case(
         "rules_fight.1.2.OUT0",
@@ -436,12 +474,13 @@ async def test_since_stays_while_the_finding_stays() -> None:
         assert (await findings_by_id(twin))["http_not_set_up.1"]["since"] == began
 
 
-async def test_output_that_the_schedule_or_a_timer_switched_is_not_held_by_hand() -> None:
+async def test_finding_about_an_output_names_what_has_overruled_its_rule() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, ["/outs.cgi?ortime=05", "/sim.cgi?INPD1=1&advance=1", set_rule(1, LIT)])
         await twin.ok("/sim.cgi?advance=10")
         assert await twin.outputs() == "000000"
-        assert await findings_by_id(twin) == {}
+        (finding,) = (await findings_by_id(twin)).values()
+        assert finding["text"] == "OUT0 is off although rule 1 is met. Cause: return time."
 
 
 async def test_names_that_people_gave_stand_in_the_sentence() -> None:

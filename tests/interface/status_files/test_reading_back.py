@@ -1,5 +1,6 @@
 """The way back: settings that files show are those that the unit has, or they are not read."""
 
+import re
 from collections.abc import Mapping
 from random import Random
 from typing import Any
@@ -25,6 +26,8 @@ from .files_bench import NEWEST, FilesBench
 #: What real units never show.
 NEVER_SHOWN = ("email", "http", "gsm.code", "snmp", "watchdog", "mqtt", "access.users", "name")
 OLD = Profile("3.0", "1.58a")
+#: Only Leverframe names rules; it is asked for its settings, not for its files.
+NAME_OF_RULE = re.compile(r"rules\.\d+\.name")
 
 
 def files_with(settings: Settings, profile: Profile) -> dict[str, dict[str, Any]]:
@@ -38,7 +41,9 @@ def wrongly_read(settings: Settings, back: ReadBack) -> list[str]:
     return [
         path
         for path, _, _ in difference(settings, back.settings)
-        if reason_at(back.unread, path) is None and reason_at(back.lossy, path) is None
+        if reason_at(back.unread, path) is None
+        and reason_at(back.lossy, path) is None
+        and not NAME_OF_RULE.fullmatch(path)
     ]
 
 

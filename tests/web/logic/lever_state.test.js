@@ -81,6 +81,18 @@ test("held by hand against its rule, which is named", () => {
   assert.match(mover(context, "OUT0").why, /^although Rule 3 requires on, /);
 });
 
+test("overruled: its rule or schedule entry is named, and no hand holds it", () => {
+  const finding = { kind: "rule_overruled", label: "OUT0", figures: { rule: "Watering" } };
+  const by = { kind: "timer", detail: "return time" };
+  know({ findings: [finding], switched: { OUT0: { time: NOON, by } } });
+  assert.deepEqual(standing(context, "OUT0"), off());
+  assert.equal(mover(context, "OUT0").name, "return time");
+  assert.match(mover(context, "OUT0").why, /^although Watering requires on, /);
+  finding.kind = "schedule_overruled";
+  finding.figures = { entry: "Morning" };
+  assert.match(mover(context, "OUT0").why, /^although Morning requires on, /);
+});
+
 test("locked", () => {
   overview({}, { outblock: "1" });
   assert.deepEqual(standing(context, "OUT1"), on({ beneath: "locked", marks: ["locked", "on"] }));

@@ -3,11 +3,35 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
-import { setClock, switchOutput } from "../../../src/leverframe/web/lib/live/api.js";
+import { isTooLate, setClock, switchOutput } from "../../../src/leverframe/web/lib/live/api.js";
 import { Followed } from "../../../src/leverframe/web/lib/live/live.js";
 import { Live } from "../../../src/leverframe/web/lib/live/live.js";
 import { FleetStream } from "../../../src/leverframe/web/fleet/view.js";
 import { controller } from "./browser.mjs";
+
+test("an order before the first heartbeat waits until the controller answers", async () => {
+  controller.reset();
+  let wake = null;
+  controller.answers["/health"] = () => new Promise((resolve) => (wake = resolve));
+  const order = switchOutput(1, true);
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  assert.deepEqual(controller.sent, []);
+  wake({});
+  await order;
+  assert.deepEqual(
+    controller.sent.map(({ target }) => target),
+    ["/outs.cgi?out1=1"],
+  );
+});
+
+test("an order before the first heartbeat is not given to a sleeping controller", async () => {
+  controller.reset();
+  controller.answers["/health"] = () => {
+    throw new DOMException("", "TimeoutError");
+  };
+  await assert.rejects(switchOutput(1, true), isTooLate);
+  assert.deepEqual(controller.sent, []);
+});
 
 for (const [virtual, left] of [
   [false, 29],

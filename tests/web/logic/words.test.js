@@ -179,6 +179,13 @@ test("what the server says is shown in the language of the pages", async () => {
     `Il a un nouveau constat : ${words.findingSentence("rule_held", held)}`,
   );
   assert.match(words.findingSentence("rule_held", held) ?? "", /Pump est sur arrêt/);
+  const overruled = { ...held, mover: "return time" };
+  assert.match(
+    words.findingSentence("rule_overruled", overruled) ?? "",
+    /Cause : temps de retour\.$/,
+  );
+  overruled.mover = "schedule entry Night";
+  assert.match(words.findingSentence("rule_overruled", overruled) ?? "", /: planning Night\.$/);
   // Journals of earlier versions do not name the state.
   assert.equal(words.findingSentence("rule_held", { name: "Pump", rule: "Frost" }), null);
   assert.equal(

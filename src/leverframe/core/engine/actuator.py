@@ -97,7 +97,7 @@ class Actuator:
 
     @staticmethod
     def opposite(value: int) -> int:
-        """Return the value that undoes a switching: the opposite state, or a second reversal."""
+        """Return the value that undoes a switching action: the opposite state, or a reversal."""
         return value if value == REVERSE else ON - value
 
     def current(self, label: str) -> int:
@@ -141,7 +141,7 @@ class Actuator:
         self._machine.emit(effect)
 
     def follow_setting(self, action: str, cause: Cause) -> None:
-        """Switch periodic switching or the regulator to the state in its setting."""
+        """Switch periodic switching or the regulator on or off, as the settings specify."""
         on = is_set(self._machine.settings, action)
         if action == ENABLE_PID:
             self._pid.enable(on, cause)

@@ -22,9 +22,9 @@ from leverframe.core.settings import DigitalInput, Settings
 # individually. Later changes are counted and reported together, at growing intervals. After a
 # pause, changes are reported individually again.
 
-#: The number of changes in a row that are reported individually.
+#: The number of consecutive changes that are reported individually.
 MAX_SINGLE = 10
-#: A pause of this many seconds ends a row of changes.
+#: A pause of this many seconds ends a series of consecutive changes.
 QUIET_S = 600.0
 #: Seconds until counted changes are reported: the first interval, which doubles up to the second.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 1800.0
@@ -34,7 +34,7 @@ _OFTEN = {"opened": "opened_often", "closed": "closed_often"}
 
 
 class _Changes:
-    """Changes of an input in a row."""
+    """A series of consecutive changes of one input."""
 
     __slots__ = ("changed_at", "counted", "counted_from", "pause_s", "told")
 
@@ -50,7 +50,7 @@ class InputJournal:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        #: By the index of the input; only inputs that have changed.
+        #: The last series of changes of each input that has changed, by the index of the input.
         self._rows: dict[int, _Changes] = {}
 
     def record_change(self, index: int) -> None:
@@ -234,7 +234,7 @@ class DigitalInputs:
 
     def _is_counted(self, label: str) -> bool:
         """Return True if a meter counts the pulses of an input; the journal then omits them."""
-        for power in self._machine.settings.power:  # noqa: SIM110 - half as long as `any`
+        for power in self._machine.settings.power:  # noqa: SIM110 - takes half the time of `any`
             if power.current == label:
                 return True
         return False

@@ -1,12 +1,12 @@
 """POWER1-POWER6 and the counters ENERGY1-ENERGY6.
 
 Power comes from an analog input for the current, multiplied by a voltage; from the pulses of a
-meter at a digital input; or from a module's reading (m1-m4). The effect of the unit in the settings
-on the displayed number depends on this source. The counter always counts kWh or cubic metres. An
+meter at a digital input; or from a module's reading (m1-m4). How the unit in the settings affects
+the displayed number depends on this source. The counter always counts kWh or cubic metres. An
 absent or negative power does not change the counter. A counter decreases only if it is set or
 reset.
 
-Counters are updated once a second while there is a power, and need no computing time otherwise.
+Counters are updated once a second while power is positive, and need no computing time otherwise.
 With `energy_remember`, counters and powers are stored once a minute while they change, and survive
 a restart. A restored power is shown until it is measured again, for at most a minute. It counts
 nothing, because the consumption in the meantime is unknown.
@@ -153,7 +153,8 @@ _OVERDUE = "overdue"
 RESTORED_S = 60.0
 _RESTORED = "restored"
 
-#: By unit: the factors to the displayed number and to the amount counted per hour, if not 1.
+#: Factors other than 1, by unit: from the measured number to the displayed number, and to the
+#: amount that is counted per hour.
 _ANALOG_SHOWN = {W: 1000.0}
 _ANALOG_COUNTED = {LITRES_PER_MIN: 0.06}
 _MODULE_SHOWN = {KW_TO_W: 1000.0, W_TO_KW: 0.001}
@@ -161,7 +162,7 @@ _MODULE_COUNTED = {W: 0.001, LITRES_PER_MIN: 0.06, W_TO_KW: 0.001}
 
 
 def factors(setting: Power) -> tuple[float, float]:
-    """Return the factors from the measured number to the displayed and to the counted number."""
+    """Return two factors of the measured number: the first for display, the second for counting."""
     if setting.current in DIGITAL_INPUTS:
         return 1.0, 0.0
     analog = setting.current in ANALOG_INPUTS
@@ -398,7 +399,7 @@ class Energy:
             self._machine.timers.set(("energy", _OVERDUE, index), meter.pulse_rate.next_look(now))
 
     def _number(self, meter: _Meter) -> float | None:
-        """Return the power before units: kW, units per hour of pulses, or a module's reading."""
+        """Return the power before its factors apply: kW, units per hour, or a module's reading."""
         setting = meter.setting
         if meter.by_pulses:
             if setting.pulses <= 0:

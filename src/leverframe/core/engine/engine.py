@@ -63,7 +63,7 @@ from leverframe.core.engine.display import Display
 from leverframe.core.engine.energy import Energy
 from leverframe.core.engine.event_variables import EventVariables
 from leverframe.core.engine.inputs import Differentials, Inputs
-from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.journal import BY_START, Cause, Fact
 from leverframe.core.engine.machine import Feature, Machine, Value
 from leverframe.core.engine.outputs import Outputs
 from leverframe.core.engine.pid import PidRegulator
@@ -73,6 +73,7 @@ from leverframe.core.engine.schedule import Schedule
 from leverframe.core.engine.texts import TEST_TEXT
 from leverframe.core.engine.timers import Key, Moment
 from leverframe.core.engine.watchdog import Watchdog
+from leverframe.core.engine.wishes import Deviation, Wish, sort_by_number
 from leverframe.core.profile import Profile
 from leverframe.core.settings import Settings
 
@@ -178,6 +179,7 @@ class Engine:
         )
         self.rules = Rules(machine, self.actuator)
         self.schedule = Schedule(machine, self.actuator)
+        self.outputs.find_wish = self.find_wish
         self.watchdog = Watchdog(machine, self.actuator)
         #: Features by the first item of their timer keys, in the order in which they start and
         #: adopt settings.
@@ -197,7 +199,7 @@ class Engine:
         }
         #: Labels from which readings are derived.
         self._derived_from: frozenset[str] = frozenset()
-        #: These labels, and the labels that rules watch.
+        #: The labels in `_derived_from`, and the labels that rules watch.
         self._listened_to = self._derived_from
 
     @property
@@ -214,6 +216,22 @@ class Engine:
         """Return the labels from which readings are derived or that rules watch."""
         return self._listened_to
 
+    def find_wish(self, label: str) -> Wish | None:
+        """Return the state that a rule or the schedule wants of a target; None if neither does."""
+        return self.rules.wish_for(label) or self.schedule.wish_for(label)
+
+    def find_deviations(self) -> list[Deviation]:
+        """List the targets that are in another state than a rule or the schedule wants."""
+        machine = self.machine
+        labels = {*self.rules.find_contradictions(), *self.schedule.find_contradictions()}
+        found = []
+        for label in labels.difference(machine.resting):
+            wish = self.find_wish(label)
+            if wish is not None and wish.state != machine.values[label]:
+                since, cause, _ = machine.switched.get(label, (machine.started.wall, BY_START, 0))
+                found.append(Deviation(label, wish, since, cause))
+        return sort_by_number(found)
+
     def uptime(self, at: Moment) -> float:
         """Return the seconds since the start."""
         return at.now - self.machine.started.now
@@ -229,6 +247,7 @@ class Engine:
         self.inputs.sense(readings)
         for feature in self._features.values():
             feature.start()
+        self.schedule.look_back(self.rules.wish_for)
         self._note_listeners()
         return _drop_repeated_drives(self._settle_and_finish())
 
@@ -288,6 +307,7 @@ class Engine:
         self.machine.at = at
         self.schedule.clock_changed()
         self.event_variables.clock_changed()
+        self.schedule.look_back(self.rules.wish_for)
         return self._settle_and_finish()
 
     def note_connection(self, mqtt: bool, at: Moment) -> list[Effect]:

@@ -1,7 +1,7 @@
 """Findings: deviations between the settings and the state.
 
-A finding is a problem that the user should know about: an output that was switched manually
-although a rule has set it, mail without a server, a sensor that no longer responds. Parts around
+A finding is a problem that the user should know about: an output in another state than a rule or
+the schedule wants, mail without a server, a sensor that no longer responds. Parts around
 the engine have their own findings (`host/controller/findings.py`).
 
 A finding is data: its kind selects the sentence in each language, and `label` and `figures` are
@@ -10,6 +10,7 @@ the engine.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -19,10 +20,12 @@ from leverframe.core.engine.live_rule import BOTH_WAYS, ONLY_WHEN_IT_STARTS, ONL
 from leverframe.core.engine.sources import is_set_up, sources_of
 from leverframe.core.engine.timers import SET_CLOCK, Moment
 from leverframe.core.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
+from leverframe.core.engine.wishes import is_by_hand, name_mover
 from leverframe.core.labels import MAPPED, PWMS
-from leverframe.core.settings import Settings, module_mapping, number_rules, rule_numbered
+from leverframe.core.settings import Settings, module_mapping, number_rules
 
-#: By the mode of a rule: whether it sends a message when it begins (True), ends (False), or both.
+#: The moments at which a rule sends a message, by its mode: True when it begins, False when it
+#: ends.
 _MOMENTS = {
     BOTH_WAYS: (True, False),
     ONLY_WHEN_IT_STARTS: (True,),
@@ -36,6 +39,13 @@ SENTENCES = {
     "slot_silent": "The module in Modbus slot {slot} is set up but has not answered yet.",
     "rule_waits": "Rule {rule} waits for {name}, which has had no value yet.",
     "rule_held": "{name} is {state} by hand although rule {rule} is met.",
+    "rule_overruled": "{name} is {state} although rule {rule} is met. Cause: {mover}.",
+    "schedule_overruled": "{name} is {state} although schedule entry {entry} has not ended. "
+    "Cause: {mover}.",
+    "schedule_missed": "Schedule entry {entry} did not run on {time} because the controller was "
+    "off.",
+    "schedule_caught_up": "Schedule entry {entry} did not run on {time} because the controller was "
+    "off. It was caught up on {caught_up}.",
     "rules_fight": "Rules {rule} and {other} set {name} to different states when both are met.",
     "rules_endless": "Rules trigger each other endlessly, at most once a second: {labels}.",
     "pid_output_off": "The PID regulator is on, but its output {name} is off.",
@@ -55,7 +65,7 @@ SENTENCES = {
 
 
 #: Figures that identify a finding among those of its kind; the other figures may change.
-_DISTINGUISHING = ("rule", "other", "number", "slot", "part", "account")
+_DISTINGUISHING = ("rule", "other", "entry", "number", "slot", "part", "account")
 
 
 class Finding(Struct, frozen=True):
@@ -64,7 +74,7 @@ class Finding(Struct, frozen=True):
     page: str
     label: str | None = None
     figures: dict[str, int | float | str] = {}
-    #: Wall time; None if unknown, and then the first check that finds the problem sets it.
+    #: Wall time; if unknown, None until the first check that finds the problem sets it.
     since: float | None = None
     is_fault: bool = False
 
@@ -80,7 +90,9 @@ def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
     if engine.machine.absent_since or engine.inputs.bound_onewire:
         yield from _silent_sensors(engine)
     yield from _silent_slots(engine)
-    yield from _rules(engine)
+    yield from _waiting_rules(engine)
+    yield from _deviations(engine)
+    yield from _find_missed_runs(engine)
     if engine.machine.resting:
         yield from _endless_rules(engine)
     if engine.pid.is_enabled:
@@ -108,7 +120,7 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
 
 
 def _is_without_source(label: str, engine: Engine) -> bool:
-    """Return whether a reading is absent only because a source is, which has its own finding."""
+    """Return whether a source of the reading is absent; that source has its own finding."""
     sources = sources_of(label, engine.settings)
     return any(source in engine.machine.absent_since for source in sources)
 
@@ -132,40 +144,52 @@ def _silent_slots(engine: Engine) -> Iterator[Finding]:
             yield Finding("slot_silent", page_of(f"SLOT{number}"), None, {"slot": number})
 
 
-def _rules(engine: Engine) -> Iterator[Finding]:
-    waiting = engine.rules.absent_sources()
-    held = rules_overridden_by_hand(engine)
-    if not waiting and not held:
-        return
-    for number in sorted({*waiting, *held}):
-        page = f"rules?edit={number}"
-        figures: dict[str, int | float | str] = {"rule": number}
-        absent = waiting.get(number)
-        if absent is None:
-            rule = rule_numbered(engine.settings.rules, number)
-            label = None if rule is None else rule.action
-            figures["state"] = "on" if label and engine.machine.values[label] else "off"
-            yield Finding("rule_held", page, label, figures, held[number])
-        elif absent not in engine.machine.absent_since:
-            yield Finding("rule_waits", page, absent, figures)
+def _waiting_rules(engine: Engine) -> Iterator[Finding]:
+    for number, absent in sorted(engine.rules.absent_sources().items()):
+        if absent not in engine.machine.absent_since:
+            yield Finding("rule_waits", f"rules?edit={number}", absent, {"rule": number})
+
+
+def _deviations(engine: Engine) -> Iterator[Finding]:
+    """Find targets in another state than a rule or the schedule wants, and what has set it."""
+    for deviation in engine.find_deviations():
+        wish, label, since = deviation.wish, deviation.label, deviation.since
+        figures: dict[str, int | float | str] = {"rule": wish.rule, "state": deviation.state}
+        page = f"rules?edit={wish.rule}"
+        if wish.rule and is_by_hand(deviation):
+            yield Finding("rule_held", page, label, figures, since)
+            continue
+        figures["mover"] = name_mover(deviation.mover)
+        if wish.rule:
+            yield Finding("rule_overruled", page, label, figures, since)
+        else:
+            figures.pop("rule")
+            figures["entry"] = wish.cause.detail
+            page = f"schedule?edit={wish.entry - 1}"
+            yield Finding("schedule_overruled", page, label, figures, since)
+
+
+def _find_missed_runs(engine: Engine) -> Iterator[Finding]:
+    for run in engine.schedule.list_missed_runs():
+        figures: dict[str, int | float | str] = {
+            "entry": run.entry,
+            "time": _local_minute(engine, run.time),
+        }
+        page = f"schedule?edit={run.index}"
+        kind, since = "schedule_missed", run.time
+        if run.caught_up is not None:
+            kind, since = "schedule_caught_up", run.caught_up
+            figures["caught_up"] = _local_minute(engine, run.caught_up)
+        yield Finding(kind, page, run.label, figures, since)
+
+
+def _local_minute(engine: Engine, wall: float) -> str:
+    return datetime.fromtimestamp(wall, engine.machine.timezone).strftime("%Y-%m-%d %H:%M")
 
 
 def _endless_rules(engine: Engine) -> Iterator[Finding]:
     labels = ", ".join(sorted(engine.machine.resting))
     yield Finding("rules_endless", "rules", None, {"labels": labels})
-
-
-def rules_overridden_by_hand(engine: Engine) -> dict[int, float]:
-    """Return the rules whose output was switched manually to another state, and when."""
-    machine, rules = engine.machine, engine.rules
-    targets = rules.targets
-    held: dict[int, float] = {}
-    for label in machine.by_hand:
-        if label in targets:
-            wanted = rules.wish_for(label)
-            if wanted is not None and machine.values[label] != wanted.state:
-                held[wanted.rule] = machine.switched[label][0]
-    return held
 
 
 def _pid(engine: Engine) -> Iterator[Finding]:
@@ -227,7 +251,7 @@ def _page_of(channel: str) -> str:
 
 
 def _messages_to_send(settings: Settings) -> set[tuple[str, int, tuple[bool, ...]]]:
-    """Return the channel and slot of each message, and whether it is sent at begin or end."""
+    """Return the channel and slot of each message, and the moments (`_MOMENTS`) that send it."""
     wanted = {
         (*MESSAGES[rule.action], _MOMENTS.get(rule.mode, _MOMENTS[BOTH_WAYS]))
         for _, rule in number_rules(settings.rules)
@@ -239,7 +263,7 @@ def _messages_to_send(settings: Settings) -> set[tuple[str, int, tuple[bool, ...
 
 
 def _has_text(channel: str, slot: int, moments: tuple[bool, ...], settings: Settings) -> bool:
-    """Return whether a message has a text at one of the moments, or needs none."""
+    """Return whether a message has a text for one of its moments, or needs no text."""
     if channel == "email":
         email = settings.email
         return any((email.on_texts if begins else email.off_texts)[slot - 1] for begins in moments)

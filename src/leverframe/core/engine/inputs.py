@@ -49,7 +49,7 @@ class OneWire:
         self._by_label: dict[str, float | None] = dict.fromkeys(ONEWIRE)
         self._by_id: dict[str, float] = {}
         self._bus: tuple[str, ...] = ()
-        #: How many IDs `next_id` has passed.
+        #: The number of calls of `next_id` since the IDs on the bus last changed.
         self._step = 0
         self._places: dict[str, list[int]] = {}
         #: The labels whose settings name a sensor.
@@ -89,7 +89,7 @@ class OneWire:
         self._show_places(sensor_id)
 
     def take_bus(self, ids: Any) -> None:
-        """Process the IDs that answered on the bus; readings of missing sensors become absent."""
+        """Process the IDs of sensors on the bus; the readings of missing sensors become absent."""
         found = ids if isinstance(ids, tuple | list) else ()
         bus = tuple(item.upper() for item in found if isinstance(item, str))
         if bus == self._bus:
@@ -160,7 +160,7 @@ class Differentials:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        #: Indices in order of evaluation, without differentials in or behind a loop.
+        #: Indices in order of evaluation, without differentials in a loop or dependent on a loop.
         self._order: list[int] = []
         #: By reading: the differentials that depend on it, in order of evaluation. No key is a
         #: differential.
@@ -196,7 +196,7 @@ class Differentials:
         settings = self._machine.settings.differentials
         own = dict(zip(DIFFERENTIALS, range(len(settings)), strict=False))
         used = [{setting.first, setting.second} for setting in settings]
-        #: By index: the readings that it uses, directly or through other differentials.
+        #: By index: the readings that a differential uses, directly or through other differentials.
         rests_on: dict[int, set[str]] = {}
         waiting = list(range(len(settings)))
         while ready := [
@@ -285,7 +285,7 @@ class Inputs:
         self._machine = machine
         self._digital = DigitalInputs(machine, on_falling_edge)
         self._onewire = OneWire(machine)
-        #: Raw readings. Most labels never have any; leaving them out saves 2.2 KB per controller.
+        #: Raw readings. Most labels never have one; omitting them saves 2.2 KB per controller.
         self._raw: dict[str, float | None] = {}
         #: The sensor that answers on the I2C bus.
         self.i2c_found: str | None = None
@@ -416,7 +416,8 @@ _CONVERTERS: dict[str, Callable[[Inputs, float], float | None]] = {
 }
 _TEXTS = {"i2c": "i2c_found", "barcode": "barcode"}
 _SLOTS = {f"slot{slot}": slot for slot in (1, 2, 3)}
-#: The method that processes each reading; other labels belong to the 1-Wire bus, by label or ID.
+#: The method that processes each reading, by label. Any other name is the label or the ID of a
+#: sensor on the 1-Wire bus.
 _TAKERS: dict[str, Callable[[Inputs, str, Any], None]] = {
     **dict.fromkeys(NUMBERS, Inputs._take_number),
     **dict.fromkeys(DIGITAL_INPUTS, Inputs._take_digital),

@@ -110,7 +110,7 @@ class Bar(Struct, frozen=True):
 
 
 class _Held(Struct, frozen=True):
-    """The value and its cause from a moment on."""
+    """A value and its cause, which apply from a moment on."""
 
     time: float
     value: Value

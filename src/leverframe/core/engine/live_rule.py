@@ -180,7 +180,7 @@ KEPT_FIRINGS = 20
 
 
 def dependence(rule: Rule) -> tuple[int, bool]:
-    """Return the number of the rule on which it depends (or 0), and whether that must be met."""
+    """Return the number of the rule it depends on (or 0), and whether that rule must be met."""
     if rule.depends > MAX_RULES:
         return rule.depends - MAX_RULES, True
     return rule.depends, False
@@ -221,7 +221,7 @@ class LiveRule:
         self.rule = rule
         #: The key of its deadline; a rule keeps it when it moves to another place.
         self.key = key
-        #: Counts from 1, as users and dependences do.
+        #: Counted from 1, as in the numbers that users see and in `Rule.depends`.
         self.number = number
         self.cause = Cause("rule")
         self.first = Condition(rule.source, rule.compare, rule.reference, rule.hysteresis)
@@ -342,13 +342,13 @@ class LiveRule:
                 condition.result = True
 
     def give_up(self) -> None:
-        """Become not met, like a rule whose sources have never had a value."""
+        """Set this rule to not met, as if its sources had never had a value."""
         self.combined = self.unconfirmed = False
         for condition in self.conditions():
             condition.result = None
 
     def continue_from(self, former: "LiveRule") -> None:
-        """Copy the results of the rule whose edit this rule is, but not its delay."""
+        """Copy the results of the rule as it was before the edit, but not its delay."""
         for old, new in zip(former.conditions(), self.conditions(), strict=False):
             if (old.label, old.compare) == (new.label, new.compare):
                 new.result = old.result

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from leverframe.core import settings as tree_classes
 from leverframe.core.engine.calls import Effect, Notify
-from leverframe.core.engine.journal import BY_START, OWN_CAUSES, Cause, Fact, Journal
+from leverframe.core.engine.journal import BY_START, Cause, Fact, Journal
 from leverframe.core.engine.schedule_times import zone_named
 from leverframe.core.engine.texts import message_texts
 from leverframe.core.engine.timers import Key, Moment, Timers
@@ -42,8 +42,7 @@ Reason = Cause | Notify
 CAUSE_TRACES = {label: f"{label}.cause" for label in (*OUTPUTS, *PWMS, *EVENT_VARIABLES)}
 #: By the place of a rule: 1 while it is met, else 0.
 RULE_TRACES = tuple(f"rule.{number}" for number in range(1, MAX_RULES + 1))
-#: A value in the series of a rule, which means that earlier entries are about another rule at this
-#: place.
+#: Marks in the series of a rule that earlier entries are about another rule at this place.
 ANOTHER_RULE = -1
 #: The series of all requested messages.
 MESSAGE_TRACE = "messages"
@@ -66,8 +65,8 @@ class Samples(list[Traced]):
     """The samples that the history has not received yet.
 
     A cause that several consecutive changes share is recorded only once per batch, which saves 1.7
-    us of the 53 us for switching. It is recorded again in the next batch, so the loss of a batch
-    causes wrong causes only for a short time.
+    us of the 53 us for switching. It is recorded again in the next batch, so if a batch is lost,
+    the recorded causes are wrong only for a short time.
 
     The first values of an engine are stored as columns, which saves 3 KB for each controller that
     has been idle since its start.
@@ -109,7 +108,7 @@ class Samples(list[Traced]):
         return taken
 
     def add_cause(self, wall: float, label: str, cause: Cause) -> None:
-        """Add the cause of a change of a state, unless it was the last one added."""
+        """Add the cause of a change, unless it is the last cause added for this label."""
         if self._causes.get(label) is not cause:
             self._causes[label] = cause
             self.append((wall, CAUSE_TRACES[label], cause))
@@ -246,7 +245,6 @@ class Machine:
     __slots__ = (
         "absent_since",
         "at",
-        "by_hand",
         "changed",
         "configured_timezone",
         "dsid",
@@ -307,12 +305,9 @@ class Machine:
         #: The last switching of an output, PWM output or event variable, or the last change of a
         #: contact: wall time, cause, and the number of the journal entry.
         self.switched: dict[str, tuple[float, Cause, int]] = {}
-        #: The labels in `switched` that the engine itself did not switch.
-        self.by_hand: set[str] = set()
         #: The same as `switched` for PWM outputs that are on and whose duty the regulator controls.
         self.regulated: dict[str, tuple[float, Cause, int]] = {}
-        #: Names of the rule actions whose function is running: periodic switching and the
-        #: regulator.
+        #: Names of rule actions (`AutoSwitch OUT0`, `ENABLE PID`) whose function is running.
         self.running: set[str] = set()
         self.dsid = NO_ONEWIRE_ID
 
@@ -350,7 +345,7 @@ class Machine:
             self.samples.append((self.at.wall, label, value))
 
     def mark(self, part: str) -> None:
-        """Record that a part, or something else about a label than its value, has changed."""
+        """Record that a part has changed, or something about a label other than its value."""
         self.version += 1
         if self.recent is not None:
             self.recent.append(part)
@@ -408,10 +403,6 @@ class Machine:
 
     def log_switching(self, label: str, cause: Cause, fact: Fact) -> None:
         self.note_switching(label, cause, fact)
-        if cause.kind in OWN_CAUSES:
-            self.by_hand.discard(label)
-        else:
-            self.by_hand.add(label)
         if self.samples is not None:
             self.samples.add_cause(self.at.wall, label, cause)
 
@@ -428,7 +419,7 @@ class Machine:
             self._trace_cause(label)
 
     def mover(self, label: str) -> Cause:
-        """Return the cause of the last switching; the start if it was not switched since then."""
+        """Return the cause of the last switching action; the start if there was none since then."""
         _, cause, _ = self.regulated.get(label) or self.switched.get(label) or _AS_STARTED
         return cause
 

@@ -13,7 +13,9 @@ Behaviour that the interface document does not specify:
 - While a rule or the schedule runs periodic switching that the settings do not enable, the output
   is remembered as off, because after a power failure nothing would end its on phase.
 - A pulse ends after its time, or when the output is switched in another way; the return time does
-  not affect it. The output is remembered as off during a pulse.
+  not affect it. At its end the output goes off, unless a met rule or the schedule wants it on
+  (`wishes.py`): then it stays on, as if the rule had just switched it. The output is remembered as
+  off during a pulse.
 - At startup, the first of these that is set determines the state: periodic switching, the
   remembered state, "on after start". Switching an output during its start delay cancels the delay.
 - If an output is on after startup, its return time counts from startup.
@@ -21,10 +23,13 @@ Behaviour that the interface document does not specify:
 The lock on outputs is checked where commands are staged, not here.
 """
 
+from msgspec.structs import replace
+
 from leverframe.core.engine.calls import AUTO_SWITCH, DriveOutput, Persist, after_switching
 from leverframe.core.engine.journal import BY_START, Cause, Fact, switchings
 from leverframe.core.engine.machine import Machine
 from leverframe.core.engine.timers import Key
+from leverframe.core.engine.wishes import FindWish, Wish, no_wish
 from leverframe.core.labels import OUTPUTS
 from leverframe.core.settings import Output, Settings
 
@@ -51,10 +56,11 @@ def storage_name(index: int) -> str:
 
 
 class Outputs:
-    __slots__ = ("_in_on_phase", "_machine", "_switched_on_at")
+    __slots__ = ("_in_on_phase", "_machine", "_switched_on_at", "find_wish")
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
+        self.find_wish: FindWish = no_wish
         #: Monotonic seconds when an output was last switched on.
         self._switched_on_at = [0.0] * len(OUTPUTS)
         self._in_on_phase = [False] * len(OUTPUTS)
@@ -79,8 +85,24 @@ class Outputs:
         elif kind == "delay":
             delay_s = self._machine.settings.outputs[index].start_delay
             self._set(index, True, Cause("timer", "start delay", seconds=delay_s))
+        elif kind == "pulse" and (wish := self._wish_after_pulse(index)):
+            self._give_back(index, wish)
         else:
             self._switch_off_by_timer(index, "return time" if kind == "return" else "pulse")
+
+    def _wish_after_pulse(self, index: int) -> Wish | None:
+        """Return the wish that keeps the output on after a pulse, if there is one."""
+        wish = self.find_wish(OUTPUTS[index])
+        return wish if wish is not None and wish.state else None
+
+    def _give_back(self, index: int, wish: Wish) -> None:
+        """Leave an output on after its pulse, as the rule or schedule entry wants."""
+        label = OUTPUTS[index]
+        cause = replace(wish.cause, after=self._machine.entry_of(label))
+        self._machine.log_switching(label, cause, Fact("pulse_over", label, 1, 1))
+        self._note_switched_on(index)
+        if self._machine.settings.outputs[index].remember:
+            self._keep(index)
 
     def _switch_off_by_timer(self, index: int, what: str) -> None:
         machine = self._machine
@@ -99,7 +121,7 @@ class Outputs:
         self._set(index, True, cause, Fact("pulse", OUTPUTS[index], 0, 1, {"seconds": seconds}))
         machine.timers.cancel(_RETURN[index])
         machine.timers.set(_PULSE[index], machine.at.now + seconds)
-        # An output that was on already now goes off at another time.
+        # If the output was already on, the time at which it goes off has changed.
         machine.mark(OUTPUTS[index])
         if machine.settings.outputs[index].remember:
             self._keep(index)
@@ -110,7 +132,10 @@ class Outputs:
     def returns_in(self, index: int, now: float) -> float | None:
         """Return the seconds until a pulse or the return time switches the output off, or None."""
         timers = self._machine.timers
-        when = timers.when(_PULSE[index]) or timers.when(_RETURN[index])
+        pulse_ends = timers.when(_PULSE[index])
+        if pulse_ends is not None and self._wish_after_pulse(index):
+            return None
+        when = pulse_ends or timers.when(_RETURN[index])
         return None if when is None else max(0.0, when - now)
 
     @property
@@ -122,7 +147,7 @@ class Outputs:
         return AUTO_SWITCH[index] in self._machine.running
 
     def set_periodic(self, index: int, on: bool, cause: Cause) -> None:
-        """Switch periodic switching on or off until its setting is written or the next start."""
+        """Switch periodic switching on or off until a write to its setting or the next start."""
         if on != self.is_periodic(index):
             what = "periodic_on" if on else "periodic_off"
             self._machine.log(cause, Fact(what, OUTPUTS[index]))

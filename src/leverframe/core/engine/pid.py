@@ -95,7 +95,7 @@ class PidRegulator:
         self._sample()
 
     def enable(self, on: bool, cause: Cause) -> None:
-        """Switch the regulator on or off until its setting is written or the next start."""
+        """Switch the regulator on or off until a write to its setting or the next start."""
         if on == self.is_enabled:
             return
         self._machine.log(cause, Fact("pid_on" if on else "pid_off"))
@@ -184,7 +184,7 @@ class PidRegulator:
         self._fresh = False
         self._terms = {"p": p, "i": i, "d": d}
         duty = p + i + d
-        # Comparisons, because `min` and `max` take as long as the rest of the sum.
+        # Written as comparisons, because `min` and `max` take as long as the rest of the sum.
         return 0.0 if duty < 0.0 else 100.0 if duty > 100.0 else duty
 
     def _note_holding(self, pid: Pid, measured: Value) -> None:

@@ -23,11 +23,11 @@ from msgspec import Struct
 from leverframe.core.engine.digital_inputs import _Changes
 from leverframe.core.engine.engine import Engine, Persisted
 from leverframe.core.engine.inputs import NUMBERS
-from leverframe.core.engine.journal import KEPT_ENTRIES, OWN_CAUSES, Cause, Fact, Journal
+from leverframe.core.engine.journal import KEPT_ENTRIES, Cause, Fact, Journal
 from leverframe.core.engine.live_rule import Firing, LiveRule
 from leverframe.core.engine.machine import Value
+from leverframe.core.engine.missed_runs import EntryPlan
 from leverframe.core.engine.rules import RESTED
-from leverframe.core.engine.schedule import _Plan
 from leverframe.core.engine.timers import Key, Moment
 from leverframe.core.engine.watchdog import _Guard
 from leverframe.core.errors import ErrorForPeople
@@ -35,7 +35,7 @@ from leverframe.core.profile import Profile
 from leverframe.core.settings import Settings, number_rules
 
 #: Increased with every change of the exported state; states with another number are rejected.
-FORMAT = 2
+FORMAT = 3
 
 _DAMAGED = "The live state is damaged"
 Switched = dict[str, tuple[float, Cause, int]]
@@ -168,6 +168,8 @@ class LiveRuleState(_State):
 class PlanState(_State):
     last_run: float | None
     next_run: float | None
+    missed: float | None
+    caught_up: float | None
 
 
 class GuardState(_State):
@@ -314,9 +316,6 @@ def _fill(engine: Engine, state: EngineState) -> None:
     engine._note_listeners()
     machine = engine.machine
     _restore(machine, state.machine)
-    machine.by_hand = {
-        label for label, (_, cause, _) in machine.switched.items() if cause.kind not in OWN_CAUSES
-    }
     machine.journal = Journal.resume(*state.journal)
     known = set(_keys_of(engine, state))
     for when, key in state.timers:
@@ -345,10 +344,11 @@ def _fill_plans(engine: Engine, plans: Mapping[int, PlanState]) -> None:
     active = {index for index, entry in enumerate(entries) if entry is not None and entry.active}
     if active != plans.keys():
         raise ValueError("the controller has other schedule entries")
+    engine.schedule._has_looked_back = True
     for index, plan in plans.items():
         entry = entries[index]
         assert entry is not None
-        _restore(engine.schedule._plans.setdefault(index, _Plan(index, entry)), plan)
+        _restore(engine.schedule._plans.setdefault(index, EntryPlan(index, entry)), plan)
 
 
 def _keys_of(engine: Engine, state: EngineState) -> Iterator[Key]:

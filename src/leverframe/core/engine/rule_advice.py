@@ -113,7 +113,7 @@ def _unwritten(number: int, action: str, settings: Settings) -> Iterator[Advice]
 
 
 def _impossible(number: int, rule: Rule, settings: Settings) -> Advice | None:
-    """Advise on a rule whose own conditions can never hold; None if they can."""
+    """Return advice on a rule whose own conditions can never be met; None if they can."""
     if (True,) in Courses([rule], settings).results():
         return None
     conditions, who = conditions_of(rule), rule_label(settings.rules, number)

@@ -88,7 +88,7 @@ def explain_rule(
 
 
 def judge_disabled(live: LiveRule, machine: Machine) -> LiveRule:
-    """Return the rule; instead of a disabled rule, which is never evaluated, an evaluated copy."""
+    """Return an enabled rule itself, or an evaluated copy of a disabled (never evaluated) rule."""
     if live.rule.enabled:
         return live
     shown = LiveRule(live.rule, live.key, live.number)

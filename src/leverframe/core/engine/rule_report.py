@@ -214,7 +214,7 @@ def try_rule(
     span: tuple[float, float],
     profile: Profile,
 ) -> tuple[list[Firing], list[list[Firing]]]:
-    """List when the rule at a place would have begun and ended, and its conditions changed."""
+    """List when a rule would have begun and ended, and when each of its conditions changed."""
     first, last = span
     engine = Engine(profile, _only(rules, index, profile))
     engine.start(Moment(first, first))

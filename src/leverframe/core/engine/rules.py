@@ -22,11 +22,10 @@ there are no chains and no cycles. A disabled or missing rule counts as not met.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Iterator
 from math import nan
 from operator import attrgetter
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.core.engine.actuator import DONE_ONCE, Actuator
@@ -62,6 +61,7 @@ from leverframe.core.engine.rule_explanation import (
     judge_disabled,
 )
 from leverframe.core.engine.timers import Key
+from leverframe.core.engine.wishes import Wish
 from leverframe.core.settings import Rule, RulePlaces, Settings, number_rules, without_trailing_gaps
 
 #: How many seconds a restored result stays valid while its sources are absent.
@@ -99,13 +99,6 @@ def _with_number(rule: Rule, numbers: dict[int, int]) -> Rule:
     number, _ = dependence(rule)
     moved_by = numbers.get(number, number) - number
     return replace(rule, depends=rule.depends + moved_by) if moved_by else rule
-
-
-class WantedState(Struct, frozen=True):
-    """The state of an output that a rule requires, and the number of the rule."""
-
-    rule: int
-    state: int
 
 
 class Rules:
@@ -204,8 +197,8 @@ class Rules:
                 continue
             value = values[label]
             if value is None or machine.resting:
-                # Not a number is in no range, so all conditions are evaluated: resting labels may
-                # have changed without an evaluation.
+                # NaN is in no range, so all conditions are evaluated: resting labels may have
+                # changed without an evaluation.
                 value = nan
             for condition, live in by_source[label]:
                 if condition.steady_from <= value < condition.steady_below:
@@ -255,18 +248,20 @@ class Rules:
             if live.rule.enabled and (absent := absent_source(live, self._machine)) is not None
         }
 
-    @property
-    def targets(self) -> Collection[str]:
-        """Outputs and other targets of enabled rules."""
-        return self._by_target
+    def find_contradictions(self) -> Iterator[str]:
+        """Yield the targets that are in another state than a met rule has set."""
+        values = self._machine.values
+        for label, lives in self._by_target.items():
+            if any(live.met and live.held not in (None, values.get(label)) for live in lives):
+                yield label
 
-    def wish_for(self, label: str) -> WantedState | None:
+    def wish_for(self, label: str) -> Wish | None:
         """Return the state that the deciding rule has set for a target; None if no rule decides."""
-        deciding = (live for live in self._by_target[label] if live.decides())
+        deciding = (live for live in self._by_target.get(label, ()) if live.decides())
         first = max(deciding, key=LiveRule.rank, default=None)
         if first is None or first.held is None or not first.switches:
             return None
-        return WantedState(first.number, first.held)
+        return Wish(first.held, first.cause, rule=first.number)
 
     def firings(self) -> list[list[Firing]]:
         """List the recent firings of each rule that exists, oldest first."""
@@ -277,7 +272,7 @@ class Rules:
         return tuple(condition.result for condition in self._at(index).conditions())
 
     def firings_of(self, index: int) -> deque[Firing]:
-        """Return a rule's own deque of recent firings; a caller that counts all may empty it."""
+        """Return the deque of a rule's newest firings; a caller that needs all may empty it."""
         return self._at(index).firings
 
     def _at(self, index: int) -> LiveRule:
@@ -377,8 +372,8 @@ class Rules:
             if entry > after:
                 after = entry
         rule = live.cause
-        # Created by position, because `replace` would take 0.2 us more of the 9 us for a reading
-        # that triggers a rule.
+        # Positional arguments, because `replace` would add 0.2 us to the 9 us that a reading takes
+        # when it triggers a rule.
         return Cause(
             rule.kind, rule.detail, "", "", rule.number, rule.name, decided, rule.seconds, after
         )
@@ -474,7 +469,7 @@ class Rules:
         measured = self._machine.values.get(source)
         if action in PULSES:
             value = pulse_seconds(live.rule.off_delay)
-        # "Only when it stops" is the only moment at which such an action can be performed.
+        # In the mode "only when it stops", `DONE_ONCE` actions are performed when the rule ends.
         done_now = activate or (live.rule.mode == ONLY_WHEN_IT_STOPS and action in DONE_ONCE)
         self._actuator.perform(action, value, done_now, live.cause, source, measured)
 

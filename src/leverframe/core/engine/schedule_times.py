@@ -1,7 +1,7 @@
 """The times at which a schedule entry runs, computed from local dates and times.
 
 - An entry with a date runs on that day only; its weekdays are then ignored. Without a date it runs
-  on its weekdays. A periodic entry without either runs every day.
+  on its weekdays. A periodic entry without a date or weekdays runs every day.
 - It runs at its time of day, by the local clock: a skipped time means the end of the gap, and a
   repeated time means its first occurrence.
 - Gap: a periodic entry runs at local midnight and then at its period in seconds until the next
@@ -53,6 +53,18 @@ def next_run(entry: ScheduleEntry, after: float, timezone: tzinfo) -> float | No
         if run is not None:
             return run
     return None
+
+
+def previous_run(entry: ScheduleEntry, until: float, timezone: tzinfo) -> float | None:
+    """Return the last moment up to `until` at which an entry that is not periodic was to run."""
+    if entry.date is not None:
+        days = [date.fromisoformat(entry.date)]
+    else:
+        last = datetime.fromtimestamp(until, timezone).date() + _ONE_DAY
+        days = [last - timedelta(days=offset) for offset in range(_DAYS_LOOKED_AT)]
+        days = [day for day in days if WEEKDAYS[day.weekday()] in entry.days]
+    runs = (instant(day, entry.time, timezone) for day in days)
+    return next((run for run in runs if run <= until), None)
 
 
 def _days(entry: ScheduleEntry, after: float, timezone: tzinfo) -> Iterator[date]:

@@ -38,7 +38,8 @@ GIVEN_UP = "given up"
 
 TIMED_OUT = "timed out"
 
-#: By the index of an entry; all controllers share them, which saves 1.2 KB per controller.
+#: Timer keys and causes by the index of an entry; all controllers share these objects, which saves
+#: 1.2 KB per controller.
 _NUMBERS = range(1, len(Settings().watchdog) + 1)
 _KEYS: tuple[Key, ...] = tuple(("watchdog", number - 1) for number in _NUMBERS)
 _CAUSES = tuple(Cause("watchdog", str(number), number=number) for number in _NUMBERS)

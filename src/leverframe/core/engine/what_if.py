@@ -240,7 +240,7 @@ def what_if(
 ) -> WhatIf:
     """Simulate two futures of an engine and compare them; the times in `courses` are wall times.
 
-    `first` are readings of the worlds that the engine has not sensed yet.
+    `first` are readings of the simulated plants that the engine has not received yet.
     """
     futures = [_Future(import_state(state), at, world) for world in worlds]
     for future in futures:

@@ -8,7 +8,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager, suppress
 from copyreg import dispatch_table
 from io import BytesIO
@@ -38,6 +38,8 @@ from leverframe.core.runtime.bounded_child import (
 
 log = logging.getLogger(__name__)
 
+#: Where only twins run: Windows, and a browser tab.
+WITHOUT_PROCESSES = ("win32", "emscripten")
 MIB = 1024 * 1024
 _NO_MORE = PIECE_LENGTH.pack(0)
 
@@ -83,7 +85,7 @@ async def run_bounded(
 
     Raise OverBudget, WorkRefused or NoProcess, or WorkFailed if the function has a bug.
     """
-    if sys.platform == "win32":
+    if sys.platform in WITHOUT_PROCESSES:
         return await _run_in_thread(function, values, fed)
     process = await _start(budget)
     task = (function, values, fed is not None)
@@ -104,25 +106,13 @@ async def run_bounded(
 async def _run_in_thread(
     function: Callable[..., bytes], values: tuple[Any, ...], fed: AsyncIterator[Any] | None
 ) -> bytes:
-    """Run the function in a thread, without limits: for Windows, where only twins run."""
+    """Run the function in a thread, without limits; in a browser, in the only thread."""
     function, values = pickle.loads(pickle_value((function, values)))  # noqa: S301 - our own bytes
-    pieces = () if fed is None else (_iterate(fed, asyncio.get_running_loop()),)
+    pieces = () if fed is None else (iter([piece async for piece in fed]),)
     try:
         return await asyncio.to_thread(function, *values, *pieces)
     except ErrorForPeople as error:
         raise WorkRefused(str(error)) from None
-
-
-def _iterate(fed: AsyncIterator[Any], loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
-    """Yield in a thread the pieces that the event loop provides."""
-
-    async def take_one() -> tuple[Any, ...]:
-        async for piece in fed:
-            return (piece,)
-        return ()
-
-    while taken := asyncio.run_coroutine_threadsafe(take_one(), loop).result():
-        yield taken[0]
 
 
 async def _start(budget: WorkBudget) -> Process:
@@ -231,7 +221,7 @@ def _result(
 # with the fewest places; among its work, to the work that has waited longest. One tenant cannot use
 # all places, so the work of another tenant never has to wait until long work ends.
 
-#: How many real seconds work waits for a place.
+#: The maximum time, in real seconds, that work waits for a place.
 WAIT_S = 15.0
 #: The maximum number of waiting jobs of one controller, and of one tenant.
 MAX_WAITING_OF_OWNER = 4

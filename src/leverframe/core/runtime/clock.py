@@ -10,7 +10,7 @@ from typing import Protocol
 
 from leverframe.core.engine.timers import Moment
 
-#: A difference between two checks up to this one is drift; a larger one is a change of the clock.
+#: A difference of at most this between two checks is drift; if it is larger, the clock was changed.
 NO_STEP_S = 0.5
 
 
@@ -19,7 +19,7 @@ class Clock(Protocol):
 
     #: Whether time stands still until `move_to` advances it; otherwise it runs in real time.
     is_virtual: bool
-    #: Seconds by which its wall time is ahead of the machine's.
+    #: Number of seconds by which its wall time is ahead of the machine's.
     ahead_s: float
 
     def read(self) -> Moment:
@@ -38,7 +38,7 @@ class Clock(Protocol):
         """Return whether another program has set the wall time since the previous call."""
 
     def move_to(self, now: float) -> None:
-        """Advance virtual time to this moment, unless the moment has passed."""
+        """Advance virtual time to this moment if the moment is in the future."""
 
     def go_back(self, moment: Moment) -> None:
         """Set the virtual clock back to the moment of a snapshot."""
@@ -57,7 +57,7 @@ class SystemClock:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._sources = monotonic, wall
-        #: The same as `Clock.now`, without another call in between.
+        #: The same as `Clock.now`, but faster: no other function is called.
         self.now = monotonic
         self.ahead_s = 0.0
         self._distance_s = wall() - monotonic()

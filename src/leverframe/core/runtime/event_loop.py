@@ -52,9 +52,9 @@ async def close_all(ends: Iterable[End]) -> None:
 # All controllers of a node share one loop. Without a limit, a client that sends requests to one of
 # them as fast as possible would slow down all others. Therefore, while several controllers have
 # requests, each gets a share of the time; further requests wait for their turn, and none is
-# refused. A controller that alone has requests may use all the time. The cost of a request is known
-# only afterwards, so a burst can exceed the share. Requests of all protocols to a controller wait
-# in the same queue.
+# refused. A controller may use all the time while no other controller has requests. The cost of a
+# request is known only afterwards, so a burst can exceed the share. Requests of all protocols to a
+# controller wait in the same queue.
 #
 # Long work, such as a change of a thousand controllers or a simulated year, is divided into time
 # slices: all long work together gets a few milliseconds in each round of the loop (`BulkTurns`).

@@ -21,7 +21,7 @@ EXTRAS = {
 
 
 def explain_missing_extra(error: ModuleNotFoundError) -> str:
-    """Return which extra is missing; raise the error again if its package is of no extra."""
+    """Return which extra is missing; raise the error again if no extra has its package."""
     extra = extra_of(error)
     if extra is None:
         raise error
@@ -47,5 +47,5 @@ def command_for_extra(extra: str) -> str:
 
 
 def _present_extras() -> set[str]:
-    """Return the installed extras: these tools replace the whole environment."""
+    """Return the installed extras, which the command must list: pipx and uv replace everything."""
     return {extra for package, extra in EXTRAS.items() if find_spec(package) is not None}

@@ -17,9 +17,9 @@ from leverframe.core.errors import ErrorForPeople
 # A controller that may reach its own machine can also reach the ports of its own process. There,
 # its connection would come from loopback and look like a connection of the machine's owner.
 # Therefore the socket of every connection to this machine is bound to a port before it connects,
-# and recorded here. If a connection arrives from such a port, its peer is `OWN_PEER`. That is not
-# an address, so it has no rights that are granted to addresses: not as a Modbus writer, not as a
-# trusted network, and not as this machine.
+# and recorded here. If a connection arrives from such a port, its peer is `OWN_PEER`. This value
+# is not an address, so it has no rights that are granted to addresses: not as a Modbus writer, not
+# as a trusted network, and not as this machine.
 
 #: The peer of a connection that comes from a controller of this process.
 OWN_PEER = "this process"
@@ -27,7 +27,7 @@ OWN_PEER = "this process"
 #: Reserved addresses that no machine has; a machine that can bind to one of them can bind to any
 #: address.
 _NOBODYS = {socket.AF_INET: "240.0.0.1", socket.AF_INET6: "100::1"}
-#: Errors of missing resources for a socket, because of which an address cannot be checked.
+#: Errors because resources for a socket are missing, so that an address cannot be checked.
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -173,7 +173,8 @@ class Extent(Enum):
     ANYWHERE = "anywhere"
 
 
-#: Every channel with a target from the settings, and its extent for a controller alone.
+#: Every channel with a target from the settings, and its extent for a controller that has its
+#: machine to itself.
 CHANNELS = {
     "http": Extent.NETWORK,
     "release": Extent.NETWORK,
@@ -235,9 +236,9 @@ STRICT = OutgoingChannel(Extent.NETWORK)
 class Targets(Struct, frozen=True):
     """The targets that the controllers of a process may reach."""
 
-    #: The operator permits all targets.
+    #: True if the operator permits all targets.
     allow_local: bool = False
-    #: The owners of the controllers do not own the machine.
+    #: True if the owners of the controllers do not own the machine.
     in_node: bool = False
 
     def channel(self, name: str) -> OutgoingChannel:
@@ -251,7 +252,7 @@ class Targets(Struct, frozen=True):
 
 
 def forbidden(address: Address, extent: Extent = Extent.NETWORK) -> str | None:
-    """Say why an address is beyond an extent; None if it is within."""
+    """Return why an address is outside an extent; None if it is inside."""
     if extent is Extent.ANYWHERE:
         return None
     address = _ipv4_within(address)

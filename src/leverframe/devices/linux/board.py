@@ -242,7 +242,7 @@ def _pwm_chip(number: int) -> str:
 
 
 def _nothing() -> None:
-    """Do nothing: calls run in order, so its result shows that all earlier calls have run."""
+    """Do nothing; calls run in order, so once this call has run, all earlier calls have run."""
 
 
 async def _wait_for(task: "asyncio.Task[None]") -> None:

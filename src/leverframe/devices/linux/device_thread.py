@@ -272,7 +272,7 @@ class AdapterWatch:
 
 
 def file_identity(path: Path) -> int | None:
-    """Return a number that a later file of the same name does not have; None if it is missing.
+    """Return a number that changes when the file is replaced; None if the file is missing.
 
     Device files are in memory, so this takes only microseconds and may run on the event loop.
     """

@@ -14,7 +14,7 @@ from leverframe.devices.wiring import FilteredPin, Pin
 # The kernel's GPIO lines, through the `gpiod` package (version 2), which only this file imports.
 #
 # The kernel filters glitches, numbers the edges and queues them. If the queue is full, the kernel
-# drops the oldest edges. The gap in their numbers shows how many edges were lost, and they are
+# drops the oldest edges. The gap in the numbers shows how many edges were lost; these edges are
 # restored.
 
 CONSUMER = "leverframe"

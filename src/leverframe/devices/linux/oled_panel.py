@@ -132,7 +132,7 @@ class OledPanel:
 
 
 class _BlockWriter:
-    """A bus with the only method that the driver calls, which uses our `I2cBus`."""
+    """Adapts our `I2cBus` to the panel's driver, which calls only this method."""
 
     def __init__(self, bus: I2cBus) -> None:
         self._bus = bus

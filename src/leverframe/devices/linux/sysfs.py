@@ -105,7 +105,7 @@ class PwmPin:
         return f"channel {self._channel} of {channels}"
 
     def _list_files(self) -> list[Path]:
-        """List the files that the first `drive` writes; an unused channel has no own files."""
+        """List the files that the first `drive` writes; an unused channel has no folder yet."""
         if not self._folder.is_dir():
             return [self._chip / "export"]
         return self._channel_files()

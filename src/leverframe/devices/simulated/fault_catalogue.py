@@ -473,7 +473,7 @@ class Fault(Struct, frozen=True):
 
     kind: str
     fields: Mapping[str, Any]
-    #: The fields as they were written, for users and for `/sim.cgi`.
+    #: The fields as given by the caller, for users and for `/sim.cgi`.
     given: Mapping[str, str]
 
     @property
@@ -482,18 +482,18 @@ class Fault(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Write the fault as for `/sim.cgi?fault=`, with `*` and `%` in values percent-encoded."""
+        """Write the fault as in `/sim.cgi?fault=`; `*` and `%` in values are percent-encoded."""
         fields = (f"{name}:{_encode(value)}" for name, value in self.given.items())
         return "*".join((self.kind, *fields))
 
     @property
     def shown(self) -> str:
-        """Write the fault for users, shortened if it contains a whole page."""
+        """Write the fault for users; a whole page in it is shortened."""
         text = self.text
         return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
     def within(self, **scope: Any) -> "Fault":
-        """Return the same fault with fields of its scope: path, times, after, for, chance, seed."""
+        """Return the same fault with a scope: path, times, after, for, chance, seed."""
         given = {name.rstrip("_"): value for name, value in scope.items() if value is not None}
         return fault_from_fields(self.kind, {**self.given, **given})
 
@@ -523,7 +523,7 @@ def fields_of(kind: str) -> dict[str, Field]:
 
 
 def time_unreachable_s(fault: Fault) -> float | None:
-    """Return for how many seconds after it is set the fault blocks all requests."""
+    """Return the seconds until a new fault stops blocking requests; None if it blocks none."""
     fields = fault.fields
     match fault.kind:
         case "refuse":

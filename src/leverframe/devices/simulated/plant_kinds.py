@@ -73,7 +73,7 @@ class Plants:
         return readings
 
     def replace(self, plants: Iterable[Plant]) -> None:
-        """Replace the wired plants by these, which have already begun."""
+        """Replace the wired plants by these, which are already running."""
         self.wired = list(plants)
         self._plan()
 
@@ -116,7 +116,7 @@ class Plants:
 REACTION_S = 0.1
 #: The hysteresis of a level switch, as a share of the tank's height.
 SWITCH_BAND = 0.01
-#: How many seconds a meter's contact stays closed, but at most half the time between two pulses.
+#: How long a meter's contact stays closed, in seconds; at most half the time between two pulses.
 PULSE_S = 0.05
 #: Decimal places of readings; a temperature is at rest when it is within a tenth of the last place
 #: of its final value.
@@ -349,7 +349,7 @@ class Load:
 
 
 class Meter:
-    """A load with a meter that closes its contact once per part of a kilowatt hour.
+    """A load with a meter that closes its contact a fixed number of times per kilowatt hour.
 
     The contact pulls its input to 0. Pulses before a late call are lost, as for a controller that
     polls too late; the remaining energy counts towards the next pulse.

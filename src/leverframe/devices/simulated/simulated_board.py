@@ -206,9 +206,9 @@ class SimulatedBoard:
         self._bus: list[str] = []
         self._sense: Sense = drop_readings
         self.outputs = [False] * len(OUTPUTS)
-        #: The commanded states of the relays; a relay differs from it only because of a fault.
+        #: The commanded states of the relays; a relay is in another state only because of a fault.
         self._driven = [False] * len(OUTPUTS)
-        #: Changes the behaviour of relays and readings while such faults are set.
+        #: The faults of relays and readings; they have an effect while they are set.
         self.faults: BoardFaults | None = None
         self.levels = [0.0] * len(PWMS)
         #: Other pin settings, by their names in the history.

@@ -209,9 +209,9 @@ def unpack(data: bytes, count: int) -> bytes:
 
 # SMS in the form that a modem accepts and returns: PDUs in hexadecimal digits (3GPP TS 23.040).
 #
-# `submits` encodes a text as one or more PDUs to send: in GSM-7 if that contains all its letters,
-# else in UCS2. The telephone joins the parts of a long text. `delivered` decodes a received PDU.
-# The alphabet is in `gsm7.py`.
+# `submits` encodes a text as one or more PDUs to send: in GSM-7 if that alphabet has all
+# letters of the text, else in UCS2. The telephone joins the parts of a long text. `delivered`
+# decodes a received PDU. The alphabet is in `gsm7.py`.
 
 MAX_PARTS = 255
 #: The number of septets, or UTF-16 units, in a single message and in a part of several.

@@ -270,7 +270,8 @@ DISCRETE_INPUTS = DIGITAL_INPUTS
 #: Functions 3, 6 and 16, from address 0 on: the duty set for these outputs, in percent.
 DUTIES = PWMS
 MAX_DUTY = 100
-#: After them, the target of the PID regulator: times 10, and as a float of two registers.
+#: After the duties, the target of the PID regulator: one register with the target times 10, then
+#: two registers with the target as a float.
 TARGET_AT = len(DUTIES)
 TARGET_FLOAT_AT = TARGET_AT + 1
 TARGET_SCALE = 10

@@ -152,7 +152,7 @@ class TcpAnswerReader:
         self.request = TcpRequest(transaction, unit, b"").answer(request.pdu())
 
     def feed(self, data: bytes) -> Answer | NoAnswer | None:
-        """Process bytes and return the answer when it is complete; an invalid one is damaged."""
+        """Process bytes; return the answer when it is complete, or `NoAnswer` if it is invalid."""
         self._frames.feed(data)
         try:
             while (frame := self._frames.next()) is not None:

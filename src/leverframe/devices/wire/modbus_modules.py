@@ -22,7 +22,7 @@ from leverframe.devices.wire.modbus import (
 )
 from leverframe.devices.wire.modbus_numbers import number_in, register_count
 
-#: A reading becomes absent if it is older than this and than three rounds of polling its module.
+#: A reading stays valid for at least this time plus three rounds of polling its module.
 STALE_S = 15.0
 
 

@@ -89,7 +89,7 @@ def is_coil(effect: WriteModbus) -> bool:
 
 
 def encode_written(effect: WriteModbus) -> bytes:
-    """Encode the result of a read after the write; raise `ValueError` if that is impossible."""
+    """Encode what a read after the write returns; raise `ValueError` if that is impossible."""
     if is_coil(effect):
         return bytes((1 if effect.value else 0,))
     return data_of(effect.value, effect.type, effect.endian)

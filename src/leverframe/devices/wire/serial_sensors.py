@@ -228,7 +228,7 @@ def _unstuff_sps30(between: bytes) -> bytes:
     return bytes(content)
 
 
-# Ultrasonic distance sensors with a serial output (A02YYUW, JSN-SR04T and their like), 9600 bit/s.
+# Ultrasonic distance sensors with a serial output (A02YYUW, JSN-SR04T and others), 9600 bit/s.
 #
 #     FF | millimetres high, low | sum
 #

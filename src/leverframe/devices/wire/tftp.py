@@ -16,7 +16,7 @@ READ, WRITE, DATA, ACKNOWLEDGE, ERROR, OPTIONS = range(1, 7)
 UNDEFINED, ACCESS, FULL, ILLEGAL, UNKNOWN_SENDER = 0, 2, 3, 4, 5
 BLOCK_BYTES = 512
 MIN_BLOCK, MAX_BLOCK = 8, 8192
-#: After this many seconds without a datagram of its sender, a transfer can be replaced by another.
+#: A transfer can be replaced after this many seconds without a datagram from its sender.
 SILENCE_S = 5.0
 MAX_ERROR_LETTERS = 200
 

@@ -88,7 +88,7 @@ class OpenedCluster(Struct, frozen=True):
         )
 
     async def resign(self) -> None:
-        """End a life that never had controllers."""
+        """End the registration of a node that has never had controllers."""
 
         def resign() -> None:
             with open_database(self.address) as connection:

@@ -44,12 +44,13 @@ class Directory:
         self._owners: dict[str, str | None] = {}
         self._places: dict[str, Place] = {}
         self._changed = asyncio.Event()
-        #: Each is set when its controller can be reached. Waking every request at each of thousands
-        #: of starts took three quarters of the time of a takeover.
+        #: An event for each awaited controller, set when it can be reached. With one event for all,
+        #: each of thousands of starts woke every request: that took three quarters of the time of a
+        #: takeover.
         self._opened: dict[str, asyncio.Event] = {}
 
     def replace(self, owners: Mapping[str, str | None], places: Mapping[str, Place]) -> None:
-        """Update the owners of controllers (None if no node has them) and the places of nodes."""
+        """Update the owners of controllers (None for no owner) and the addresses of nodes."""
         if owners != self._owners or places != self._places:
             self._owners, self._places = dict(owners), dict(places)
             self.wake()
@@ -77,12 +78,12 @@ class Directory:
         return self._owners.get(name) == self.node
 
     def place_of(self, name: str) -> Place | None:
-        """Return the place of a controller; None if no node has it, or its node is unknown."""
+        """Return the node of a controller, with its address; None if the node is unknown."""
         owner = self._owners.get(name)
         return None if owner is None else self._places.get(owner)
 
     def lives(self, place: Place) -> bool:
-        """Return whether the node is still alive at this place, according to the last update."""
+        """Return whether the node is alive at this address, according to the last update."""
         return self._places.get(place.node) == place
 
     def place_of_node(self, node: str) -> Place | None:
@@ -97,8 +98,8 @@ class Directory:
     async def wait_until(self, condition: Callable[[], bool], name: str, seconds: float) -> bool:
         """Wait until a condition about a controller holds; return False on a timeout.
 
-        The condition is checked after every change of the directory, `wake` and `note_open`. A node
-        starts awaited controllers before the remaining ones.
+        The condition is checked when the directory has changed, and after calls of `wake` and
+        `note_open`. A node starts awaited controllers before the remaining ones.
         """
         self.awaited[name] += 1
         opened = self._opened.setdefault(name, asyncio.Event())

@@ -40,7 +40,7 @@ CONNECTION = DEADLINES["connection"]
 
 
 class ElsewhereEntrance(Entrance):
-    """A controller that another node has, for one request."""
+    """The entrance of a single request for a controller that another node has."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, MISDIRECTED.admission, MISDIRECTED.admission)
@@ -136,7 +136,7 @@ class Forwarding:
 
 
 class ForwardingConnection(DoorConnection):
-    """A client's connection until a controller of another node is requested on it."""
+    """A client's connection, up to the first request for a controller of another node."""
 
     def __init__(
         self,
@@ -148,8 +148,8 @@ class ForwardingConnection(DoorConnection):
     ) -> None:
         super().__init__(door, state, entrance, lease)
         self._forwarding = forwarding
-        #: All bytes since the start of the request that is being read; None if the same bytes began
-        #: with a request that was answered here.
+        #: All bytes since the start of the request that is being read; None if they also contain an
+        #: earlier request, which was answered here, so that they cannot be forwarded.
         self._received: bytes | None = None
 
     def data_received(self, data: bytes) -> None:

@@ -16,8 +16,8 @@ proofs, so none of them can pass for another.
 
 A header with unknown fields is refused. Versions without directions send headers without the
 destination node, and skip that field in headers that they receive. Verdicts and stamps that are
-exchanged with such versions have the old form, so nodes can be updated one by one. The release
-after the next can drop this.
+exchanged with these versions have the old form, so nodes can be updated one by one. The release
+after the next can drop the old form.
 """
 
 import hmac
@@ -80,7 +80,7 @@ class Stamps:
     """Proofs for all messages on one connection, derived from the handshake."""
 
     def __init__(self, key: bytes, proof: bytes, *, has_direction: bool) -> None:
-        """Store the proof of the header, and whether both versions know directions."""
+        """Store the proof of the header, and whether the versions of both nodes know directions."""
         self._key = key
         self._proof = proof
         self._has_direction = has_direction
@@ -178,7 +178,8 @@ def length_of(begin: bytes) -> int | None:
 
 def _addresses(client: Client) -> tuple[int, bytes]:
     target = _address(client.local_host)
-    # The unspecified address stands for a controller of the calling node; no client can have it.
+    # If the client is a controller of the calling node, its address is the unspecified one (all
+    # zeros), which no other client can have.
     source = type(target)(0) if client.host == OWN_PEER else _address(client.host)
     family = _BY_VERSION[source.version]
     shape, _ = _ADDRESSES[family]

@@ -84,7 +84,8 @@ class Heartbeat:
     def __init__(self, address: str, lease: NodeLease) -> None:
         self._lease = lease
         self._thread = DatabaseThread("heartbeat", address)
-        #: The last beat that was counted, in any life of this process.
+        #: The number of the last beat that the database counted for this process, in any of its
+        #: lives.
         self._counted = 0
 
     @property

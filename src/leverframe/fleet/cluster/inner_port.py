@@ -1,8 +1,8 @@
 """The inner port of a node, to which other nodes forward the connections of its clients.
 
-The port is for nodes of this fleet. A peer that cannot prove that it is such a node is refused, and
-learns nothing. Forwarded clients count by their own address, as if they had connected to the door
-itself.
+The port is only for nodes of this fleet. A peer that cannot prove that it is one of them is
+refused, and learns nothing. Forwarded clients count by their own address, as if they had connected
+to the door itself.
 """
 
 import asyncio

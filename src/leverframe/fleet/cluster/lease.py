@@ -28,7 +28,7 @@ from leverframe.server.routes.headers import add_headers, with_headers
 LEASE_S = 3.0
 #: Seconds between two beats.
 BEAT_S = 0.5
-#: A node is dead if its beat stood still for this number of leases, and for this number of looks.
+#: A node is dead if its beat has stood still for this number of leases and this number of looks.
 LEASES_OF_SILENCE = 1.25
 LOOKS_OF_SILENCE = 3
 #: A node without a session in the database is dead after this number of looks. Only looks that are
@@ -54,12 +54,12 @@ class SeenNode(Struct, frozen=True):
     #: The last batch in its lane, and the version of its program if that is known.
     batch: int = 0
     version: str = ""
-    #: Whether it ended its last life itself, and was not declared dead.
+    #: Whether it ended its last life itself, instead of being declared dead.
     has_resigned: bool = False
 
 
 def refuses_connections(node: SeenNode) -> bool:
-    """Return whether nothing listens on the inner address of a node, or it announced none.
+    """Return whether nothing listens on the inner address of a node, or the node announced none.
 
     A timeout proves nothing: the machine may be unreachable only from this one.
     """
@@ -99,7 +99,7 @@ class PeerWatch:
         self._own_name = own_name
         self._lease_s = lease_s
         self._silences: dict[str, _Silence] = {}
-        #: Since when this node has looked without a gap; beats during a gap are not seen.
+        #: When the present series of looks without a gap began; beats during a gap are missed.
         self._connected_since: float | None = None
         self._looked_at: float | None = None
 
@@ -116,7 +116,7 @@ class PeerWatch:
     def look(self, nodes: Iterable[SeenNode], now: float) -> list[SeenNode]:
         """Process the nodes that were read; return those that are dead."""
         if self._looked_at is not None and now - self._looked_at > self._lease_s:
-            # This process was stopped itself, and has not seen the beats in between.
+            # This process was paused itself, and has missed the beats in between.
             self.forget()
         if self._connected_since is None:
             self._connected_since = now
@@ -147,8 +147,9 @@ class PeerWatch:
             silence.looks_without_session >= LOOKS_WITHOUT_SESSION
             and now - self._connected_since >= self._lease_s
         )
-        # A node that only lost its connection answers clients until its lease is over, and is dead
-        # once it is silent. There is no need to wait for the silence of a process that is gone.
+        # A node that has only lost its connection to the database answers clients until its lease
+        # is over, so it is dead only once it is silent. If the process is gone, there is no need to
+        # wait for the silence.
         return is_silent or (is_gone and self._refuses(node))
 
 

@@ -62,8 +62,8 @@ Result = TypeVar("Result")
 LOOK_AT_ALL_BEATS = 10
 #: Number of controllers released in one step. After each step all nodes read the assignments.
 GIVEN_UP_AT_A_TIME = 50
-#: The same number when the node leaves. Larger steps stop the node sooner, but leave controllers
-#: without a node for somewhat longer.
+#: Number of controllers released in one step when the node leaves. Larger steps stop the node
+#: sooner, but leave controllers without a node for somewhat longer.
 LEFT_AT_A_TIME = 200
 #: Longest wait for the outcome of a requested start; other starts may come first.
 START_NOW_S = 30.0
@@ -208,7 +208,7 @@ class ClusterMember(AskingNode):
         roster = self._node.roster
         roster.retry_now(numbers)
         self._changed.set()
-        # While the lease is in doubt nothing is tried.
+        # While the lease is in doubt, no start is tried.
         with suppress(TimeoutError):
             async with asyncio.timeout(START_NOW_S), self._settled:
                 await self._settled.wait_for(lambda: not roster.any_due(numbers))
@@ -319,7 +319,8 @@ class ClusterMember(AskingNode):
             self._node.roster.retry_now()
         if pulse is BeatResult.WENT_BACK:
             lane.note_lost()
-        # A heartbeat of a life that is known to be over is no evidence for the next life.
+        # If the heartbeat belonged to an earlier life, its result says nothing about the present
+        # one.
         elif pulse is BeatResult.LIFE_IS_OVER and claim == self._claim:
             self._is_fenced = True
             self._changed.set()
@@ -361,8 +362,8 @@ class ClusterMember(AskingNode):
             return
         self._is_doubt_known = is_in_doubt
         for name in tuple(self._node.members):
-            # Thousands of controllers take seconds. Heartbeats must be counted in this time, and a
-            # controller may leave.
+            # Notifying thousands of controllers takes seconds. These pauses let heartbeats be
+            # counted in the meantime; a controller may leave during a pause.
             await asyncio.sleep(0)
             if (member := self._node.members.get(name)) is not None:
                 member.controller.tell_findings()
@@ -401,13 +402,14 @@ class ClusterMember(AskingNode):
             self.figures.claims += len(membership.claim_free(connection, self._claim, nodes))
             membership.claim_jobs(connection, self._claim, nodes)
         self._database = membership.about_database(connection)
-        # Read the jobs last: controllers that were just taken have only rows of these jobs.
+        # Read the jobs last, so that they include every job of which a controller that was just
+        # taken has a row.
         return ClusterView(nodes, membership.read_places(connection), membership.jobs(connection))
 
     # --- reconciling ------------------------------------------------------------------------------
 
     async def _settle(self) -> bool:
-        """Start and stop controllers as the database says; return False if interrupted by news."""
+        """Start and stop controllers as the database says; return False if changes interrupt it."""
         if self.lease.ended is not None:
             # The node serves no clients until it is restarted: continuing would hide the loss of
             # changes.
@@ -431,7 +433,7 @@ class ClusterMember(AskingNode):
         return [one for one in self._placed if one.node == self.identity.name]
 
     def _is_outdated(self) -> bool:
-        """Return whether starting more controllers may be wrong by now."""
+        """Return whether the assignments may be outdated, so that no more controllers may start."""
         return self._changed.is_set() or self._is_fenced or self.lease.is_in_doubt
 
     def _choose_leaving(self, own: Sequence[Own]) -> list[Own]:

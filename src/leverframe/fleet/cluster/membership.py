@@ -31,7 +31,7 @@ def fair_shares(count: int, capacities: Mapping[str, int]) -> dict[str, int]:
         return dict.fromkeys(capacities, 0)
     shares = {name: count * capacity // total for name, capacity in capacities.items()}
     left = count - sum(shares.values())
-    # The nodes that lost most by rounding down get the remainder; names decide between equals.
+    # The nodes that lost most by rounding down get the remainder; ties are decided by name.
     by_loss = sorted(capacities, key=lambda name: (-(count * capacities[name] % total), name))
     for name in by_loss[:left]:
         shares[name] += 1
@@ -205,7 +205,7 @@ def version_in(application_name: str) -> str:
 
 
 def about_database(connection: Connection) -> DatabaseReport:
-    """Read versions, and whether a standby confirms writes.
+    """Read the versions of server and schema, and whether a standby confirms writes.
 
     The number of standbys is None if the database user may not see them.
     """

@@ -6,8 +6,8 @@ connection are of no use here, and a question cannot be reflected as its own ans
 
 A message with unknown fields is refused, because a call that is only partly understood would be
 only partly carried out. So a new field has a default, which is omitted, and comes with a higher
-protocol number. A node sends its protocol number with every message, never calls in a newer
-protocol than its own, and answers an older call without newer fields.
+protocol number. Every message contains the protocol number of its sender. A node refuses a call in
+a newer protocol than its own, and answers an older call without newer fields.
 
 While nodes are updated one by one, an older node refuses an unknown call before anything is done,
 and says that it does not know the call. Only responses of the API may lack fields that an older

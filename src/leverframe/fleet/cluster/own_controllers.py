@@ -220,7 +220,7 @@ class OwnControllers:
         await self._start(sorted(one.number for one in members), {})
 
     async def drop_removed(self, placed: Sequence[Placed]) -> None:
-        """Drop controllers whose removal was unknown because of a broken connection."""
+        """Drop controllers whose removal was not confirmed, because the connection broke."""
         missing = self._registry.records.keys() - {one.number for one in placed}
         missed = [one for one in self.running if one.number in missing]
         if not missed:
@@ -301,7 +301,8 @@ class OwnControllers:
         numbers = [member.number for member in members]
         running = [member for member in members if isinstance(member.state, Running)]
         failed = [member.number for member in members if isinstance(member.state, Failed)]
-        # Without records, nothing can start the failed controllers here before their release.
+        # Remove the records of failed controllers first, so that nothing starts these here before
+        # their release.
         self._node.roster.forget_stored(failed)
         self._registry.let_go(failed)
         # The saver must not write older state after the state that the next node resumes from.

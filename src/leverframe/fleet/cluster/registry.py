@@ -245,7 +245,8 @@ class ClusterRegistry(Registry):
             with connection.transaction():
                 connection.execute(_REMOVE_FROM_SNAPSHOTS, given)
                 connection.execute(_REMOVE, given)
-                # Missing controllers were removed by this node before a connection broke.
+                # Only rows that are left belong to another node. A missing row is no error: this
+                # node may have removed it before a connection broke.
                 if connection.execute(_LEFT, given).fetchone() is not None:
                     raise Moved("One of them")
                 notify_nodes(connection)
@@ -352,7 +353,7 @@ class ClusterRegistry(Registry):
 
 
 def _text(record: MemberRecord) -> str:
-    """Return a record without its tenant, which has a column that the database checks."""
+    """Encode a record without its tenant, which is in a column that the database checks."""
     return msgspec.json.encode(msgspec.structs.replace(record, tenant=OPERATOR)).decode()
 
 

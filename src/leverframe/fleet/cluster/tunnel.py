@@ -50,7 +50,7 @@ class OwnerCall(asyncio.Protocol):
         #: The name of the controller; empty for a call to the node itself.
         self.name = name
         self.lease: Lease | None = None
-        #: The other node has left already.
+        #: Whether the other node has left already.
         self.is_lost = False
         self._said = asyncio.StreamReader()
 
@@ -58,7 +58,7 @@ class OwnerCall(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
         connected = transport.get_extra_info("socket")
         for level, name, value in _KEEP_ALIVE:
-            if hasattr(socket, name):  # some are missing on systems other than Linux
+            if hasattr(socket, name):  # systems other than Linux lack some of them
                 connected.setsockopt(level, getattr(socket, name), value)
 
     def is_within(self, descriptors: DescriptorBudget, client: str) -> bool:

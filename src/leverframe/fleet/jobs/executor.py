@@ -1,8 +1,9 @@
 """Run the steps of a job on controllers of any node: each node does its own part.
 
 The owner of a controller is looked up in the database each time. A step stays undecided if the
-controller is being moved or its node does not answer. Such a step is then sent to the next owner
-with the same id. The row of the step moves with the controller, so the step is done only once.
+controller is being moved or its node does not answer. An undecided step is then sent, with the same
+id, to the next owner of the controller. The row of the step moves with the controller, so the step
+is done only once.
 """
 
 import asyncio
@@ -175,7 +176,7 @@ class FleetExecutor:
         """Delete the snapshots that a job has taken."""
         others = self._node.cluster
         for node in [ALONE] if others is None else others.living():
-            # A silent node keeps its part until the controllers are removed.
+            # A silent node keeps its part of the snapshots until their controllers are removed.
             with suppress(SilentNode):
                 await self._ask(node, "job.forget", job, None)
 

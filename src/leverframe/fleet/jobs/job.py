@@ -182,7 +182,7 @@ class FleetJob:
         if what == "stop":
             await self.stop(f"Stopped by {requester}." if requester else "Stopped by hand.")
             return
-        # This ends a pause early. In all other cases nothing is running.
+        # This ends a pause early. In the other cases nothing is running that could be stopped.
         await self.stop("")
         state = self.state
         again = self.outcomes.again() if what == "retry" else {}
@@ -225,7 +225,7 @@ class FleetJob:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def wait_until_ended(self) -> None:
-        """Wait until the work has ended; raise a refusal if the storage holds it up."""
+        """Wait until the work has ended; raise a refusal if it waits for the storage."""
         if self._task is None:
             return
         held_up = asyncio.ensure_future(self._held_up.wait())

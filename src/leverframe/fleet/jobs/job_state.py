@@ -236,7 +236,7 @@ class JobOutcome(Struct, frozen=True, omit_defaults=True):
 
     status: int
     detail: str | None = None
-    #: Number of tries that the controller has accepted or rejected.
+    #: Number of tries that the controller has answered, by accepting or rejecting the step.
     tries: int = 0
     #: Whether the settings were changed, and the snapshot from before the change.
     changed: bool = False

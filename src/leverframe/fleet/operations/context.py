@@ -164,7 +164,7 @@ Tags = list_of_texts(MAX_TAGS, MAX_TAGS * (MAX_TAG_LETTERS + 1))
 #: A duration, moment, version or address.
 ShortText = Annotated[str, Meta(max_length=64)]
 Words = Annotated[str, Meta(max_length=200)]
-#: The additional letters are for the path before the query.
+#: A command is a path and a query; the additional characters are for the path.
 Command = Annotated[str, Meta(max_length=MAX_QUERY_BYTES + 64)]
 
 CommandBody = Annotated[

@@ -165,7 +165,7 @@ async def export_controllers(context: FleetContext) -> list[ExportedController]:
 
 @operation("owners", for_tenants=False)
 def show_owners(context: FleetContext) -> dict[str, str | None]:
-    """Show which node has which controller, null for none at present; 409 if there is only one
+    """Show the node of each controller, or null if no node runs it; 409 if there is only one
     node."""
     directory = context.node.door.directory
     if directory is None:
@@ -178,8 +178,8 @@ def show_owners(context: FleetContext) -> dict[str, str | None]:
 
 @operation("remove", *CHOSEN, changes=True, scope=at_each, with_failed=True)
 async def remove_controllers(context: FleetContext) -> BulkReport:
-    """Remove the chosen controllers with all that is stored of them. Failed controllers are removed
-    only if they are named."""
+    """Remove the chosen controllers with all their stored data. Failed controllers are removed only
+    if they are named."""
     check_chosen(context)
     not_running = context.not_running_of_names()
     running = [name for name in context.texts("name") if name not in not_running]
@@ -213,8 +213,8 @@ async def rename_controller(context: FleetContext) -> RenamedReport:
     with_failed=True,
 )
 async def place_controller(context: FleetContext) -> MemberReport:
-    """Set the address or port of a controller, where it alone is available from then on. It keeps
-    running; its connections end. A failed controller is started there."""
+    """Set an address or port at which only this controller is available. The controller keeps
+    running, but its connections end. A failed controller is started there."""
     given = context.given
     if not given.keys() & {one.name for one in NEW_PLACE}:
         raise Malformed("No address or port is set.", allowed="an address, a port, or both")

@@ -49,7 +49,7 @@ from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.storage.store import StoreUnavailable
 
 MAX_NEW = 10_000
-#: The largest first number of numbered names.
+#: The largest number at which the numbering of names may begin.
 MAX_FIRST = 10**9
 
 _Count = Annotated[int, Meta(ge=1, le=MAX_NEW)]
@@ -218,7 +218,7 @@ async def _template(context: FleetContext) -> BackupFile | None:
     scope=at_owner,
 )
 async def fork_controller(context: FleetContext) -> MadeReport:
-    """Create copies of a controller. On virtual time they resume from its present state; in real
+    """Create copies of a controller. In virtual time they resume from its current state; in real
     time they start with its settings."""
     member = context.one()
     context.require("to", "a name, such as copy-{n}")

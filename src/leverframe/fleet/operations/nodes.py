@@ -247,7 +247,7 @@ def show_health(context: FleetContext) -> NodeHealth | Reply:
 def _not_ready(
     status: Literal["starting", "stopping"], running: ProgressReport, *, is_hidden: bool
 ) -> Reply:
-    """Report a start or stop with a status that marks the node as not ready."""
+    """Report the progress of a start or stop; the status marks the node as not ready."""
     count, of = (None, None) if is_hidden else (running.done, running.of)
     body = msgspec.json.encode(NodeHealth(status, count, of=of))
     return Reply(503, "application/json", body, (NOT_KEPT, *RETRY_SOON))
@@ -291,7 +291,7 @@ def _merge_overviews(context: FleetContext, reports: dict[str, NodeReport]) -> N
     own = reports[others_of(context).name]
     troubles = [f"{node}: {text}" for node, one in reports.items() for text in one.troubles]
     not_started = [f"{node}: {text}" for node, one in reports.items() for text in one.not_started]
-    troubles += [f"{node}: The controller does not answer." for node in sorted(context.silent)]
+    troubles += [f"{node}: The node does not answer." for node in sorted(context.silent)]
     return replace(
         own,
         controllers=sum(one.controllers for one in reports.values()),

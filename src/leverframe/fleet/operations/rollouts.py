@@ -177,7 +177,7 @@ async def plan_rollout(context: FleetContext) -> RolloutPlanned:
 async def _plan_for(
     context: FleetContext, targets: Sequence[JobTarget], work: JobWork, tried: BulkReport
 ) -> RolloutPlanned:
-    """Plan a roll-out that was already tried on these controllers of any node."""
+    """Plan a roll-out for these controllers of any node, which have already tried it."""
     how = _policy(context)
     plan = plan_of("rollout", targets, work, context.requester, how)
     job = None
@@ -295,7 +295,7 @@ async def remove_rollout(context: FleetContext) -> JobReport:
 #: Maximum number of different settings that are listed per controller.
 MAX_NAMED = 50
 MAX_CHANGES = 1000
-#: The number of changes of a node, the newest ones, that are searched for equal ones.
+#: The number of changes, the newest of each node, among which equal ones are grouped.
 GROUPED_CHANGES = 20_000
 USUAL_CHANGES = 200
 CHANGES_OF = (

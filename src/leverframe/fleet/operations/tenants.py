@@ -163,7 +163,7 @@ def _tenant(context: FleetContext) -> TenantRecord:
 @_operator("tenant/give", *CHOSEN, GIVEN_TO, changes=True, scope=at_each)
 async def give_controllers(context: FleetContext) -> BulkReport:
     """Assign the chosen controllers to a tenant, with all that they hold, or to the operator alone.
-    They leave their snapshots."""
+    The controllers are removed from their snapshots."""
     check_chosen(context)
     members = await context.find_chosen()
     await context.node.give(members, context.given.get("tenant", OPERATOR))
@@ -275,8 +275,8 @@ def _account(context: FleetContext, name: str) -> FleetAccount:
 
 @operation("account/password", WHOSE, changes=True, role=ACCOUNT, while_starting=True)
 async def make_password(context: FleetContext) -> AccountMade:
-    """Generate a new password for your own account, which is shown only once; the operator can do
-    it for every account."""
+    """Generate a new password for your own account; it is shown only once. The operator can do this
+    for any account."""
     own = context.account.name
     name = context.given.get("name") or own
     is_operator = context.tenant is None and context.account.role == ADMIN

@@ -58,8 +58,8 @@ async def _merge_moves(context: FleetContext, found: Parts) -> AdvanceReport:
     merge=_merge_moves,
 )
 async def advance_time(context: FleetContext) -> AdvanceReport:
-    """Move virtual time of the chosen controllers together, or each to one moment; due tasks run on
-    the way."""
+    """Advance the virtual time of the chosen controllers by the same duration, or to the same
+    moment; everything that becomes due happens."""
     given, members = context.given, await context.find_chosen()
     asked = [name for name in ("for", "to", "step", "rate") if name in given]
     if len(asked) != 1:

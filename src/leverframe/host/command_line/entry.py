@@ -58,7 +58,7 @@ _ADVICE = {
     errno.ENOTDIR: "use the path of a folder",
     errno.ELOOP: "the symbolic links form a loop; use the path of the file itself",
 }
-#: Errors of the disk. They are not faults of the program, even if Python does not name the file.
+#: Errors of the disk: not faults of the program, even if the exception names no file.
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 

@@ -35,7 +35,7 @@ class Option(NamedTuple):
 
 
 class Documented(NamedTuple):
-    """A task with the words that call it."""
+    """A task, the words that call it, and its options."""
 
     words: str
     task: Task

@@ -2,8 +2,8 @@
 
 A new key needs only a field. The file, the environment variable, the option of `leverframe run`,
 its help, `leverframe config example`, the reference page and the messages about mistakes are built
-from the field. They use its type, the limits and the description in its `Meta`, the example if
-there is no default, and the placeholder for its value (`metavar`).
+from the field. All of them use the type of the field, the limits and the description in its `Meta`,
+the example if there is no default, and the placeholder for its value (`metavar`).
 
 These keys configure the process and the hardware of its controller. The controller's own settings
 are different: commands change them, and its store keeps them.

@@ -18,7 +18,7 @@ from leverframe.host.configuration.fields import Config
 
 #: The prefix of all environment variables.
 PREFIX = "LEVERFRAME_"
-#: The default of a key that its table requires.
+#: Takes the place of a default if a key is required in its table.
 REQUIRED = msgspec.NODEFAULT
 
 
@@ -181,7 +181,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 # A complete configuration file: every key with its meaning and its default.
 #
-# A key without a default is a comment with an example value.
+# A key without a default is commented out, and shows an example value.
 
 _WIDTH = 100
 _OPENING = """\

@@ -100,7 +100,7 @@ def _nearest_line(
     best, number, column = 0, 0, 0
     for found, line, behind in placed:
         shared = _common_length(found, place)
-        # A table below the place represents a place without its own line.
+        # A place without a line of its own gets the line of a table below it.
         is_within = shared == len(found) or shared == len(place)
         if is_within and shared > best:
             best, number, column = shared, line, behind

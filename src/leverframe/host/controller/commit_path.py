@@ -23,7 +23,8 @@ from leverframe.storage.audit import AuditTrail
 from leverframe.storage.store import DELETED, Changes, Rows, StoreUnavailable, leaf_texts, texts_of
 from leverframe.storage.writer import Commit, Writer
 
-# Work that is still in progress when a request has been accepted. The client is answered after it.
+# Work that is still in progress when a request has been accepted. The client gets its answer when
+# this work is done.
 
 
 class Outstanding(msgspec.Struct, eq=False):
@@ -62,7 +63,7 @@ class Outstanding(msgspec.Struct, eq=False):
             raise_if_forgotten(self.promised)
 
     def follow(self, other: "Outstanding") -> None:
-        """Also wait for the work of another request, except for its own change."""
+        """Also wait for the work of another request, but not for the change of that request."""
         self.beside += other.beside
         self.promised += other.promised
 
@@ -146,7 +147,8 @@ def _check_alone(stage: Stage) -> None:
 #: The pause between retries on a controller's own disk: a recovery is visible within a second, even
 #: on a busy machine, where the write and the report take most of that second.
 PAUSE_S = 0.25
-#: If many controllers share a disk, each pause is twice as long as the previous one, up to this.
+#: The longest pause if many controllers share a disk; each pause is then twice as long as the
+#: previous one.
 LONGEST_PAUSE_S = 60.0
 #: The number of refusals. It is stored because trying a disk requires something to write.
 REFUSALS = "store.refused"
@@ -350,7 +352,8 @@ class CommitPath:
         except BaseException:
             self._audit.not_written(audit)
             raise
-        # Nothing may fail after queueing and before this: later requests are staged on `pending`.
+        # Nothing may fail between queueing the change and this line: later requests are staged on
+        # `pending`.
         self.pending = stage.settings
         return outstanding
 
@@ -365,7 +368,7 @@ class CommitPath:
         """Record whether changes reached the disk, before anything else is staged."""
         changes: list[Change] = [commit.subject for commit in commits]
         if error is not None:
-            # Everything that was staged on top of these fails with them.
+            # Changes that were staged on top of the failed ones fail, too.
             self.pending = self._adopted()
             self._persistent.note_refusal()
             for change in changes:

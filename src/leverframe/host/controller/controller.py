@@ -64,7 +64,8 @@ AGAIN = (calls.SetClock, calls.RestartController)
 #: Effects that are blocked while the bootloader waits: the pins stay safe until the next start.
 PINS = (calls.DriveOutput, calls.DrivePwm)
 
-#: The version before the watchers are first called; no version of an engine has this number.
+#: The initial value of the version that the watchers have seen; no version of an engine has this
+#: number.
 NEVER_WATCHED = -1
 
 NO_VALUES: Mapping[str, Value] = MappingProxyType({})
@@ -142,8 +143,8 @@ class Controller(Hooks):
             self.timed.append(self.findings)
         self.live_parts.append(self.findings)
         self.time = Scheduler(clock, self.next_deadline, self.tick, self._skip_quiet)
-        #: The monotonic second at which the bootloader gives up, while it waits; never without
-        #: power. While it is set, nothing that comes in has an effect.
+        #: When the waiting bootloader gives up, as a monotonic second; None if it is not waiting,
+        #: and infinity without power. Unless it is None, requests and readings have no effect.
         self.bootloader_until: float | None = None
         #: Returns why requests are refused now, if another node may have taken over.
         self.why_refused: Callable[[], Hindrance | None] | None = None
@@ -174,7 +175,7 @@ class Controller(Hooks):
     # --- life -------------------------------------------------------------------------------------
 
     def start(self, former: Mapping[str, Value] = NO_VALUES) -> None:
-        """Power on; `former` holds the values before, if this controller was on before."""
+        """Power on; `former` holds the previous values if this controller was on before."""
         sensed = self.board.connect(self.sense)
         at, machine = self.clock.read(), self.engine.machine
         machine.samples = None if self.history is None else self.history.samples
@@ -209,7 +210,7 @@ class Controller(Hooks):
         self._notify_if_changed()
 
     async def stop(self) -> None:
-        """Stop in order: what must be remembered is on disk before this returns."""
+        """Stop cleanly: the remembered state is on disk before this returns."""
         self._let_nothing_wake()
         # Even if something fails here, the store writes the data that is queued.
         async with AsyncExitStack() as afterwards:
@@ -220,7 +221,7 @@ class Controller(Hooks):
                 self._power_off()
 
     def stand_still(self) -> None:
-        """Freeze for good, because another process resumes; `stop` comes next."""
+        """Freeze permanently, because another process resumes the controller; `stop` follows."""
         self._let_nothing_wake()
         self._power_off()
         self._let_nothing_wake()
@@ -252,7 +253,7 @@ class Controller(Hooks):
 
     @property
     def has_power(self) -> bool:
-        """Whether it is on; without power it neither receives nor sends anything."""
+        """Whether the controller has power; without it, nothing is received or sent."""
         return self.bootloader_until != inf
 
     def _notify_pause(self, before: float | None) -> None:
@@ -266,7 +267,8 @@ class Controller(Hooks):
     def forget_settings(self) -> None:
         """Start with factory settings and without remembered state.
 
-        Accounts stay, as by a reset: it must not open a controller to strangers.
+        Accounts stay, as after a reset: the loss of settings must not open a controller to
+        strangers.
         """
         factory = defaults(self.profile)
         access = self.commits.pending.access
@@ -279,6 +281,9 @@ class Controller(Hooks):
         self.notify_settings(old, new, ())
 
     def _power_off(self) -> None:
+        if not self.has_power:
+            # Otherwise an engine that is off would do what was due since the power failed.
+            return
         self.carry_out(self.engine.stop(self.clock.read()), wake=False)
         self._notify_if_changed()
 
@@ -288,8 +293,8 @@ class Controller(Hooks):
         remembered: Mapping[str, Any] | None = None,
         uploads: Iterable[str] = (),
     ) -> list[asyncio.Task[None]]:
-        """Power off and on with settings that are on disk; `remembered`, if given, replaces what is
-        remembered.
+        """Power off and on with settings that are on disk; `remembered`, if given, replaces the
+        remembered state.
 
         Return the tasks that are still running, as `notify_settings` does.
         """
@@ -344,8 +349,8 @@ class Controller(Hooks):
         skipped: list[Refusal] | None = None,
         also: Mapping[str, Any] = NO_ROWS,
     ) -> Outstanding | None:
-        """Carry out or queue all commands, or none if one is refused; None if nothing is left to
-        do.
+        """Carry out or queue all commands, or none if one is refused; return None if no work
+        remains.
 
         With a list as `skipped`, refused commands are added to it and the others are carried out,
         as real units do. The values in `also` are remembered in the same write, so that neither
@@ -374,7 +379,8 @@ class Controller(Hooks):
             outstanding = self._promise(outstanding)
         if also:
             outstanding = outstanding or Outstanding()
-            # Actions and their audit entries go to the disk together with this.
+            # The results of the actions, their audit entries and the values in `also` go to the
+            # disk together.
             self.action_audit.write()
             outstanding.write = self.persistent.persist(dict(also))
         if stage.given and self.troubles:
@@ -453,8 +459,8 @@ class Controller(Hooks):
         if under_way:
             for change in changes:
                 change.outstanding.beside = [*change.outstanding.beside, *under_way]
-        # Immediately: a callback would run after 100 other controllers, when the data of this one
-        # is no longer in the cache.
+        # Not as a callback: it would run after 100 other controllers, when the data of this one is
+        # no longer in the cache.
         self._end_round()
 
     def _apply_changes(self, changes: Sequence[Change], at: Moment) -> None:
@@ -500,7 +506,7 @@ class Controller(Hooks):
             self.carry_out(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
 
     def carry_out(self, emitted: list[Effect], wake: bool = True) -> Outstanding | None:
-        """Carry out effects immediately; return what must still reach the disk, if anything."""
+        """Carry out effects immediately; return what remains to be written to disk, if anything."""
         if not emitted and not wake:
             # The usual case when settings are adopted.
             return None
@@ -512,7 +518,7 @@ class Controller(Hooks):
             if self.bootloader_until is not None and type(effect) in PINS:
                 continue
             if type(effect) is calls.DriveOutput:
-                # This kind is more frequent than all others together.
+                # Effects of this kind are more frequent than all others together.
                 self.board.drive_output(effect.index, effect.on)
             elif type(effect) is calls.Persist:
                 persisted[effect.name] = effect.value
@@ -566,7 +572,7 @@ class Controller(Hooks):
         self._call_watchers()
 
     def name_or(self, fallback: str) -> str:
-        """Return its name: from its settings, from its node, or else the given one."""
+        """Return the name in the settings, else the name on the node, else `fallback`."""
         return self.engine.settings.name or self.new_name or fallback
 
     def take_name(self, name: str) -> None:
@@ -584,7 +590,7 @@ class Controller(Hooks):
 
     def clock_changed(self) -> None:
         """Adapt the engine to a wall clock that was set or stepped."""
-        # Report the time itself, and whether the clock is set.
+        # The reported time has changed, and perhaps the report of whether the clock is set.
         self.engine.machine.mark("clock")
         self.carry_out(self.engine.clock_changed(self.clock.read()))
 
@@ -616,7 +622,7 @@ class Controller(Hooks):
     def _skip_quiet(self, until: float) -> float | None:
         """Skip deadlines of the engine that change nothing, up to a moment of virtual time.
 
-        Return the next deadline after them.
+        Return the next deadline after the skipped ones.
         """
         beside = self._deadline_beside()
         if beside is not None and beside <= until:
@@ -650,12 +656,12 @@ class Controller(Hooks):
         self.time.plan()
 
     async def advance(self, seconds: float | None) -> None:
-        """Move virtual time; call the watchers even if nothing was due."""
+        """Advance virtual time; call the watchers even if nothing was due."""
         await self.time.advance(seconds)
         self._call_watchers()
 
     async def advance_until(self, holds: Callable[[], bool], within_s: float) -> bool:
-        """Move virtual time until a condition holds; return whether it does."""
+        """Advance virtual time until a condition is met; return False if it was not met in time."""
         is_reached = await self.time.advance_until(holds, within_s)
         self._call_watchers()
         return is_reached

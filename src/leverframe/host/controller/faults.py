@@ -33,7 +33,7 @@ class FaultyPort(Protocol):
     """A server whose answers can be faulty."""
 
     def follow_faults(self, is_faulty: bool, is_closed: bool) -> None:
-        """Switch the check for a fault at each request on or off; close or open the port."""
+        """Begin or stop to check each request for faults; close or open the port."""
 
 
 class Unit(Protocol):
@@ -371,7 +371,7 @@ class Faults:
             self._board.deliver_again(self._key(label))
 
     def _key(self, label: str) -> str:
-        """Return the name of a reading on the board: its label, or the sensor bound there."""
+        """Return the board's name for a reading: its label, or the sensor bound to the label."""
         if label in ONEWIRE:
             bound = self._unit.settings().onewire[ONEWIRE.index(label)].id
             if bound in self._board.onewire_ids:

@@ -2,9 +2,9 @@
 
 Findings of the engine (`core/engine/findings.py`), problems of the parts around it (`troubles`) and
 findings of such parts are evaluated together whenever a client requests them. A request changes
-nothing; the journal is updated by separate evaluations. These run immediately if settings, manual
-switching of a rule's output, a part or a lost sensor may have created or ended a finding, soon
-after any other change, and periodically by the controller's clock.
+nothing; the journal is updated by separate evaluations. An evaluation runs immediately if a finding
+may have begun or ended because of settings, an output in another state than wanted, a part or a
+lost sensor; soon after any other change; and periodically by the controller's clock.
 """
 
 import re
@@ -22,11 +22,12 @@ from leverframe.core.engine.findings import (
     engine_findings,
     messages_never_sent,
     page_of,
-    rules_overridden_by_hand,
 )
 from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.missed_runs import MissedRun
 from leverframe.core.engine.rule_advice import fights
 from leverframe.core.engine.timers import Moment
+from leverframe.core.engine.wishes import Deviation
 from leverframe.core.labels import LABELS
 from leverframe.core.runtime.clock import Clock
 from leverframe.core.settings import Settings, rule_numbered
@@ -105,7 +106,7 @@ def part_of(noted: str) -> TroubledPart:
     return TroubledPart(noted, _JOURNAL)
 
 
-#: The kind of causes in the journal, and the kind of findings about parts.
+#: The kind of a cause in the journal that is a finding, and the kind of a finding about a part.
 FINDING, TROUBLE = "finding", "trouble"
 
 FindingSource = Callable[[], Iterable[Finding]]
@@ -134,9 +135,10 @@ SENTENCES = engine_findings_module.SENTENCES | {
 _RULES = ("rule", "other")
 #: Kinds that only administrators may see, because they would help an intruder.
 _FOR_ADMIN = frozenset(("password_weak",))
-#: Seconds between two evaluations. While values change, evaluations take a twentieth of the time of
-#: a busy controller. While nothing changes, only a certificate can expire, and waking ten thousand
-#: quiet controllers takes about 0.1 % of a core.
+#: Seconds between two evaluations: the first while values change, the second while nothing changes.
+#: At the first, evaluations take a twentieth of the time of a busy controller. While nothing
+#: changes, only a certificate can expire; waking ten thousand quiet controllers then takes about
+#: 0.1 % of a core.
 LOOK_SOON_S, LOOK_EVERY_S = 10.0, 300.0
 
 
@@ -223,7 +225,7 @@ class FindingsWatch:
         "_journalled",
         "_looked_absent",
         "_looked_at",
-        "_looked_held",
+        "_looked_outputs",
         "_looked_troubles",
         "_of_settings",
         "_seen_of_concern",
@@ -241,7 +243,7 @@ class FindingsWatch:
         self._troubles = troubles
         #: The findings of parts around the controller.
         self.sources: list[FindingSource] = []
-        #: The time since when each finding of the last evaluation has existed.
+        #: When each finding of the last evaluation began, by its id.
         self._since: dict[str, float] = {}
         #: The findings that the journal contains.
         self._journalled: dict[str, Fact] = {}
@@ -250,8 +252,8 @@ class FindingsWatch:
         self._looked_absent: dict[str, float] = {}
         self._seen_settings: Settings | None = None
         self._seen_of_concern: tuple[Any, ...] = ()
-        self._looked_held: dict[int, float] = {}
-        #: Something changed since the last evaluation.
+        self._looked_outputs: tuple[list[Deviation], list[MissedRun]] = ([], [])
+        #: Whether something has changed since the last evaluation.
         self._is_behind = False
         #: The findings from settings alone, and the settings that they depend on.
         self._depended_on: tuple[Any, ...] = ()
@@ -274,22 +276,23 @@ class FindingsWatch:
         return sorted(reports, key=lambda one: (one.severity != "fault", one.since))
 
     def check_if_due(self) -> None:
-        """Update the journal if the last evaluation is long ago, or if findings have changed."""
+        """Update the journal if the last evaluation is old, or if findings may have changed."""
         now, engine = self._clock.now(), self._engine()
         machine = engine.machine
-        absent, held = machine.absent_since, rules_overridden_by_hand(engine)
+        absent = machine.absent_since
+        outputs = engine.find_deviations(), list(engine.schedule.list_missed_runs())
         self._is_behind = not (
             now - self._looked_at >= LOOK_SOON_S
             or self._troubles.revision != self._looked_troubles
             or self._settings_of_concern_changed(machine.settings)
-            # Manual switching of a rule's output began or ended.
-            or held != self._looked_held
+            # An output left the state that a rule or the schedule wants, or is in it again.
+            or outputs != self._looked_outputs
             # A sensor was lost, or is back.
             or absent != self._looked_absent
         )
         if not self._is_behind:
             self._looked_at, self._looked_troubles = now, self._troubles.revision
-            self._looked_absent, self._looked_held = absent.copy(), held
+            self._looked_absent, self._looked_outputs = absent.copy(), outputs
             self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
     def _settings_of_concern_changed(self, settings: Settings) -> bool:
@@ -314,7 +317,7 @@ class FindingsWatch:
             self._engine().machine.mark("findings")
 
     def check_again(self) -> None:
-        """Evaluate at the next call of the watchers, because a source has other findings now."""
+        """Evaluate again at the next call of the watchers: a source has other findings now."""
         self._looked_at = -LOOK_EVERY_S
 
     def live_state(self) -> tuple[dict[str, float], dict[str, Fact], float]:
@@ -371,8 +374,8 @@ class FindingsWatch:
         if facts.keys() == known.keys():
             return
         machine = self._engine().machine
-        # The engine of a quiet controller knows only the moment of its last change. Virtual time
-        # may have moved on since the reported moment.
+        # In real time, use the clock: the engine of a quiet controller knows only the moment of its
+        # last change. In virtual time, the clock may be later than the moment to report.
         wall = machine.at.wall if self._clock.is_virtual else self._clock.wall()
         add = machine.journal.add
         for identity in sorted(facts.keys() - known.keys()):
@@ -415,7 +418,7 @@ def _figure(key: str, figure: int | float | str, settings: Settings) -> int | fl
 
 
 def of_settings_alone(settings: Settings) -> Iterator[Finding]:
-    """Find problems of the settings alone: messages without a destination, and rules that fight."""
+    """Find problems of the settings alone: messages without a destination, conflicting rules."""
     yield from messages_never_sent(settings)
     for advice in fights(settings):
         if advice.kind == "fight":

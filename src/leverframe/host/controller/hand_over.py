@@ -120,8 +120,8 @@ def export_live(
         bench.portable(),
         controller.findings.portable(),
     )
-    # A quarter of the size: storing more bytes would cost the database more than compressing costs
-    # the node.
+    # Compressed to a quarter of the size: storing all bytes would cost the database more than
+    # compressing them costs the node.
     data = zlib.compress(ENCODER.encode(export), level=1)
     return SavedLive(data, 0.0, time.monotonic())
 
@@ -137,7 +137,7 @@ def settings_digest(profile: Profile, settings: Settings) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """Return the form that a leaf has before and after it is stored: all numbers become floats."""
+    """Return a leaf in a form that storing does not change: all numbers become floats."""
     if value is MISSING:
         return None
     if isinstance(value, tuple | list):

@@ -45,13 +45,14 @@ class Hindrance(msgspec.Struct, frozen=True):
     """Why this node may not act for the controller now."""
 
     reason: str
-    #: The stored state cannot be reached, and the controller may still belong to this node.
+    #: Whether the stored state cannot be reached, while the controller may still belong to this
+    #: node.
     store_is_away: bool = False
 
     def refuse(self, commands: Sequence[Command], stage: Stage) -> None:
-        """Refuse commands depending on their effect; a request without a command only reads states.
+        """Raise a refusal that depends on the effect of the commands; without commands, do nothing.
 
-        The effect is determined on settings that may be outdated, so they decide nothing else.
+        The effect is determined from settings that may be outdated, so it decides nothing else.
         """
         perform_or_skip(commands, stage, [])
         if self.store_is_away and (stage.given or stage.blobs or stage.replaces_all):
@@ -71,10 +72,10 @@ log = logging.getLogger(__name__)
 SettingsWatcher = Callable[[Settings, Settings], asyncio.Task[None] | None]
 
 
-#: Called with wanted settings and the number of a slot (1-3); None without a bus for it.
+#: Called with wanted settings and the number of a slot (1-3); returns None if the slot has no bus.
 TryModule = Callable[[Settings, int], Coroutine[Any, Any, ModuleTrial] | None]
 WriteToModules = Callable[[calls.WriteModbus], asyncio.Future[None] | None]
-#: More than rules can request during a start.
+#: Maximum number of early writes that are kept; rules cannot request that many during a start.
 MAX_EARLY_WRITES = 64
 
 
@@ -156,7 +157,8 @@ class Hooks:
         #: Writes to a module; the future is done when the module has accepted the value, or raises
         #: a refusal.
         self.on_modbus_write: WriteToModules = self._keep_write
-        #: Reads the module that some settings choose for a slot; set by the part with the bus.
+        #: Reads the module in a slot that the settings passed to it describe; set by the part that
+        #: has the bus.
         self.try_module: TryModule = _try_nothing
         #: Writes that were requested before there was a recipient.
         self._early_writes: list[calls.WriteModbus] = []
@@ -164,22 +166,23 @@ class Hooks:
         self.on_screen: Callable[[calls.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
         self.settings_watchers: list[SettingsWatcher] = []
-        #: Checks by path: called with the wanted tree, before it is stored, if a command sets that
-        #: path, even to its present value; they may refuse it.
+        #: Checks by path, which may refuse wanted settings. If a command sets the path, even to its
+        #: present value, the check is called with the wanted tree before it is stored.
         self.settings_checks: dict[str, Callable[[Settings], None]] = {}
-        #: Number of times that new settings were adopted: the same number means the same settings.
+        #: Number of times that new settings were adopted; an unchanged number means unchanged
+        #: settings.
         self.settings_revision = 0
         #: Called when the version of the controller has changed.
         self.profile_watchers: list[Callable[[], None]] = []
         #: Called with the name of an uploaded file once it is stored or removed.
         self.upload_watchers: list[Callable[[str], None]] = []
-        #: Called with True when the bootloader begins to wait, with False when that is over.
+        #: Called with True when the bootloader starts to wait, and with False when it stops.
         self.bootloader_watchers: list[Callable[[bool], None]] = []
         #: Called with False when the power fails, and with True when it is back. Parts that receive
         #: or send follow this or check `Controller.has_power`: without power a controller is
         #: silent.
         self.power_watchers: list[Callable[[bool], None]] = []
-        #: Its name at the node since it was renamed there; empty if it was not renamed.
+        #: The name that it was given on its node; empty if it was never renamed there.
         self.new_name = ""
         #: The address that only this controller listens on, by which managers identify it; None if
         #: it has no such address.
@@ -191,13 +194,14 @@ class Hooks:
         self.journal_recorder: JournalRecorder | None = None
         #: Problems of parts around the controller: a sentence for each part (`/health`).
         self.troubles = ObservedTroubles(self._call_watchers)
-        #: The reports of such parts in `/api/state`, by key.
+        #: The reports of parts around the controller in `/api/state`, by key.
         self.reports: dict[str, Callable[[], Any]] = {}
         #: Configuration keys that have no effect here, each with the reason (`/health`).
         self.without_effect: dict[str, str] = {}
-        #: The ports that such parts listen on, by protocol; None while a port is closed.
+        #: The ports that parts around the controller listen on, by protocol; None while a port is
+        #: closed.
         self.ports: dict[str, Callable[[], int | None]] = {}
-        #: Counters of such parts, for `/metrics`.
+        #: Counters of parts around the controller, for `/metrics`.
         self.figures: list[Callable[[], Iterable[Family]]] = []
         #: The messages that wait, were sent, or failed (`/api/outbox`).
         self.outbox_report: Callable[[], Any] = dict

@@ -132,8 +132,8 @@ class Scheduler:
         """
         clock, end = self._clock, target + INSTANT_S
         while True:
-            # Saves an eighth of the time for a day of a busy controller: its regulator is mostly at
-            # a limit.
+            # Skipping saves an eighth of the time that a day of a busy controller takes, because
+            # its regulator is mostly at a limit.
             deadline = self._skip_quiet(min(end, clock.now() + SKIPPED_S))
             if deadline is None or deadline > end:
                 break

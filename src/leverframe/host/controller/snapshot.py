@@ -41,13 +41,13 @@ from leverframe.storage.writer import Commit
 # Then everything continues exactly as it did from that moment, also in another controller.
 #
 # Records of the past are not restored: the audit trail, which gets an entry if settings change, and
-# the history. Nor are uploads, sessions, and messages that were sent.
+# the history. Uploads, sessions, and messages that were sent are not restored, either.
 
 BY_SNAPSHOT = Cause("snapshot")
 
 
 class NoLiveSnapshot(ErrorForPeople):
-    """This controller cannot go back in time: a sentence says why."""
+    """This controller cannot go back in time; the message says why in one sentence."""
 
 
 class LiveSnapshot(Struct, frozen=True):
@@ -63,7 +63,7 @@ class LiveSnapshot(Struct, frozen=True):
     parts: tuple[Any, ...]
     #: The names of the parts around the controller.
     part_names: tuple[str, ...]
-    #: The identity of the controller, for one that is created from a snapshot.
+    #: The identity of the controller, which a controller created from the snapshot adopts.
     identity: Mapping[str, str]
     timezone: str
 
@@ -211,14 +211,14 @@ MAGIC = b"LEVERFRAME SNAPSHOT\x00"
 FORMAT = 1
 _CHECKSUM_BYTES = 32
 _HEAD_BYTES = len(MAGIC) + 1 + _CHECKSUM_BYTES
-#: A controller with a full journal and outbox has less than one.
+#: A controller with a full journal and a full outbox needs less than one MiB.
 MAX_CONTENT_BYTES = 64 * 1024 * 1024
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=portable_state.ENCODER.enc_hook)
 _ELSEWHERE = "take it again with this version"
 
 
 class BadSnapshot(ErrorForPeople, ValueError):
-    """A snapshot that cannot be saved, or bytes that are not a readable snapshot: one sentence."""
+    """A snapshot cannot be saved or read; the message is one sentence."""
 
 
 class SavedSnapshot(Struct, frozen=True, forbid_unknown_fields=True):

@@ -50,7 +50,7 @@ PROPERTIES = (
     "BindPaths",
     "BindReadOnlyPaths",
 )
-#: Properties whose empty value differs from no value, and can be passed on.
+#: Properties that are passed on even if they are empty: an empty value means "none".
 EMPTY_IS_NONE = ("CapabilityBoundingSet",)
 SYSTEMCTL_S = 10.0
 

@@ -53,7 +53,7 @@ RECORDING = ".jsonl"
 
 
 class BadSettings(ErrorForPeople, ValueError):
-    """The initial settings are not usable: one sentence."""
+    """The initial settings are not usable; the message is one sentence."""
 
 
 def version_for(hw: str | None, sw: str | None, template: GivenSettings | None) -> Profile:

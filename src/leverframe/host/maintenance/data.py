@@ -185,11 +185,11 @@ _ALL_POINTS = 10**9
 
 
 class NoHistory(ErrorForPeople):
-    """The history is empty: one sentence."""
+    """The history is empty; the message is one sentence."""
 
 
 class BadExport(ErrorForPeople):
-    """An export that cannot be written: one sentence."""
+    """An export cannot be written; the message is one sentence."""
 
 
 def export_history(

@@ -209,7 +209,7 @@ class PlanBuilder:
         sets: Collection[str] | None = None,
         removed: Collection[str] = (),
     ) -> None:
-        """Add a request without trying whether it helps.
+        """Add a request without checking whether it helps.
 
         `sets` are the leaves that the request writes, if it does not write the complete branch;
         `removed` are unread leaves that it removes.

@@ -54,7 +54,7 @@ def mask_request(
     found: list[Call] = []
     for call in find(request.method, request.path, items_of(request.query), profile):
         if isinstance(call, Refusal):
-            # A plan of another version: the positions of its secrets are unknown.
+            # The plan is of another version, so the positions of its secrets are unknown.
             return PlannedRequest(
                 request.method,
                 f"{request.path}?{mask_query(request.query)[0]}",
@@ -120,7 +120,7 @@ def _mask_texts(
 def _settings_given(
     call: Call, request: PlannedRequest, profile: Profile
 ) -> Mapping[Any, Sequence[str]]:
-    """Return the settings to which a command assigns each text, by text."""
+    """Map each text that a command sets to the paths of the settings with this text."""
     # Sign-in can be switched on only if a password is set, so set one.
     settings = with_value(defaults(profile), "access.admin.password", MASK)
     stage = Stage(profile, settings, None, PLAIN_HASHES)
@@ -167,7 +167,7 @@ _MESSAGES = (
     *("modbus_writes", "oled"),
 )
 _MOVING = ("pwm", "pwm_frequency", "outputs", "pid")
-_ACTING = ("schedule", "watchdog", "output_flags", "modbus_tcp")
+_ACTING = ("schedule", "schedule_catch_up", "watchdog", "output_flags", "modbus_tcp")
 _ACCOUNTS = ("access",)
 #: The branches that are changed by rows that do not name their settings.
 _BRANCH_OF_RUN: dict[Run, set[str]] = {

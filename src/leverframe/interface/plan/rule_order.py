@@ -251,7 +251,7 @@ class _RuleOrder:
     # --- places that are to be empty --------------------------------------------------------------
 
     def empty_places(self) -> None:
-        """Move the rules after the first place that is to be empty behind a gap."""
+        """Move the rules that follow the first place to be emptied, so that a gap precedes them."""
         first = min((p for p in self._places() if self._is_to_be_empty(p)), default=None)
         if first is None:
             return

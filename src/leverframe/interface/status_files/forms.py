@@ -334,7 +334,7 @@ def branches_of(patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _values_at(patterns: str) -> Callable[[Any], Sequence[Any]]:
-    """Return a function that reads the values at patterns from a tree, fast even for hundreds."""
+    """Return a function that reads the values at patterns from a tree, even hundreds, quickly."""
     first, *others = (_values_of(pattern) for pattern in patterns.split())
     if not others:
         return first

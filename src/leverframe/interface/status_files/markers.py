@@ -2,8 +2,8 @@
 
 Every key of the JSON status files is a marker, except those of the files that only the
 administrator may read. If several files have the key, the first in `MARKER_FILES` is used. A marker
-with an unknown name is not changed. Values are escaped so that they are always text; how depends on
-the place of the marker.
+with an unknown name is not changed. Values are escaped so that they are always text; the kind
+of escaping depends on the place of the marker.
 """
 
 import re

@@ -13,8 +13,8 @@ from leverframe.core.tree import defaults
 
 # Parse the values in a status file: the inverse of `Keys.show`.
 #
-# A text that its key never has is `Unreadable`, with the reason. Real units write numbers as texts;
-# plain numbers are also accepted, because some related units write them.
+# A text that is not valid for its key becomes `Unreadable`, with the reason. Real units write
+# numbers as texts; plain numbers are also accepted, because some related units write them.
 
 
 class Unreadable(Struct, frozen=True):
@@ -62,7 +62,7 @@ def _no_number(value: Any) -> Unreadable:
 def parse_scaled(
     names: Sequence[str], labels: Sequence[str], factor: int, absent: str
 ) -> ValueParser:
-    """Parse scaled values; the text `absent` means an absent value unless it can be a value."""
+    """Parse scaled values; the text `absent` means an absent value, but 0 is always a value."""
     sign = None if absent == "0" else int(absent)
 
     def parse(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:

@@ -163,7 +163,7 @@ class Document(Generic[View]):
     ) -> Collection[int]:
         """Build the segments whose inputs changed, in the engine or elsewhere.
 
-        Return their places. `look` is called only if there are any.
+        Return their places. `look` is called only if there is a segment to build.
         """
         layout, parts = self._layout, self.parts
         segments, changes = layout.segments, self._follower.changes(engine, at)

@@ -100,9 +100,9 @@ class _SettingsReader:
         self._profile = profile
         self._shown: dict[str, Any] = {}
         self._read_from: dict[str, str] = {}
-        #: By place: the reason why it is unread, even if another file shows it.
+        #: By place: the reason why the setting is unread, even if another file shows it.
         self._problems: dict[str, str] = {}
-        #: By place: the reason why the file that should show it does not.
+        #: By place: the reason why the file that should show the setting does not show it.
         self._missing: dict[str, str] = {}
         self._lossy: dict[str, str] = {}
         self._remarks: list[str] = []
@@ -283,12 +283,17 @@ def unread_paths(profile: Profile, read: set[str], reasons: Mapping[str, str]) -
     return unread
 
 
+_IN_ENTRY_LISTS = tuple(f"{name}." for name in ENTRY_LISTS)
+
+
 @lru_cache(maxsize=64)
 def settings_of(profile: Profile) -> tuple[str, ...]:
     """Return the leaves for which a version has commands, and its lists of entries."""
     plain = (path for path, _ in leaves(defaults(profile)))
     has = [
-        path for path in plain if not path.startswith(ENTRY_LISTS) and has_setting(path, profile)
+        path
+        for path in plain
+        if not path.startswith(_IN_ENTRY_LISTS) and has_setting(path, profile)
     ]
     return (*has, *ENTRY_LISTS)
 

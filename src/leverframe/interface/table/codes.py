@@ -2,7 +2,7 @@
 
 The same reading has different codes in different commands, and event entries have three dialects.
 The program itself uses only the words (`DS1`, `PT1000`, `RESET ENERGY5`); these tables translate in
-both directions. A code that only some versions have has spans.
+both directions. Spans limit a code to some versions.
 """
 
 from collections.abc import Iterable

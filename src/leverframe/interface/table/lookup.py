@@ -143,7 +143,7 @@ class Call(Struct, frozen=True):
             raise refusal.of(self.text) from None
 
 
-#: The maker's client library omits the `&` between these three.
+#: The maker's client library omits the `&` between these three items.
 _RUN_TOGETHER = re.compile(r"(sensor=\d+)?(calibration=\d-?\d+)?(multiplier=\d+)?", re.ASCII)
 
 

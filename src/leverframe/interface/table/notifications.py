@@ -150,7 +150,8 @@ V3_KEY = Text(
 
 # Rows: the messages of rules, on the path of rules.
 #
-# A request has one path. A rule and the text of its message are changed together or not at all.
+# All commands of a request have the same path: with these rows, a rule and the text of its message
+# are changed together or not at all.
 
 MAIL_SLOT = Int(1, 4)
 

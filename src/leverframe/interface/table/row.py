@@ -77,9 +77,9 @@ class Row(Struct, frozen=True, kw_only=True):
     role: str
     body: Body | None
     doc: str
-    #: Its fields contain a secret, so refusals do not repeat the client's text.
+    #: True if its fields contain a secret; refusals then do not repeat the client's text.
     secret: bool
-    #: It sets the server to which a stored secret is sent.
+    #: True if it sets the server to which a stored secret is sent.
     names_server: bool
     #: The line of another form that does the same and more, and the versions that prefer it.
     replaced_by: str | None

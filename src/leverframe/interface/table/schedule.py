@@ -217,4 +217,11 @@ ENTRY_ROWS = (
         example={"A": "0"},
         doc="Delete one schedule entry; the other entries keep their positions.",
     ),
+    row(
+        "GET /inpa.cgi?schedcatch=<A>",
+        A=Flag(),
+        sets="schedule_catch_up",
+        doc="Choose what happens at the start to schedule entries that were to switch something "
+        "while the controller was off: 0 they are only reported, 1 they are caught up.",
+    ),
 )

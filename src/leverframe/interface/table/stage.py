@@ -87,7 +87,7 @@ class Stage(Struct, eq=False):
         Called after all commands are staged, because their order does not matter.
         """
         paths = secrets_to_forget(self._before, self.settings)
-        # A restore decides itself which secrets are deleted.
+        # The code of a restore decides which secrets are deleted.
         if not paths or self.replaces_all:
             return
         self.forgotten = tuple(

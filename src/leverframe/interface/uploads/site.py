@@ -36,8 +36,8 @@ _ENCRYPTED = 0x1
 #: Folders and file names; none begins with a dot, so none is `..` or hidden.
 _NAME = re.compile(r"(?=.{1,200}\Z)[\w~-][\w.~-]*(/[\w~-][\w.~-]*)*", re.ASCII)
 _MAKE_ONE = "create one with `leverframe site build FOLDER`"
-#: The last bytes of an archive, which contain the size of its directory. We write neither a comment
-#: after them nor the variant for larger numbers before them.
+#: The last bytes of an archive, which contain the size of its directory. Our archives have no
+#: comment after these bytes, and no record for larger numbers (ZIP64) before them.
 _END = struct.Struct("<4s4H2LH")
 _END_MARK, _LARGE_END_MARK, _LARGE_END_BYTES = b"PK\x05\x06", b"PK\x06\x07", 20
 #: The maximum size of a directory entry: data about a file, its name, and some extra fields.
@@ -45,7 +45,7 @@ _MAX_ENTRY_BYTES = 46 + 200 + 64
 
 
 def pack_site(pages: Mapping[str, bytes]) -> bytes:
-    """Pack pages by name into an archive, always with the same bytes; raise `BadUpload`."""
+    """Pack pages by name into an archive, the same bytes for the same pages; raise `BadUpload`."""
     _check_names(pages)
     _check_sizes([len(page) for page in pages.values()])
     packed = BytesIO()

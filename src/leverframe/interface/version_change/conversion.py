@@ -172,7 +172,7 @@ def _instead(path: str, value: Any, default: Any, target: Profile) -> Any:
 def _off_without_memory(
     source: Settings, settings: Settings, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Clear "on after start" if a remembered state had precedence; the output would switch on."""
+    """Clear "on after start" where the remembered state, which is lost, took precedence over it."""
     for index, (old, new) in enumerate(zip(source.outputs, settings.outputs, strict=True)):
         if new.on_after_start and old.remember and not new.remember:
             path = f"outputs.{index}.on_after_start"
@@ -191,7 +191,7 @@ def _positions(
     """Set the variables that are page settings in the target version to these settings."""
     for position in _POSITIONS:
         path = f"variables.{position.variables}.{position.number}"
-        # A position that contained a page setting was no independent variable.
+        # A position that contained a page setting was not an independent variable.
         value = 0 if is_offered(position.when, made_on) else value_at(settings, path)
         if is_offered(position.when, target):
             if value:

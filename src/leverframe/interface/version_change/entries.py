@@ -121,7 +121,7 @@ def _fits(path: str, text: str, target: Profile) -> bool:
 # unit, or a module's reading at another place: the label exists, but decisions about its value are
 # no longer right. Rules and the regulator are disabled if they depend on such a label. A custom
 # Modbus reading that would be decoded differently is omitted. A reading that is only absent cannot
-# switch anything, so it needs no treatment.
+# switch anything, so nothing that uses it is disabled.
 
 #: Lists that are reported with one entry if a version does not have them.
 MAPPING = "modbus_mapping."

@@ -337,7 +337,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.state in READY
 
     def _reads_unadmitted_body(self) -> bool:
-        """Return whether a body has begun to arrive before its request's turn to be checked."""
+        """Return whether a body is arriving before its request has had its turn to be checked."""
         parser = self._parser
         return parser.reading is Reading.BODY and self.state is not BODY and not parser.is_done
 

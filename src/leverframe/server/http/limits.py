@@ -44,7 +44,7 @@ class HttpLimits(Struct, frozen=True):
     #: POST with an empty body, because `curl -X POST` sends that.
     needs_length: NeedsLength = never
     #: All bodies that are arriving or waiting for their answer, over all connections; more gets a
-    #: 503. No single address can use it all.
+    #: 503. No single address can use all of this budget.
     bodies_bytes: int = 64 * MIB
     #: The maximum for one tenant of a node, over all its addresses; more gets a 429.
     bodies_of_owner_bytes: int = 16 * MIB
@@ -55,13 +55,13 @@ class HttpLimits(Struct, frozen=True):
     #: The maximum number of bytes that are read from a connection at a time and wait to be parsed.
     read_bytes: int = 16 * KIB
     #: Unread replies over all connections, beyond `write_high_water`; a connection that needs more
-    #: is reset. No single address or tenant can use it all.
+    #: is reset. No single address or tenant can use all of this budget.
     unread_replies_bytes: int = 64 * MIB
 
     #: Time from the connection, or the first byte of a later request, to the end of the head.
     header_timeout_s: float = 10.0
-    #: Time for a body, and below for an answer; each gets one more second for every
-    #: `slowest_bytes_s` bytes.
+    #: Time for a body. Like `write_timeout_s`, the time for an answer, it is extended by one second
+    #: for every `slowest_bytes_s` bytes.
     body_timeout_s: float = 30.0
     #: A body that brings less than `slowest_bytes_s` in this time is aborted.
     stall_s: float = 10.0

@@ -17,7 +17,8 @@ import msgspec
 
 # The reason phrases of HTTP statuses, from the current standard.
 #
-# Some of those in `http.HTTPStatus` are outdated, and importing it adds 2 ms to every start.
+# Some of the phrases in `http.HTTPStatus` are outdated, and importing that class adds 2 ms to every
+# start.
 
 PHRASES = {
     100: "Continue",
@@ -157,7 +158,7 @@ class Reply(msgspec.Struct, gc=False):
 
 
 class StreamCut(Exception):
-    """A stream cannot continue, and why; the client must not mistake it for complete."""
+    """A stream cannot continue; the message says why. To the client it must not look complete."""
 
 
 class StreamReply(msgspec.Struct):
@@ -242,7 +243,7 @@ def _ok_heads(headers: Headers) -> dict[str, bytes]:
     }
 
 
-#: Heads up to the length, for polling and switching: saves the 3 us of formatting each head.
+#: Prepared heads, except for the length, for polling and switching: formatting a head takes 3 us.
 _OK_HEADS = _ok_heads(())
 _OK_HEADS_BY_TLS = _ok_heads(BY_TLS_ONLY)
 

@@ -27,8 +27,8 @@ try:
         HttpParserUpgrade,
     )
 except ModuleNotFoundError:
-    # httptools is a compiled extension, which is not available for every system. A twin without it,
-    # as in a browser, serves only its test.
+    # httptools is a compiled extension, which is not available for every system. Without it, for
+    # example in a browser, a twin serves only its own test.
     HAS_LLHTTP = False
 else:
     HAS_LLHTTP = True
@@ -70,8 +70,8 @@ class BadRequest(Exception):
 
 #: The part of a request that a parser is reading.
 Reading = Enum("Reading", "NOTHING HEAD BODY")
-# These are read for every request. Reading names of this module takes a tenth of the time (Python
-# 3.11).
+# These are read for every request. Reading a name of this module takes a tenth of the time of
+# reading a member of an enumeration (Python 3.11).
 NOTHING, HEAD, BODY = Reading
 
 
@@ -170,8 +170,8 @@ class RequestParser:
 
         self._target = b""
         self._raw_headers: list[bytes] = []  # name, value, name, value ...
-        #: The bytes after the last request line, if they completed its head, and the headers in
-        #: them.
+        #: The block of headers after the last plain request line, if all of it came with the line;
+        #: and the headers in it.
         self._last_block: bytes | None = None
         self._last_headers: dict[str, str] = {}
         self._has_host = False
@@ -352,8 +352,8 @@ class RequestParser:
         if len(path) > self._limits.path_bytes or len(query) > self._limits.query_bytes:
             raise self._target_too_long()
         self._is_last = not self._http.should_keep_alive()
-        # The version matters only if the connection ends here, or if a header (or its lack) decides
-        # that.
+        # The version matters only if the connection ends here, or if a header, or the lack of one,
+        # decides whether it does.
         is_http10 = (self._is_last or self._names_connection) and self._is_http10()
         return Request(method, path, query if mark else None, headers, b"", self._client, is_http10)
 

@@ -68,7 +68,7 @@ class AnsweringConnection(SharingConnection, Protocol):
 
 
 class ServerState:
-    """The state that a server's connections share: handler, clock, counters and their list."""
+    """The state shared by a server's connections: handler, clock, counters, list of connections."""
 
     def __init__(
         self,

@@ -72,7 +72,7 @@ class Admission:
         #: Whether sign-in is required regardless of the settings.
         self._must_sign_in = must_sign_in
         self.trusted = trusted
-        #: Whether controllers of this process need no account either, if clients need none.
+        #: If clients need no account: whether controllers of this process need none, either.
         self._open_to_itself = open_to_itself
         #: The site key of uploaded pages while sign-in is not required; foreign pages do not know
         #: it.
@@ -102,7 +102,7 @@ class Admission:
     def watch(self, request: Request) -> Callable[[], bool]:
         """Return a function that checks whether the account may still read.
 
-        Each call extends the session.
+        Each call of that function extends the session.
         """
         begun = self._controller.pending.access
 
@@ -118,7 +118,7 @@ class Admission:
         return is_still_admitted
 
     def _is_open(self, request: Request) -> bool:
-        """Return whether a request needs no account; controllers of this process may need one."""
+        """Return whether a request needs no account; requests from this process may need one."""
         if self._asks_for_sign_in():
             return False
         return self._open_to_itself or request.peer != OWN_PEER
@@ -135,7 +135,7 @@ class Admission:
 # there, with at most the rights of a control user.
 
 PREFIX = "/site-session/"
-#: Lets a page without an origin read the replies here; without the key there are none.
+#: Lets a page without an origin read the replies below the prefix; without the key it gets none.
 READABLE: Headers = (("Access-Control-Allow-Origin", "null"),)
 
 

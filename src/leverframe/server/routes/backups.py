@@ -39,8 +39,8 @@ _Result = TypeVar("_Result")
 PASSPHRASE_HEADER = "backup-passphrase"
 MAX_PASSPHRASE_LETTERS = 128
 COUNT_HEADER = "Not-Carried-Over"
-#: Lists the secrets that the backup did not contain in readable form. A client that sends no
-#: passphrase still gets its restore, without them, and this header.
+#: Lists the secrets that the backup did not contain in readable form. If the client sends no
+#: passphrase, the backup is restored without these secrets, and the reply has this header.
 SECRETS_HEADER = "Secrets-Not-Restored"
 _MAX_NAMED = 40
 #: Deriving a key needs 64 MiB, so only one key is derived at a time.

@@ -34,7 +34,7 @@ MAX_KEPT_LETTERS = 100
 
 
 class Commands(msgspec.Struct, frozen=True):
-    """The commands of a request, and the properties that every request needs of them."""
+    """The commands of a request, with the properties that are needed to handle any request."""
 
     calls: tuple[Call, ...]
     without_bodies: tuple[Command, ...]
@@ -48,7 +48,7 @@ class Commands(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, calls: tuple[Call, ...]) -> "Commands":
         if len(calls) == 1 and (row := calls[0].row).body is None:
-            # This is nearly always the case, and takes 1 us less.
+            # Nearly all requests are like this, and this branch takes 1 us less.
             is_about_account = row.role in (ANYONE, ACCOUNT)
             switches, restores = row.role == CONTROL, row is RESTORE_ROW
             alone = ((calls[0], None),)
@@ -173,8 +173,8 @@ class CommandEndpoint:
         try:
             with_bodies = await asyncio.to_thread(self._with_bodies, request, commands)
         except Refusal as refusal:
-            # A file is the only command: skipping it would report success although nothing was
-            # done.
+            # A command with a file is the only one of its request: skipping it would report success
+            # although nothing was done.
             if commands.takes_file:
                 return reply_to_refusal(refusal)
             return self._bad_body(refusal, request)

@@ -68,7 +68,7 @@ class StreamShares:
         return self._addresses.used
 
     def share_of(self, account: Account, peer: str) -> "StreamShare":
-        """Return a share for one more stream; refuse it if there is no room."""
+        """Return a share for one more stream; refuse the stream if there is no room."""
         share = StreamShare(self._addresses, self._accounts, source_of(peer), account)
         if not share.has_room():
             self.refused += 1
@@ -141,7 +141,7 @@ class ControllerWork(Struct, frozen=True):
     ) -> bytes:
         """Run a function in a separate process; `instead` says in a refusal what the client can do.
 
-        `fed` is read while the function runs.
+        The items of `fed` are passed to the function while it runs.
         """
         with refusing_long_work(instead):
             async with self.places.place(self.owner, self.tenant()):
@@ -161,8 +161,8 @@ class ControllerWork(Struct, frozen=True):
                 raise
         ends: list[Callable[[], Any]] = []
         held = _hold_place(first, pieces, ends)
-        # The place is given back even if no piece is ever requested because the client has left.
-        # Such a generator is finalized without running, possibly on another thread.
+        # The place is given back even if no piece is ever requested because the client has left. A
+        # generator that never ran is finalized without running, possibly on another thread.
         loop = asyncio.get_running_loop()
         end = weakref.finalize(held, _call, loop, self.streams.give_back, self.owner)
         end.atexit = False

@@ -53,8 +53,8 @@ def add_headers(reply: AnyReply, headers: Headers) -> AnyReply:
 
 # CORS: pages of configured other sites may read answers.
 #
-# Such a page reads answers and sends commands as any program does: it signs in with its own HTTP
-# Basic credentials. It cannot use a visitor's open session. Browsers may send the cookie, because
+# These pages read answers and send commands as any program does: they sign in with their own HTTP
+# Basic credentials. They cannot use a visitor's open session. Browsers may send the cookie, because
 # they treat a site at another port as the same site, but the cookie is removed before anything
 # reads it.
 

@@ -22,10 +22,10 @@ from leverframe.server.routes.headers import PAGE_HEADERS, PART_HEADERS, Compres
 # The modules of the first view as one file: a slow phone requests one instead of forty.
 #
 # The pages are modules without a build step: they are joined when they are served. Each module
-# becomes a function, after the modules that it imports; all other modules then import from the
-# joined file. Only the forms that the pages use are supported: imports of names or of a whole
-# module at the top, exports of declarations, and a list of exported names at the end of a vendored
-# module.
+# becomes a function, placed after the modules that it imports; modules that are not joined import
+# from the joined file. Only the forms that the pages use are supported: imports of names or of a
+# whole module at the top, exports of declarations, and a list of exported names at the end of a
+# vendored module.
 
 # Kept as text, which `re` compiles at first use, so that startup does not wait for it.
 _IMPORT = r'(?m)^import (\{[^}]*\}|\* as \w+) from "(\.[^"]+)";$'
@@ -157,7 +157,8 @@ _VERSION_LETTERS = 12
 #: page has a placeholder for each part, `<!-- NAME -->`.
 _SHARED = ("head.html", "unstarted.html")
 _FRONT, _START = "index.html", "app.js"
-#: The styles of all pages. Browsers open six connections: the front page needs one for its words.
+#: The styles of all pages, sent as one file: browsers open only six connections, and the front page
+#: needs one of them for its words.
 _STYLES = ("style.css", "styles/views.css")
 #: The front page lists here the modules that its first view needs besides its start module.
 _FIRST = rf'<link rel="modulepreload" href="{PREFIX}([^"]+)">\n'
@@ -317,8 +318,8 @@ async def page_reply(path: str, request: Request) -> Reply:
 
 
 def _reply(kind: str, body: bytes, headers: Headers) -> CompressedReply:
-    # Browsers accept compressed replies. These are kept while the process runs, but not the plain
-    # ones.
+    # Browsers accept compressed replies, so those are kept while the process runs, but not the
+    # plain ones.
     return CompressedReply(kind, body, headers, keeps_plain=False)
 
 

@@ -73,7 +73,7 @@ class Reach(Struct, frozen=True):
     must_sign_in: bool = False
     #: Networks in which programs need not sign in.
     trusted: TrustedNetworks = NO_TRUSTED_NETWORKS
-    #: Whether other controllers of this process need no sign-in either, if clients need none.
+    #: If clients need no sign-in: whether other controllers of this process need none, either.
     open_to_itself: bool = True
 
 

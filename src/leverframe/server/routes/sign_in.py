@@ -272,9 +272,9 @@ def wants_page(request: Request) -> bool:
 def is_browser(request: Request) -> bool:
     """Return whether a browser opens an address; programs that fetch pages do not accept XHTML.
 
-    A browser is redirected to the sign-in page instead of being challenged for HTTP Basic. It would
-    send Basic credentials even with requests that foreign pages cause, and at a plain HTTP address
-    nothing else may show which page caused a request.
+    A browser is redirected to the sign-in page instead of being challenged for HTTP Basic. A
+    browser sends Basic credentials even with requests that foreign pages cause, and at a plain HTTP
+    address there may be nothing that shows which page caused a request.
     """
     return "application/xhtml+xml" in request.headers.get("accept", "")
 
@@ -282,8 +282,8 @@ def is_browser(request: Request) -> bool:
 def is_script(request: Request) -> bool:
     """Return whether a page's script sends the request: a challenge would open a browser dialog.
 
-    Browsers do not send the mode to plain HTTP addresses, but our own pages send their origin.
-    Programs may send either, too, but not with the name that all browsers send.
+    Browsers do not send `Sec-Fetch-Mode` to plain HTTP addresses, but our own pages send a
+    `Referer`. Programs may send either header, too, but not the user agent that all browsers send.
     """
     headers = request.headers
     if "Mozilla/" not in headers.get("user-agent", ""):
@@ -416,7 +416,8 @@ class SignInEndpoint:
         with sessions.changing_password(cookies, name, accounts()):
             answer = self._commands.handle(request, commands, account)
             reply = answer if isinstance(answer, Reply) else await answer
-            # The session adopts the new password before it can be missed.
+            # Look up the session now, so that it adopts the new password before a check finds it
+            # outdated.
             sessions.account(cookies, accounts())
         return reply
 

@@ -19,7 +19,7 @@ from leverframe.core.engine.rule_explanation import RuleExplanation
 from leverframe.core.engine.schedule import ScheduleExplanation
 from leverframe.core.engine.timers import Moment, WallTime
 from leverframe.core.engine.watchdog import WatchdogExplanation
-from leverframe.core.labels import DIGITAL_INPUTS, LABELS, LIGHTING, OUTPUTS, PWMS, READINGS
+from leverframe.core.labels import DIGITAL_INPUTS, LABELS, LIGHTING, OUTPUTS, READINGS
 from leverframe.devices.modbus_writer import WriteReport
 from leverframe.devices.modem_line import ModemState
 from leverframe.devices.module_slot import SlotReport, SlotStatistics
@@ -211,7 +211,7 @@ _MEMBERS = (
     StateMember("barcode", ("barcode",), lambda view: view.engine.inputs.barcode),
     StateMember("lighting", LIGHTING, lambda view: view.engine.inputs.lighting),
     StateMember("troubles", (AROUND,), lambda view: view.controller.troubles),
-    StateMember("findings", (*_MEASURED, *PWMS, *_OF_PARTS), _show_findings),
+    StateMember("findings", (*_MEASURED, *SWITCHED, *_OF_PARTS), _show_findings),
     StateMember("ports", (AROUND,), lambda view: view.controller.open_ports()),
 )
 

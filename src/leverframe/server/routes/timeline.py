@@ -233,7 +233,7 @@ class TimelineQuestion(Struct, frozen=True):
     at: Moment
     values: dict[str, Value]
     rules: RulePlaces
-    #: The engine, if part of the period is in the future.
+    #: The state of the engine if part of the period is in the future, else None.
     state: LiveState[Engine] | None
     is_admin: bool
     #: The time from which every change is recorded, and the texts of reasons.

@@ -111,7 +111,7 @@ class ChunkStore:
                 raise
 
     def _find(self, query: str, *values: float | str) -> Found:
-        """Run a query whose first parameters select the controller's rows; these values follow."""
+        """Run a query; its first parameters select the controller's rows, `values` follow."""
         return self._connection.execute(query, (*self._which, *values))
 
     def _count_tiers(self) -> None:

@@ -79,7 +79,7 @@ class Bounds(Struct, frozen=True):
         return {RAW: self.raw_days, MINUTES: self.minute_days, QUARTERS: self.quarter_days}[tier]
 
     def share(self, tier: Tier) -> int:
-        """Return the bytes for a tier; raw values get half of all."""
+        """Return the maximum bytes of a tier; raw values get half of the total."""
         return self.max_bytes // 2 if tier is RAW else self.max_bytes // 4
 
     @property
@@ -109,7 +109,7 @@ class Reduction:
         self._open_at(None)
 
     def _open_at(self, start: float | None) -> None:
-        """Begin an interval; None leaves no interval open, so that every time is past its end."""
+        """Begin an interval; with None, no interval is open, and every time is past its end."""
         self._start, self._end = _span(start, self.width)
         self._low, self._high = inf, -inf
         self._area = self._present_s = 0.0
@@ -255,7 +255,7 @@ class Compactor:
             self._rows.clear()
 
     def silence(self, at: float | None = None) -> None:
-        """Record that values are unknown from a time on, at the earliest after the last sample."""
+        """Record that values are unknown from a time on, but not before the last sample."""
         if self._newest > -inf:
             wall = self._newest if at is None else max(at, self._newest)
             self.add([(wall, label, None) for label in list(self._reductions)])
@@ -363,8 +363,8 @@ class Compactor:
     def value_before(self, label: str, at: float) -> float:
         """Return the value immediately before a time, from the finest tier that has it."""
         for tier in TIERS:
-            # A row of a reduced tier describes its interval, so the interval must have ended by
-            # then.
+            # A row of a reduced tier describes a complete interval, which must have ended before
+            # the time.
             until = at - tier.interval_s + INSTANT_S if tier.interval_s else at
             rows = self.chunk_store.before(tier, label, until)
             index = bisect_left(rows[TIME], until) - 1

@@ -17,7 +17,7 @@ from leverframe.storage.history.rows import EntryQuestion
 from leverframe.storage.history.worker import GATHER_S, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
-#: The number of entries at which they are recorded in virtual time, where no timer runs.
+#: In virtual time, where no timer runs, entries are recorded when there are this many new ones.
 BATCH = KEPT_ENTRIES // 2
 _BY_START = Cause("start")
 

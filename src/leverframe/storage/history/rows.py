@@ -133,7 +133,7 @@ def unpack(data: bytes, count: int) -> Columns:
 
 #: Maximum number of entries per controller: some weeks of a busy controller, in less than 10 MB.
 MAX_ENTRIES = 20_000
-#: Bytes of the file's limit per entry: a small file keeps fewer entries.
+#: Bytes of the file's limit for each entry that is kept, so a small file keeps fewer entries.
 _BYTES_FOR_EACH = 2048
 
 #: With the same placeholders in braces as the other tables of the file.

@@ -53,7 +53,7 @@ MAX_IN_A_ROW = 16
 
 
 def no_tenant() -> None:
-    """Return the tenant of a controller that has none."""
+    """Return None, the tenant of a controller that belongs to no tenant."""
 
 
 class QueuedJob(NamedTuple):

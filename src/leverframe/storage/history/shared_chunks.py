@@ -23,7 +23,7 @@ from leverframe.storage.history.rows import (
 )
 from leverframe.storage.sqlite_file import roll_back, sentences
 
-#: The tables of such a file, and the column that names the controller.
+#: The tables of a file with many histories, and the columns that name the controller.
 _TABLES_OF_ONE = (
     *(("chunk", "controller"), ("entry", "controller")),
     *(("mark", "id"), ("told", "controller"), ("stopped", "controller")),
@@ -41,7 +41,7 @@ CREATE INDEX IF NOT EXISTS last_moments_by_controller ON last_moments (controlle
 
 
 class SharedChunks:
-    """The file of the histories of many controllers; only one of them is used at a time."""
+    """The file with the histories of many controllers; only one history is used at a time."""
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
         self._path = path or IN_MEMORY
@@ -76,7 +76,7 @@ class SharedChunks:
         )
 
     def take_in(self, controller: int, path: Path) -> None:
-        """Import the history in a separate file as that of a controller here."""
+        """Import the history in a separate file as the history of a controller in this file."""
         with self._beside(path):
             # A file of format 1 has no texts, and is not upgraded, because it is only read.
             (has_texts,) = self._connection.execute(

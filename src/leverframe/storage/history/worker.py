@@ -112,7 +112,7 @@ class HistoryWorker(Protocol):
         """Discard everything, unless the history is durable."""
 
     def begin_close(self) -> None:
-        """Stop recording everything that can still be recorded after the end."""
+        """From now on, postpone all recording that can still be done after the end of the run."""
 
     async def close(self, at: float) -> None:
         """Record that values are unknown from this time on, and release all resources."""
@@ -433,7 +433,7 @@ class HistoryRecorder:
         self._worker.forget()
 
     def begin_close(self) -> None:
-        """Stop recording everything that can still be recorded after the end."""
+        """From now on, postpone all recording that can still be done after the end of the run."""
         self._worker.begin_close()
 
     async def close(self) -> None:

@@ -93,8 +93,8 @@ class LaneFigures(Struct):
 # Lanes that one thread writes: all waiting changes share a transaction (group commit).
 #
 # Waiting changes of all controllers go into the next transaction. If a transaction fails, the part
-# of each controller is tried in a transaction of its own, so that only the controllers fail whose
-# part cannot be written. Their `Writer` also fails the changes that depend on that part.
+# of each controller is tried in a transaction of its own, so that only controllers whose part
+# cannot be written fail. Their `Writer` also fails the changes that depend on that part.
 
 #: The maximum number of parts in a transaction; further parts wait for the next one.
 BATCH_SIZE = 512

@@ -69,7 +69,7 @@ def open_lane(folder: FleetFolder) -> OpenedLane:
 # The source is not changed; the caller decides whether to delete it.
 
 _BYTES = Bounds().max_bytes
-#: The setting with a controller's name, and the row with the name that it has otherwise.
+#: The setting with a controller's name, and the row with its name if that setting is empty.
 _NAME, _OWN_NAME = "name", "identity.name"
 
 

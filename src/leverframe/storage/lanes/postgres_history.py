@@ -30,7 +30,7 @@ from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-#: Real seconds that a value may wait before it is written; a killed node loses this time.
+#: Real seconds that a value may wait before it is written; a killed node loses waiting values.
 GATHER_S = 60.0
 #: A query that waits longer is rejected.
 ANSWER_WITHIN_S = 10.0
@@ -128,8 +128,8 @@ class WorkerInDatabase(WorkerOfOne):
     async def close(self, at: float) -> None:
         closing = asyncio.ensure_future(super().close(at))
         while not (await asyncio.wait([closing], timeout=self._shared.answer_within_s))[0]:
-            # A database that does not answer must not delay closing, for which a node that takes
-            # over waits.
+            # A database that does not answer must not delay closing, because a node that takes over
+            # waits for it.
             self._shared.give_up_waiting()
         await closing
 

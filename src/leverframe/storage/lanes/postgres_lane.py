@@ -102,7 +102,7 @@ class Claim(Struct, frozen=True):
 
 
 class UncertainBatch(Struct, frozen=True):
-    """A batch in doubt: it is unknown whether it is stored. With the controllers in it."""
+    """A batch in doubt and its controllers: it is unknown whether the batch is stored."""
 
     number: int
     controllers: tuple[int, ...]
@@ -170,7 +170,7 @@ class PostgresLane(GroupCommitLane):
         self.batch = self._last_batch(time.monotonic() + PATIENCE_S)
 
     def clear(self, controllers: Collection[int]) -> None:
-        """Allow writes of controllers again that have been reloaded."""
+        """Allow writes again for controllers that have been reloaded."""
         self._unclear.difference_update(controllers)
 
     async def look_again(self) -> None:
@@ -328,7 +328,7 @@ class PostgresLane(GroupCommitLane):
             raise LaneUnavailable(AWAY) from error
 
     def _read_lane(self, connection: Connection) -> int:
-        """Read the number of the last batch; end this lane if its life is over or is unknown there.
+        """Read the number of the last batch; end this lane if its life is over or was rolled back.
 
         The numbers of lives and batches only increase, even after the death of a node. A smaller
         number than this process knows means that the database was rolled back.
@@ -347,7 +347,7 @@ class PostgresLane(GroupCommitLane):
         raise error
 
     def _connect(self, until: float) -> Connection:
-        """Return the connection for writing; if the database is long unreachable, retry rarely."""
+        """Return the connection for writing; if the database stays unreachable, retry rarely."""
         if self._writing is not None:
             return self._writing
         now = time.monotonic()

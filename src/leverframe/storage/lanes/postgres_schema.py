@@ -219,8 +219,9 @@ FENCE = (
 )
 
 #: Voids a batch that is not stored, whose bytes may still arrive: it increases the number so that
-#: the batch can no longer follow. If the batch is stored, its row is written again. The answer then
-#: comes only after the synchronous standby has the batch, which may be visible before that.
+#: the batch can no longer follow. If the batch is stored, the lane's row is written again
+#: unchanged. The answer then comes only after the synchronous standby has the batch, which may be
+#: visible before that.
 SETTLE = (
     "UPDATE lane SET batch = CASE batch WHEN %(batch)s - 1 THEN %(batch)s + 1 ELSE batch END"
     " WHERE node = %(node)s AND epoch = %(epoch)s"
@@ -249,7 +250,7 @@ class TextRows(Struct, frozen=True):
     def clause(self, condition: str) -> str:
         """Return the part of a statement that performs the changes if a condition is true.
 
-        Arrays are sent in binary form. As text, only the quotes in a row of the audit trail would
+        Arrays are sent in binary form. As text, the quotes in a row of the audit trail alone would
         take 100 us instead of 1 us.
         """
         table, key, name = self.table, self.key, self.name

@@ -50,7 +50,7 @@ class SqliteLane(GroupCommitLane):
     """The lane in a file. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
 
     def __init__(self, path: Path, key_path: Path) -> None:
-        # Such work runs after the batch in the same thread, and so after its result was reported.
+        # `do_later` work runs in the same thread, after the result of the batch was reported.
         self._file = WatchedFile(path, MIGRATIONS, do_later=self._do_later)
         #: The remaining steps of a move into the tables; None if there is no move.
         self._move: Iterator[MoveStep] | None = None

@@ -284,7 +284,7 @@ def _without_body(status: int, headers: Headers) -> AnyReply:
 
 
 class CannotRecord(ErrorForPeople):
-    """The recording cannot start or continue: one sentence."""
+    """The recording cannot start or continue; the message is one sentence."""
 
 
 async def record(unit: str, out: Path, port: int, ca_file: str | None, as_json: bool) -> None:
@@ -297,8 +297,8 @@ async def record(unit: str, out: Path, port: int, ca_file: str | None, as_json: 
         with bind_errors_for_people(HOST, port):
             await proxy.start(port)
         try:
-            # After the port is open, so that a failed start leaves no file behind; and before any
-            # other task runs, so that no exchange is missed.
+            # Create the file after the port is open, so that a failed start leaves no file behind,
+            # and before any other task runs, so that no exchange is missed.
             recording.file = RecordingFile(out, client.origin)
             _print_address(proxy, client.origin, out, as_json=as_json)
             await stop.wait()

@@ -31,12 +31,12 @@ from leverframe.interface.exchange_comparison import (
 )
 from leverframe.testing.recordings.unit_client import UnitClient, UnitSilent, unit_client
 
-# Replay a recording against another unit or the same, and compare the answers.
+# Replay a recording against the same or another unit, and compare the answers.
 #
 # Requests are sent one after the other, in their recorded order. Requests that contained a
 # secret, and endless streams, are not sent; both are listed.
 
-#: Without pauses, with the recorded pauses, or advancing virtual time by them.
+#: Send without pauses, with the recorded pauses, or after advancing virtual time by these pauses.
 Pace = Literal["fast", "recorded", "virtual"]
 #: Give up a unit after this number of unanswered requests in a row.
 MAX_SILENT = 3
@@ -45,7 +45,7 @@ LOGIN_HEADERS = ("authorization", "cookie")
 
 
 class ReplayFailed(ErrorForPeople):
-    """The replay could not be completed: one sentence."""
+    """The replay could not be completed; the message is one sentence."""
 
 
 class UnitLogin(NamedTuple):

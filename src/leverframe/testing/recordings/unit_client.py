@@ -23,7 +23,7 @@ _LATE = "accepted the request but did not answer in time."
 
 
 class BadAddress(ErrorForPeople):
-    """The address does not name a unit: one sentence."""
+    """The address does not name a unit; the message is one sentence."""
 
 
 class UnitError(ErrorForPeople):

@@ -243,7 +243,25 @@ export class Page {
 
   view() {
     this.#keepPlaces();
-    return html` ${this.#task.view()} ${this.#isList.value ? this.#list() : this.#week()}`;
+    return html` ${this.#task.view()} ${this.#isList.value ? this.#list() : this.#week()}
+    ${this.#catchUp()}`;
+  }
+
+  // Whether entries that were due while the controller was off are caught up at its start.
+  #catchUp() {
+    const command = this.#context.commands.get("schedcatch");
+    const send = (/** @type {boolean} */ isOn) =>
+      this.#task.run(() => this.#send(command.request({ A: isOn })));
+    return html`<p class="catch-up">
+      <label
+        ><input
+          type="checkbox"
+          .checked=${this.#context.settings.schedule_catch_up}
+          @change=${({ target }) => send(target.checked)}
+        />
+        ${t("catch_up")}</label
+      >
+    </p>`;
   }
 
   tools() {

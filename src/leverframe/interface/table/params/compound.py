@@ -209,7 +209,7 @@ class Changed(Struct, frozen=True):
 class Trailing(Struct, frozen=True):
     """A trailing field that older versions do not have, and that is optional in newer versions.
 
-    If it is missing, it keeps its value: a client that does not know a setting must not change it.
+    A missing field leaves its setting unchanged, because the client may not know the setting.
     """
 
     param: Param

@@ -19,7 +19,7 @@ const PAGES = {
   ...{ oled: "display", ui: "interface", name: "interface", timezone: "interface" },
   ...{ layout: "panel", watchdog: "watchdog", http: "http", http_period: "http" },
   ...{ http_double_percent: "http", mqtt: "mqtt", snmp: "snmp", access: "accounts" },
-  ...{ rules: "rules", schedule: "schedule" },
+  ...{ rules: "rules", schedule: "schedule", schedule_catch_up: "schedule" },
 };
 
 // The labels whose keys are not the names of their settings.
@@ -49,6 +49,7 @@ const KEYS = {
   ...{ "rules.enabled": "setting_active" },
   ...{ "rules.operator": "second_condition", "schedule.action": "entry_action" },
   ...{ "schedule.value": "entry_value", "schedule.time": "time_of_day" },
+  ...{ "schedule_catch_up.schedule_catch_up": "catch_up" },
   ...{ "schedule.days": "weekdays", "schedule.periodic": "repeats" },
 };
 

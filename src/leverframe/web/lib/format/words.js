@@ -188,9 +188,38 @@ export function findingSentence(kind, values) {
   const entry = findings[kind];
   // Journals have findings of earlier versions, which did not name the state.
   if (!entry || (kind === "rule_held" && values.state === undefined)) return null;
-  if (!values.sentence) return fill(entry[language], { ...values, state: onOrOff(values.state) });
+  if (!values.sentence) {
+    const [state, mover] = [onOrOff(values.state), moverText(String(values.mover))];
+    return fill(entry[language], { ...values, state, mover });
+  }
   const [part, sentence] = [String(values.part), String(values.sentence)];
   return fill(entry[language], { part: partName(part), sentence: serverText(sentence) });
+}
+
+// By the detail that the engine gives.
+/** @type {Record<string, string>} */
+export const TIMERS = {
+  "return time": "by_timer_return",
+  pulse: "by_timer_pulse",
+  "periodic switching": "by_timer_periodic",
+  "start delay": "by_timer_start_delay",
+  "PID regulator": "by_timer_pid",
+};
+/** @type {[string, string][]} */
+const MOVERS = [
+  ["rule ", "cause_rule"],
+  ["schedule entry ", "cause_schedule"],
+  ["watchdog ", "cause_watchdog"],
+  ["restart", "cause_start"],
+];
+
+// What has set an output, as findings name it: "return time", "rule Frost".
+/** @param {string} mover */
+function moverText(mover) {
+  if (language === "en") return mover;
+  if (TIMERS[mover]) return t(TIMERS[mover]);
+  const [start, word] = MOVERS.find(([begin]) => mover.startsWith(begin)) ?? [mover, "cause_hand"];
+  return `${t(word)} ${mover.slice(start.length)}`.trim();
 }
 
 /** @param {unknown} state */
@@ -236,7 +265,7 @@ export function serverText(text) {
   );
   if (translated !== null) return translated;
   const finding = translate(sentencesOfFindings, text, (value, name) =>
-    name === "state" ? onOrOff(value) : value,
+    name === "state" ? onOrOff(value) : name === "mover" ? moverText(value) : value,
   );
   if (finding !== null) return finding;
   // What a sentence is about stands before it: "OUT0: ...", "E-mail: ...".

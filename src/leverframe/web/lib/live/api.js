@@ -87,15 +87,17 @@ export function setClock(clock) {
 }
 
 /** @param {string} target */
-const order = (target) =>
-  answer(target, {
-    method: "POST",
-    signal: AbortSignal.timeout(ORDER_S * 1000),
-    headers:
-      clockAhead === null
-        ? {}
-        : { "X-Valid-Until": String(clockAhead + performance.now() / 1000 + ORDER_S) },
-  });
+async function order(target) {
+  const withdrawal = AbortSignal.timeout(ORDER_S * 1000);
+  // Without a heartbeat no moment can be named: only a controller that is awake gets the order.
+  if (clockAhead === null) await health({ signal: withdrawal });
+  /** @type {Record<string, string>} */
+  const headers =
+    clockAhead === null
+      ? {}
+      : { "X-Valid-Until": String(clockAhead + performance.now() / 1000 + ORDER_S) };
+  return answer(target, { method: "POST", signal: withdrawal, headers });
+}
 
 // Whether an order was not answered in time.
 /** @param {unknown} error */

@@ -5,7 +5,7 @@ import { shortMoment } from "../format/moments.js";
 import { findingSentence, t } from "../format/words.js";
 import { address, here, routeOf } from "../frame/router.js";
 import * as api from "../live/api.js";
-import { indexOf } from "./labels.js";
+import { indexOf, PWMS, VARIABLES } from "./labels.js";
 import { icon } from "./signs.js";
 import { kindOf, thingName } from "./things.js";
 
@@ -47,18 +47,24 @@ const since = ({ live }, finding) =>
 
 // One press repairs, where that is all that is missing; else it leads to the field.
 /** @typedef {(label: string, context: Context) => Promise<unknown>} Act */
-/** @type {Record<string, { text: string, act: Act }>} */
+/** @typedef {{ text: string, act: Act }} Repair */
+/** @type {Act} */
+const reverse = (label, { live }) => switchLabel(label, live.state[label] !== 1);
+/** @type {Record<string, Repair>} */
 const REPAIRS = {
-  rule_held: {
-    text: "repair_give_back",
-    act: (label, { live }) => switchLabel(label, live.state[label] !== 1),
-  },
+  rule_held: { text: "repair_give_back", act: reverse },
+  rule_overruled: { text: "repair_give_back", act: reverse },
+  schedule_overruled: { text: "repair_switch_on", act: reverse },
   pid_output_off: { text: "repair_switch_on", act: (label) => switchLabel(label, true) },
 };
 
 /** @param {string} label @param {boolean} on */
 const switchLabel = (label, on) =>
-  (label.startsWith("PWM") ? api.switchPwm : api.switchOutput)(indexOf(label), on);
+  (VARIABLES.includes(label)
+    ? api.switchVariable
+    : PWMS.includes(label)
+      ? api.switchPwm
+      : api.switchOutput)(indexOf(label), on);
 
 /** @param {Context} context @param {Api.FindingReport} finding @param {boolean} hasLinks */
 function repair(context, { kind, label, page }, hasLinks) {

@@ -2,7 +2,7 @@
 
 import { shortMoment } from "../format/moments.js";
 import { setText, formatValue } from "../format/numbers.js";
-import { t } from "../format/words.js";
+import { t, TIMERS } from "../format/words.js";
 import { dutyOf, isState, levelWord, PWMS, stateWord, VARIABLES } from "./labels.js";
 import { causeOf } from "./signs.js";
 import { thingName } from "./things.js";
@@ -16,6 +16,9 @@ import { thingName } from "./things.js";
  */
 
 const HOUR_S = 3600;
+const HELD = "rule_held";
+// The kinds of findings about an output in another state than wanted.
+export const OVERRULED = [HELD, "rule_overruled", "schedule_overruled"];
 
 /** @param {Context} context @param {string} label @returns {Standing} */
 export function standing(context, label) {
@@ -40,7 +43,7 @@ export function standing(context, label) {
     return build({ word: t("lever_fault"), beneath: t("lever_no_answer"), marks: ["fault"] });
   }
   if (isLocked(context, label)) return build({ beneath: t("lever_is_locked"), marks: ["locked"] });
-  if (findHeld(context, label)) return build({ beneath: t("lever_held"), marks: ["held"] });
+  if (isHeld(context, label)) return build({ beneath: t("lever_held"), marks: ["held"] });
   return build({ beneath: isOn ? ending(context, label) : "" });
 }
 
@@ -52,10 +55,14 @@ export const outOfReach = ({ live }) => (live.connection === "lost" ? t("lever_l
 export const isLocked = ({ overview }, label) =>
   overview.isLocked && !VARIABLES.includes(label) && isState(label);
 
-// The finding that a hand keeps it from what its rule wants.
+// The finding that it is in another state than its rule or the schedule wants.
 /** @param {Context} context @param {string} label */
-const findHeld = ({ live }, label) =>
-  (live.state.findings ?? []).find((one) => one.kind === "rule_held" && one.label === label);
+const findOverruled = ({ live }, label) =>
+  (live.state.findings ?? []).find((one) => OVERRULED.includes(one.kind) && one.label === label);
+
+// A hand keeps it from what its rule wants.
+/** @param {Context} context @param {string} label */
+const isHeld = (context, label) => findOverruled(context, label)?.kind === HELD;
 
 // When it goes off by its return time: as a time that runs out, or as a time of day.
 /** @param {Context} context @param {string} label */
@@ -111,22 +118,14 @@ export function moverName(context, { kind, number, name, account, detail }) {
   return account;
 }
 
-// By the detail that the engine gives.
-/** @type {Record<string, string>} */
-const TIMERS = {
-  "return time": "by_timer_return",
-  pulse: "by_timer_pulse",
-  "periodic switching": "by_timer_periodic",
-  "start delay": "by_timer_start_delay",
-  "PID regulator": "by_timer_pid",
-};
-
 /** @param {Context} context @param {string} label @param {Api.Cause} by */
 function reasons(context, label, { conditions = [] }) {
-  const held = findHeld(context, label);
-  if (held) {
+  const overruled = findOverruled(context, label);
+  if (overruled) {
+    const { rule, entry } = overruled.figures;
     const wanted = stateWord(context.overview.isOn(label) === false);
-    return [t("lever_but", { rule: ruleName(context, held.figures.rule), state: wanted })];
+    const ruler = rule === undefined ? String(entry) : ruleName(context, rule);
+    return [t("lever_but", { rule: ruler, state: wanted })];
   }
   return conditions.filter((one) => one.is_met !== false).map((one) => compareText(context, one));
 }

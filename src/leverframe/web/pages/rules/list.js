@@ -23,7 +23,7 @@ import { isSwitched, ruleName, shortSentence } from "./sentence.js";
  * @property {(from: number, by: -1 | 1) => void} step
  */
 
-// met, held, cannot, waiting, off, idle or resting: what stands in the row.
+// met, held, overruled, cannot, waiting, off, idle or resting: what stands in the row.
 /**
  * @param {Api.RuleReport} report
  * @param {Api.RuleExplanation} explanation
@@ -33,6 +33,7 @@ export function stateOf({ number, settings }, explanation, findings) {
   if (!settings.enabled) return "off";
   const own = findings.filter(({ page }) => page === `rules?edit=${number}`);
   if (own.some(({ kind }) => kind === "rule_held")) return "held";
+  if (own.some(({ kind }) => kind === "rule_overruled")) return "overruled";
   if (own.length > 0) return "cannot";
   if (explanation.pending_action) return "waiting";
   if (explanation.met) return "met";
@@ -40,7 +41,7 @@ export function stateOf({ number, settings }, explanation, findings) {
 }
 
 /** @type {Record<string, import("../../lib/things/signs.js").IconName>} */
-const ICONS = { met: "check", held: "attention", cannot: "attention" };
+const ICONS = { met: "check", held: "attention", overruled: "attention", cannot: "attention" };
 
 /** @param {string} state */
 const stateMark = (state) =>
@@ -154,8 +155,10 @@ export function standing(context, report, explanation, { giveBack }) {
     ({ page }) => page === `rules?edit=${report.number}`,
   );
   const held = findings.find(({ kind }) => kind === "rule_held");
+  const overruled = findings.some(({ kind }) => kind === "rule_overruled");
   return html`
     ${held ? manualNote(context, report, held, giveBack) : metNote(context, report, explanation)}
+    ${overruled ? giveBackButton(report, giveBack) : nothing}
     ${findings
       .filter((finding) => finding !== held)
       .map(
@@ -179,7 +182,6 @@ const nameOf = (context, label) => (label ? codeName(context, label) : "");
  * @param {(act: () => Promise<unknown>) => void} giveBack
  */
 function manualNote(context, report, held, giveBack) {
-  const act = wantedAct(report);
   const values = {
     since: metSince(context, report),
     did: lastAct(context, report),
@@ -188,12 +190,17 @@ function manualNote(context, report, held, giveBack) {
   };
   return html`<p class="overruled">
     ${icon("attention", "s")} ${t("met_and_held", values)}
-    ${act
-      ? html`<button type="button" class="bare" @click=${() => giveBack(act)}>
-          ${t("give_back")}
-        </button>`
-      : nothing}
+    ${giveBackButton(report, giveBack)}
   </p>`;
+}
+
+/** @param {Api.RuleReport} report @param {(act: () => Promise<unknown>) => void} giveBack */
+function giveBackButton(report, giveBack) {
+  const act = wantedAct(report);
+  if (!act) return nothing;
+  return html`<button type="button" class="bare" @click=${() => giveBack(act)}>
+    ${t("give_back")}
+  </button>`;
 }
 
 /** @param {AdminContext} context @param {Api.RuleReport} report @param {Api.RuleExplanation} now */

@@ -19,7 +19,7 @@ import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things/th
 /** @typedef {Seen & Pick<LogEntries[number], "number" | "after" | "figures" | "text">} Entry */
 /** @typedef {{ icon: IconName, look?: string, text: Template, time: number }} Link */
 
-const SWITCHED = ["on", "off", "pulse", "pid_regulates"];
+const SWITCHED = ["on", "off", "pulse", "pulse_over", "pid_regulates"];
 // Entries that led to one another.
 const MAX_BEFORE = 4;
 const MAX_LINES = 8;
