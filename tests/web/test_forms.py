@@ -32,7 +32,7 @@ async (spec) => {
   document.body.prepend(place);
   const context = new Context(new Live());
   await context.load();
-  await Promise.all([context.knowCommands(), words.useCodes()]);
+  await Promise.all([context.knowCommands(), words.completeWords()]);
   const form = new Form(context, spec);
   keepDrawn(() => render(form.view(), place));
 }

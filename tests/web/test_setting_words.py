@@ -32,7 +32,7 @@ def test_every_setting_has_the_label_of_a_form() -> None:
         if section == "profile":  # A change of the version has a sentence of its own.
             continue
         page = "accounts" if f'"{path}"' in in_accounts else pages[section]
-        known = words(page) | words("frame")
+        known = words(page) | words("frame") | words("forms")
         label = known.get(keys.get(f"{section}.{leaf}", leaf))
         # One with a place to fill, other than its number, belongs to a sentence.
         if label is None or "{" in label["en"].replace("{number}", ""):

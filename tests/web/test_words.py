@@ -34,9 +34,10 @@ from tests.cases import for_each
 
 WEB = Path(str(resources.files("leverframe") / "web"))
 LANGUAGES = {"en", "pl", "fr", "hu", "cs"}
-#: The frame's own texts, those of one page, and the words of code lists.
+#: The texts of the frame, of forms and of one page each, and the words of code lists.
 FILES = sorted(path.stem for path in (WEB / "words").glob("*.json"))
-SHARED = ("frame", "codes", "commands", "findings", "parts", "readings", "server", "synonyms")
+COMMON = ("frame", "forms")
+SHARED = (*COMMON, "codes", "commands", "findings", "parts", "readings", "server", "synonyms")
 PAGES = [name for name in FILES if name not in SHARED]
 
 #: A place, or the forms of a word by a number.
@@ -86,9 +87,9 @@ def test_pages_that_the_program_makes_say_all_in_every_language(page: str) -> No
 
 
 def test_adjacent_texts_have_different_words() -> None:
-    frame = words("frame")
+    common = words("frame") | words("forms")
     for language in LANGUAGES:
-        buttons = [frame[key][language] for key in ("save", "undo", "discard", "cancel")]
+        buttons = [common[key][language] for key in ("save", "undo", "discard", "cancel")]
         assert len(set(buttons)) == len(buttons), language
 
 
@@ -175,7 +176,7 @@ def test_every_kind_of_entry_in_the_journal_has_its_sentence() -> None:
 
 @for_each("name", PAGES)
 def test_text_of_a_page_does_not_hide_one_of_the_frame(name: str) -> None:
-    assert set(words(name)) & set(words("frame")) == set()
+    assert set(words(name)) & (set(words("frame")) | set(words("forms"))) == set()
 
 
 @for_each("path", sorted(WEB.glob("pages/*.js")), ids=lambda path: path.stem)

@@ -4,6 +4,7 @@ import { html, nothing, render } from "./vendor/lit-html.js";
 import { signal } from "./vendor/signals-core.js";
 import { zoneNoteOf } from "./lib/format/moments.js";
 import {
+  completeWords,
   fetchWords,
   followSetting,
   followWords,
@@ -11,7 +12,6 @@ import {
   speaking,
   startWords,
   t,
-  useCodes,
   usePageWords,
 } from "./lib/format/words.js";
 import {
@@ -113,7 +113,7 @@ class App {
 
   // What every page but the first view waits for.
   #complete() {
-    return Promise.all([this.#context.knowCommands(), useCodes()]);
+    return Promise.all([this.#context.knowCommands(), completeWords()]);
   }
 
   // Until the controller answers, the banner says what is missing.
@@ -191,7 +191,7 @@ class App {
     document.querySelector("nav.pages [aria-current]")?.scrollIntoView({ inline: "center" });
     scrollTo(0, 0);
     if (params.has("find")) this.#reveal(params.get("find") ?? "");
-    useCodes().catch(() => {});
+    completeWords().catch(() => {});
   }
 
   // What a search led to.

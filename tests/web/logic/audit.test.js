@@ -10,7 +10,7 @@ import { openContext } from "./helpers.js";
 let context;
 before(async () => {
   context = await openContext();
-  await Promise.all([words.usePageWords("log"), words.useCodes()]);
+  await Promise.all([words.usePageWords("log"), words.completeWords()]);
   context.overview.name = (label) => ({ OUT0: "Pump", DS1: "Bed", PWM0: "Heater" })[label] ?? "";
   context.overview.isInverted = () => false;
 });

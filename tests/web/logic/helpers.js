@@ -14,7 +14,7 @@ export const commandsOf = (version) => new Commands(facts("commands")[version]);
 export async function openContext() {
   const context = new Context(new Live());
   await context.load();
-  await Promise.all([context.knowCommands(), words.startWords(), words.useCodes()]);
+  await Promise.all([context.knowCommands(), words.startWords(), words.completeWords()]);
   return context;
 }
 

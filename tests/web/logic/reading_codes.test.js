@@ -14,7 +14,7 @@ before(async () => {
 });
 
 async function codes(spec) {
-  const made = new ReadingCodes(context, { note: "saved", ...spec });
+  const made = new ReadingCodes(context, { note: "code_title", ...spec });
   await made.open();
   return made;
 }

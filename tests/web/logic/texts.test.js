@@ -13,9 +13,11 @@ const FILES = readdirSync(WEB, { recursive: true }).filter(
 );
 // Found by their texts, not by keys.
 const OTHERS = ["codes", "commands", "findings", "parts", "readings", "server", "synonyms"];
+// What every page but the first view has besides its own words: those of the frame, and of forms.
+const COMMON = ["frame", "forms"];
 const PAGES = readdirSync(new URL("words", WEB))
   .map((name) => name.replace(".json", ""))
-  .filter((name) => !OTHERS.includes(name));
+  .filter((name) => ![...OTHERS, "forms"].includes(name));
 // Properties of cards, fields and actions that name a text.
 const NAMING = ["label", "title", "note", "hint", "done", "danger"];
 
@@ -62,7 +64,8 @@ function listTexts() {
 }
 
 const SPOKEN = listTexts();
-const wordsOf = (page) => Object.keys(JSON.parse(readText(`words/${page}.json`)));
+const wordsIn = (name) => Object.keys(JSON.parse(readText(`words/${name}.json`)));
+const wordsOf = (page) => (page === "frame" ? COMMON.flatMap(wordsIn) : wordsIn(page));
 
 for (const page of PAGES) {
   test(`every text that ${page} asks for exists`, () => {

@@ -223,7 +223,7 @@ test("a refusal calls things as people do", async () => {
   await assert.rejects(api.send("/outs.cgi?out0=1"), {
     message: "Heater is locked, and so are Output 2 and PWM0-PWM3.",
   });
-  await words.useCodes();
+  await words.completeWords();
   words.chooseLanguage("pl");
   const detail =
     "INPA2 has the sensor 'off'; the gain can be set only with the sensor 'vin=3.3V/5V'. Set " +

@@ -28,6 +28,8 @@ const come = new Map();
 /** @type {Words} */
 let frame = {};
 /** @type {Words} */
+let wordsOfForms = {};
+/** @type {Words} */
 let codes = {};
 /** @type {Words} */
 let findings = {};
@@ -81,9 +83,9 @@ export async function startWords() {
   );
 }
 
-// No part of the first view.
-export async function useCodes() {
-  codes = await fetchWords("codes");
+// Of code lists and forms: no part of the first view.
+export async function completeWords() {
+  [codes, wordsOfForms] = await Promise.all([fetchWords("codes"), fetchWords("forms")]);
   changes.value++;
 }
 
@@ -128,7 +130,7 @@ export function speaking(name, draw) {
 // A text of a file of words that has come; null where there is none.
 /** @param {string} name @param {string} key */
 export function wordIn(name, key) {
-  const entry = come.get(name)?.[key] ?? frame[key];
+  const entry = come.get(name)?.[key] ?? frame[key] ?? wordsOfForms[key];
   return entry ? entry[language] : null;
 }
 
@@ -149,7 +151,7 @@ export function followSetting(setting) {
 
 /** @param {string} key @param {Values} [values] */
 export function t(key, values = {}) {
-  const entry = page[key] ?? frame[key];
+  const entry = page[key] ?? frame[key] ?? wordsOfForms[key];
   if (!entry) {
     console.error(`There is no text "${key}".`);
     return key;

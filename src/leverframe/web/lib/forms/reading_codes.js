@@ -9,7 +9,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
-import { fetchWords, speaking, t, text } from "../format/words.js";
+import { t, text } from "../format/words.js";
 import * as api from "../live/api.js";
 import { readingName } from "../things/things.js";
 import { chooser } from "./controls.js";
@@ -50,7 +50,7 @@ export class ReadingCodes {
   }
 
   async open() {
-    [this.#labels.value] = await Promise.all([api.readingCodes(), fetchWords("reading_codes")]);
+    this.#labels.value = await api.readingCodes();
     this.#number.value = Object.keys(this.#labels.value).sort()[0];
   }
 
@@ -67,36 +67,25 @@ export class ReadingCodes {
     return `${marker}${this.#number.value}${this.#decimals.value}${width}`;
   }
 
-  // Its note and the names of lines are words of the page; its own come with the codes.
   view() {
-    if (!this.#number.value) return nothing;
-    const note = text(this.#note);
-    const name = this.#lineName();
-    return speaking("reading_codes", () => this.#card(note, name));
-  }
-
-  /** @param {string} note @param {string | null} name */
-  #card(note, name) {
     return html`<section class="card">
       <h2>${t("code_title")}</h2>
-      <p class="note">${note}</p>
+      <p class="note">${text(this.#note)}</p>
       <div class="fields">${this.#choices()}</div>
       <footer>
         <output class="code">${this.code}</output>
         <button type="button" ?disabled=${!this.#line.value} @click=${() => this.#insert()}>
           ${t("code_insert")}
         </button>
-        <small>
-          ${name === null ? t("code_insert_where") : t("code_insert_into", { line: name })}
-        </small>
+        <small>${this.#place()}</small>
       </footer>
     </section>`;
   }
 
-  #lineName() {
-    if (this.#line.value === null) return null;
+  #place() {
+    if (this.#line.value === null) return t("code_insert_where");
     const { label, plainLabel } = this.#line.value.field.spec;
-    return plainLabel ?? (label ? text(label) : "");
+    return t("code_insert_into", { line: plainLabel ?? (label ? text(label) : "") });
   }
 
   #choices() {

@@ -3,11 +3,11 @@
 import { html, nothing, render } from "../../vendor/lit-html.js";
 import {
   clock,
+  completeWords,
   fetchWords,
   followWords,
   startWords,
   t,
-  useCodes,
   usePageWords,
 } from "../format/words.js";
 import { keepDrawn } from "../live/drawing.js";
@@ -20,7 +20,7 @@ import { closeMenusOutside, ownMenu } from "./menu.js";
 export async function startFrame(page) {
   applyTheme();
   closeMenusOutside();
-  await Promise.all([startWords(), usePageWords(page), fetchWords("controllers"), useCodes()]);
+  await Promise.all([startWords(), usePageWords(page), fetchWords("controllers"), completeWords()]);
 }
 
 /** @param {string} page @param {() => Template} view */
