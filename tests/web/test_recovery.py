@@ -277,7 +277,7 @@ def test_page_opened_while_status_loads_is_not_pushed_aside(open_page: OpenPage)
     page.route("**/status/beside.js", lambda route: held.append(route))
     page.reload()
     expect(lever(page, "Output 0")).to_be_visible()
-    page.evaluate("location.hash = '#/system'")
+    page.evaluate("location.hash = '#/interface'")
     expect(page.get_by_label("Name").first).to_be_visible()
     for route in held:
         route.continue_()
@@ -298,7 +298,7 @@ def test_new_administrator_gets_the_settings(twin: ServedTwin, open_page: OpenPa
     expect(page.get_by_role("link", name="Rules")).to_have_count(0)
     names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
     as_admin(twin, f"/stm.cgi?auth=01{'*'.join(names)}")
-    page.evaluate("location.hash = '#/system'")
+    page.evaluate("location.hash = '#/interface'")
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("Name").first.press("Enter")
     expect(page.locator("form.card").first.get_by_role("status")).to_have_text("Saved")
