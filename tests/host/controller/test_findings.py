@@ -45,12 +45,10 @@ SENSOR = "28:FF:00:00:00:00:00:01"
 MAPPED = "*".join(["20", *["00"] * 29])
 #: On at 6:00 and off shortly before midnight, every day.
 LAMP = "&s0=Lamp*0*1*21600*0*127*1&s1=Dark*0*0*86340*0*127*1&&"
-#: The power is off at 6:00.
+#: A controller without a clock of its own starts, and learns at 8:00 what time it is.
 MISSED = [
     f"POST /post.cgi?sched_save {LAMP}",
-    "/sim.cgi?advance=19800",
-    "/sim.cgi?fault=reboot*after:1790s*takes:20s",
-    "/sim.cgi?advance=3600",
+    *("/stm.cgi?t_man=1000", "/stm.cgi?devrestart=1", "/stm.cgi?t_man=1767600000"),
 ]
 DAILY = "&s0=Fan*0*1*21600*0*128*1&&"
 

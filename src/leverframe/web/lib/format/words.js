@@ -32,12 +32,6 @@ let wordsOfForms = {};
 /** @type {Words} */
 let codes = {};
 /** @type {Words} */
-let findings = {};
-// Those by which a text can be found: the one about a part in trouble holds any.
-const TROUBLE = "trouble";
-/** @type {Words} */
-let sentencesOfFindings = {};
-/** @type {Words} */
 let page = {};
 /** @type {string | null} */
 let pageWanted = null;
@@ -77,10 +71,28 @@ export const currentLanguage = () => language;
 export async function startWords() {
   use(language);
   api.translateRefusals(refusalText);
-  [frame, findings] = await Promise.all([fetchWords("frame"), fetchWords("findings")]);
-  sentencesOfFindings = Object.fromEntries(
-    Object.entries(findings).filter(([kind]) => kind !== TROUBLE),
-  );
+  frame = await fetchWords("frame");
+}
+
+// The sentences of findings: most first views have no finding, and so do not wait for them.
+function sentencesOfFindings() {
+  const sentences = come.get("findings");
+  if (!sentences) fetchWords("findings").catch(() => {});
+  return sentences ?? NO_WORDS;
+}
+
+/** @type {Words} */
+const NO_WORDS = {};
+/** @type {WeakMap<Words, Words>} */
+const found = new WeakMap();
+
+// Those by which a text can be found: the one about a part in trouble holds any.
+function textsOfFindings() {
+  const all = sentencesOfFindings();
+  const { trouble: _, ...texts } = all;
+  const known = found.get(all) ?? texts;
+  found.set(all, known);
+  return known;
 }
 
 // Of code lists and forms: no part of the first view.
@@ -187,7 +199,7 @@ function isFew(count) {
 // trouble of a part comes as a sentence of the part, and with its name.
 /** @param {string} kind @param {Values} values */
 export function findingSentence(kind, values) {
-  const entry = findings[kind];
+  const entry = sentencesOfFindings()[kind];
   // Journals have findings of earlier versions, which did not name the state.
   if (!entry || (kind === "rule_held" && values.state === undefined)) return null;
   if (!values.sentence) {
@@ -266,7 +278,7 @@ export function serverText(text) {
     OF_CODE_LISTS.includes(name) ? code(value) : serverText(value),
   );
   if (translated !== null) return translated;
-  const finding = translate(sentencesOfFindings, text, (value, name) =>
+  const finding = translate(textsOfFindings(), text, (value, name) =>
     name === "state" ? onOrOff(value) : name === "mover" ? moverText(value) : value,
   );
   if (finding !== null) return finding;
