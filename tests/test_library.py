@@ -186,9 +186,9 @@ def test_page_of_the_library_lists_every_attribute() -> None:
             begin = page.index(f"### `{module.__name__}.{name}`")
             about = page[begin : page.find("### ", begin + 4)]
             fields = getattr(value, "__struct_fields__", ())
-            own = [one for one in (*fields, *vars(value).get("__annotations__", ()))]
+            own = [one for one in (*fields, *getattr(value, "__annotations__", ()))]
             for attribute in own:
                 assert attribute[0] == "_" or f"- `{attribute}" in about, f"{name}.{attribute}"
-    assert "- `clock`: Its time, for code under test that uses it." in page
+    assert "- `clock`: The clock of the twin, which the code under test can use." in page
     assert "- `command`: The refused request, such as" in page
     assert "- `method`: `str`." in page

@@ -119,3 +119,13 @@ def test_both_packages_have_one_version() -> None:
     assert project["version"] == __version__
     assert f"leverframe=={__version__}" in project["dependencies"]
     assert project["requires-python"] == project_in(PROJECT)["requires-python"]
+
+
+def test_both_packages_name_the_same_pythons_and_authors() -> None:
+    plugin, program = project_in(PLUGIN), project_in(PROJECT)
+    assert plugin["authors"] == program["authors"]
+    pythons = [
+        {one for one in project["classifiers"] if one.startswith("Programming Language")}
+        for project in (plugin, program)
+    ]
+    assert pythons[0] == pythons[1]

@@ -113,7 +113,7 @@ def attributes_of(cls: type) -> dict[str, str]:
 
 
 def _fields_of(cls: type) -> frozenset[str]:
-    return frozenset(vars(cls).get("__annotations__", ()))
+    return frozenset(getattr(cls, "__annotations__", ()))
 
 
 def _attributes_in(cls: type) -> Iterator[tuple[str, str]]:

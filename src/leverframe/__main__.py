@@ -5,6 +5,13 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+# An installation requires it; a copy of the source can be started with any Python.
+if sys.version_info < (3, 11, 2):
+    sys.exit(
+        "leverframe: Leverframe needs Python 3.11.2 or newer, and this is Python"
+        f" {sys.version.split()[0]}. Start it with a newer one, such as python3.13 -m leverframe."
+    )
+
 _COMMAND_LINE = "leverframe.host.command_line.entry"
 
 

@@ -2,6 +2,8 @@
 
 import io
 import os
+import re
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -115,6 +117,26 @@ def test_package_is_the_same_for_every_umask(
     finally:
         os.umask(before)
     assert again.read_bytes() == package.read_bytes()
+
+
+@pytest.mark.needs_program("systemd-analyze")
+def test_unit_with_the_user_of_the_package_is_valid_and_hardened(
+    package: Path, tmp_path: Path
+) -> None:
+    unit = tmp_path / "leverframe@cellar.service"
+    with read_files(package) as archive:
+        text = archive.extractfile(UNIT).read().decode()  # type: ignore[union-attr]
+    unit.write_text(re.sub(r"ExecStart=\S+", "ExecStart=/bin/true", text))
+    unit.with_name(f"{unit.name}.d").mkdir()
+    shutil.copy(PARTS / "user.conf", unit.with_name(f"{unit.name}.d"))
+    subprocess.run(["systemd-analyze", "verify", unit], check=True)
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=25", unit],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "Service runs under a static non-root user identity" in done.stdout
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

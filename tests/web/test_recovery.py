@@ -195,6 +195,20 @@ def test_gap_in_the_stream_is_filled_in_charts_trends_and_sparklines(
     assert 50.0 in answered.value.json()["series"]["DS1"]["values"]
 
 
+def test_sparkline_shows_what_happened_while_virtual_time_was_moved(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?dswrite=1:28:11:22:33:44:55:66:77")
+    twin.set_readings(DS1=20.0)
+    page = open_page("status")
+    expect(page.locator("[data-label=DS1] path").first).to_be_attached()
+    twin.get("/sim.cgi?advance=600&DS1=50&advance=600&DS1=20&advance=600")
+    page.wait_for_function("""() => {
+      const line = document.querySelector("[data-label=DS1] path").getAttribute("d");
+      return new Set(line.match(/ [\\d.]+/g)).size > 1;
+    }""")
+
+
 def test_hidden_tab_frees_its_connection(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/stream")):
