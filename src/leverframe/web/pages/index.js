@@ -32,7 +32,7 @@ export const PAGES = [
     timed: true,
     styles: ["rules", "schedule"],
   },
-  { name: "things", group: "things", role: "control", timed: true },
+  { name: "things", group: "things", role: "control", timed: true, styles: ["things"] },
   { name: "pid", group: "things", role: "admin", timed: true, styles: ["pid"] },
   { name: "panel", group: "panel", role: "control" },
   {
