@@ -42,6 +42,8 @@ def test_found_sensors_show_live_values_beside_the_positions(
     expect(found.locator("b")).to_have_text("21.5 °C")
     twin.get(f"/sim.cgi?{BOILER}=29")
     expect(found.locator("b")).to_have_text("29.0 °C")
+    # Both stand side by side, and neither reaches into the other.
+    assert found.evaluate("(one) => one.scrollWidth <= one.clientWidth")
     # One click assigns it to the first free position, which shows the same value.
     first = drawer.locator(".positions li").first
     expect(first).to_contain_text("free")

@@ -212,6 +212,7 @@ class App {
       const [{ Drawer }] = await Promise.all([
         import("./pages/things/drawer.js"),
         fetchWords("things"),
+        useStyle("drawer"),
         this.#complete(),
       ]);
       this.#drawer.value ??= new Drawer(this.#context, () => this.#router.closeDrawer());

@@ -32,7 +32,7 @@ export const PAGES = [
     timed: true,
     styles: ["rules", "schedule"],
   },
-  { name: "things", group: "things", role: "control", timed: true },
+  { name: "things", group: "things", role: "control", timed: true, styles: ["things"] },
   { name: "pid", group: "things", role: "admin", timed: true, styles: ["pid"] },
   { name: "panel", group: "panel", role: "control" },
   {
@@ -40,6 +40,7 @@ export const PAGES = [
     group: "messages",
     role: "admin",
     wordless: true,
+    styles: ["overview"],
     parts: ["email", "gsm", "http", "mqtt", "snmp", "outbox"],
   },
   {
@@ -47,6 +48,7 @@ export const PAGES = [
     group: "system",
     role: "control",
     wordless: true,
+    styles: ["overview"],
     parts: [
       ...["interface", "accounts", "certificate"],
       ...["display", "modbus_server", "backup", "firmware"],
@@ -64,7 +66,14 @@ export const PAGES = [
 ];
 
 // Beside the navigation: where a phone finds all that its bar has no room for.
-export const MORE = { name: "more", group: "more", role: "control", wordless: true };
+/** @type {PageEntry} */
+export const MORE = {
+  name: "more",
+  group: "more",
+  role: "control",
+  wordless: true,
+  styles: ["overview"],
+};
 
 // Beside it, too: offered by Status while it is not finished. It stands alone, without a frame.
 /** @type {PageEntry} */

@@ -6,6 +6,7 @@ import { formatValue } from "../lib/format/numbers.js";
 import { decimal, serverText, t } from "../lib/format/words.js";
 import { optionsOf } from "../lib/forms/controls.js";
 import { Form } from "../lib/forms/form.js";
+import { useStyle } from "../lib/frame/look.js";
 import { moduleName, readingsOf, readingTitle, readModules } from "../lib/things/buses.js";
 import { findingsOf } from "../lib/things/findings.js";
 import { kindOf } from "../lib/things/things.js";
@@ -14,10 +15,12 @@ import { MeterForm } from "./modbus/meter.js";
 /** @type {CardsOf} */
 export function cardsOf(context, place) {
   const isMapped = kindOf(place.label).kind === "mapped";
-  if (isMapped) return [mappingCard(context, place), { view: () => nothing, open: readModules }];
+  if (isMapped) return [mappingCard(context, place), { view: () => nothing, open: readWithStyle }];
   const slot = place.index + 1;
   return [new MeterForm(context, slot, place.more), { view: () => slotView(context, slot) }];
 }
+
+const readWithStyle = () => Promise.all([readModules(), useStyle("modbus")]);
 
 // How the module in a slot answers. A finding already says that it is silent.
 /** @param {AdminContext} context @param {number} slot */

@@ -44,6 +44,7 @@ const KEYS = {
   ...{ "watchdog.failures": "failures_allowed", "watchdog.delay": "start_delay" },
   ...{ "http_period.http_period": "period", "http_double_percent.http_double_percent": "double" },
   ...{ "mqtt.discovery": "discovery_topic", "access.updates_allowed": "updates" },
+  ...{ "access.password": "wanted" },
   ...{ "rules.compare": "comparison", "rules.compare2": "comparison", "rules.source2": "source" },
   ...{ "rules.reference2": "reference", "rules.hysteresis2": "hysteresis" },
   ...{ "rules.enabled": "setting_active" },

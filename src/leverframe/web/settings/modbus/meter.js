@@ -10,6 +10,7 @@ import { choice } from "../../lib/forms/fields.js";
 import { Form } from "../../lib/forms/form.js";
 import { choices } from "../../lib/forms/schema.js";
 import { Task } from "../../lib/forms/task.js";
+import { useStyle } from "../../lib/frame/look.js";
 import * as api from "../../lib/live/api.js";
 import { focusWrong } from "../../lib/live/drawing.js";
 import { deviceOf, isDescribed, moduleName, readModules } from "../../lib/things/buses.js";
@@ -109,7 +110,7 @@ export class MeterForm extends Form {
 
   async open() {
     this.#isOpen = true;
-    await readModules();
+    await Promise.all([readModules(), useStyle("modbus")]);
     await this.#ask();
   }
 

@@ -5,6 +5,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { decimal, t } from "../../lib/format/words.js";
 import { Task } from "../../lib/forms/task.js";
+import { useStyle } from "../../lib/frame/look.js";
 import * as api from "../../lib/live/api.js";
 import { ShownMap } from "../../lib/live/drawing.js";
 import { NO_ID } from "../../lib/things/buses.js";
@@ -34,6 +35,7 @@ export class FoundSensors {
 
   async open() {
     this.#isOpen = true;
+    await useStyle("sensors");
     await this.#follow();
   }
 
