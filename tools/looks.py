@@ -27,11 +27,11 @@ PATIENCE_MS = 10_000
 #: Additional wait after the awaited element: charts are drawn, and fonts and icons are loaded.
 DRAWN_AFTER_MS = 700
 
-#: Routes of the pages' own table. A page with groups of settings has a route for each group;
+#: Routes of the pages' own table. A page with groups of settings has a route for each group, too;
 #: without TLS there is no route for the certificate.
 ROUTES = """import('/web/pages/index.js').then(({ PAGES, MORE }) => [...PAGES, MORE].flatMap(
-  ({ name, parts }) => parts?.filter((part) => part !== 'certificate')
-    .map((part) => `${name}?open=${part}`) ?? [name]))"""
+  ({ name, parts = [] }) => [name, ...parts.filter((part) => part !== 'certificate')
+    .map((part) => `${name}?open=${part}`)]))"""
 #: The first row of each list of things, and the drawers for adding things and for setting several.
 DRAWERS = """() => [...document.querySelectorAll(".things section")].flatMap((list) =>
   [list.querySelector(".rows a.name"), ...list.querySelectorAll(".ways a")]

@@ -142,7 +142,9 @@ def test_accounts_are_one_list_with_role_rights_and_last_sign_in(
     expect(person(page, "admin")).to_contain_text("you")
 
     # What an account may do is changed in its drawer, and the list says it.
+    assert is_accessible(page)
     form = open_account(page, "user")
+    assert is_accessible(page)
     form.get_by_label("User account is read-only").check()
     save(form)
     expect_saved(form)

@@ -22,7 +22,7 @@ IS_LIGHT = """(wanted) => {
 
 @pytest.mark.thorough
 def test_saved_message_is_shown_above_the_thumb_bar_of_a_phone(open_page: OpenPage) -> None:
-    page = open_page("system", viewport=PHONE)
+    page = open_page("interface", viewport=PHONE)
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("Name").first.press("Enter")
     line = page.locator("form.card").first.get_by_role("status")
@@ -42,7 +42,7 @@ def test_saved_message_is_shown_above_the_thumb_bar_of_a_phone(open_page: OpenPa
 
 @pytest.mark.thorough
 def test_print_shows_content_without_buttons(open_page: OpenPage) -> None:
-    page = open_page("system", theme="dark")
+    page = open_page("interface", theme="dark")
     expect(page.get_by_role("navigation").first).to_be_visible()
     page.emulate_media(media="print")
     expect(page.get_by_role("navigation")).to_have_count(0)

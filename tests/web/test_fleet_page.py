@@ -158,7 +158,7 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
             "Times are in Europe/Warsaw (now 01:00); your time is 6 h behind."
         )
         # What is typed has always been a time of the node.
-        page.get_by_label("Date and time").fill("2026-01-05T05:00:00")
+        page.get_by_label("Date and time").fill("2026-01-05 05:00")
         page.locator("[data-do=go]").click()
         expect(page.locator(".common-time b")).to_contain_text("Jan 5, 2026, 05:00")
         # The page says whether anything was due.
@@ -169,6 +169,32 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
         site.ask(site.loop_node.post("send", name="pump", command="outs.cgi?ortime=07&out0=1"))
         page.locator("[data-do=step]").click()
         expect(page.locator(".time [role=status]")).to_contain_text("Controllers affected: 1 of 3")
+
+
+def test_equal_changes_and_findings_of_controllers_are_one_line(
+    tabs: Tabs, serve_fleet: Callable[..., Site]
+) -> None:
+    site = serve_fleet()
+    three(site)
+    for name in ("boiler", "garden"):
+        site.loop_node.member(name).controller.troubles["email"] = "The server refuses it."
+    site.ask(site.loop_node.post("send", command="stm.cgi?oname=0Lamp"))
+    site.ask(site.loop_node.post("send", name="pump", command="stm.cgi?oname=1Mill"))
+    with tabs.fresh(Look("en", DESKTOP, "light", False)) as page:
+        page.goto(site.origin)
+        shared = page.locator(".shared li")
+        expect(shared).to_have_count(1)
+        expect(shared).to_contain_text("2 controllers")
+        shared.get_by_role("link").click()
+        expect(page.locator("tr[data-name]")).to_have_count(2)
+        expect(row(page, "pump")).to_have_count(0)
+        # A change of all controllers is one line that names them; another one is its own.
+        page.goto(f"{site.origin}/#/?view=changes")
+        changes = page.locator(".changes li")
+        named = changes.filter(has_text="Lamp").locator("a.name")
+        expect(named).to_have_text(["boiler", "garden", "pump"])
+        expect(changes.filter(has_text="Mill").locator("a.name")).to_have_text(["pump"])
+        expect(changes.filter(has_text="Output")).to_have_count(2)
 
 
 def test_operator_retries_failed_controllers(tabs: Tabs, serve_fleet: Callable[..., Site]) -> None:

@@ -6,10 +6,11 @@ import pytest
 import requests
 from playwright.sync_api import Page, expect
 
+from leverframe.host.services import Sending
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.host.controller.test_findings import CASES
 from tests.patience import PATIENCE_S
-from tests.web.conftest import DESKTOP, LOSSES, PHONE, OpenPage
+from tests.web.conftest import DESKTOP, LOSSES, PHONE, OpenPage, Serve
 from tests.web.own_menu import choose_language
 from tests.web.signing_in import ADMIN, sign_in_as_user
 
@@ -23,7 +24,7 @@ OUTPUT_OFF, GAVE_UP = (
 
 
 def test_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage) -> None:
-    page = open_page("system")
+    page = open_page("interface")
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("This browser").click()
     page.get_by_label("Language", exact=True).select_option("Čeština")
@@ -116,12 +117,12 @@ def leave_with_a_change(page: Page) -> None:
 def test_unsaved_changes_need_a_choice_before_leaving_the_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    page = open_page("system")
+    page = open_page("interface")
     leave_with_a_change(page)
     page.get_by_role("button", name="Stay").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_label("Name").first).to_have_value("Lamp")
-    assert page.url.endswith("#/system")
+    assert page.url.endswith("#/system?open=interface")
 
     leave_with_a_change(page)
     page.get_by_role("button", name="Leave without saving").click()
@@ -179,7 +180,7 @@ def test_tab_icon_shows_the_state_without_a_stream(twin: ServedTwin, open_page: 
 
 
 def test_lost_connection_is_shown_and_restored(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("system", allow=LOSSES)
+    page = open_page("interface", allow=LOSSES)
     page.get_by_label("Name").first.fill("Lamp")
     page.context.set_offline(True)
     expect(page.get_by_role("alert")).to_contain_text("Connection lost since")
@@ -217,6 +218,37 @@ def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
         page.clock.run_for(61_000)
 
 
+def test_count_of_findings_has_the_colour_of_the_worst(serve: Serve, open_page: OpenPage) -> None:
+    twin = serve(sending=Sending(capture=False))
+    page = open_page("status", of=twin)
+    count = page.locator("nav.groups .finding-count")
+    colour = "(one) => getComputedStyle(one).color"
+    # A rule without a mail server can be repaired; a server that refuses is a fault.
+    twin.get("/inpa.cgi?event=0*100*0*0*0*0*28*0*0*0*0*0*1*0*0*0&eventon=0*1")
+    expect(count).to_have_attribute("data-kind", "attention")
+    attention = count.evaluate(colour)
+    twin.get("/stm.cgi?em1=127.0.0.1&em2=1&em5=keeper@example.org&em8=Open")
+    twin.get("/stm.cgi?testemail=1")
+    expect(count).to_have_attribute("data-kind", "fault")
+    assert count.evaluate(colour) != attention
+
+
+def test_limit_of_a_duration_is_written_as_people_write_it(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("interface")
+    refresh = page.get_by_label("Refresh interval")
+    field = page.locator(".field").filter(has=refresh)
+    expect(field.locator(".hint")).to_contain_text("30 s to 3 d 19 h")
+    refresh.fill("4 d")
+    expect(field.get_by_role("alert")).to_contain_text("3 d 19 h")
+    # What is allowed to the second can be typed to the second.
+    refresh.fill("3 d 19 h 1 min 10 s")
+    refresh.press("Enter")
+    expect(page.locator("form.card").first.get_by_role("status")).to_have_text("Saved")
+    expect(refresh).to_have_value("3 d 19 h 1 min 10 s")
+
+
 def test_user_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     sign_in_as_user(page, twin)
@@ -239,8 +271,8 @@ def test_day_has_twenty_four_hours(twin: ServedTwin, open_page: OpenPage) -> Non
     twin.get("/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*0&eventon=0*1")
     twin.set_readings(INPD3=0)
     page = open_page("status")
-    for name in ("rules", "system", "simulation"):
-        page.evaluate("(name) => (location.hash = `#/${name}`)", name)
+    for name, route in (("rules", "rules"), ("system", "interface"), ("simulation", "simulation")):
+        page.evaluate("(route) => (location.hash = `#/${route}`)", route)
         main = page.locator(f"main[data-page={name}][aria-busy=false]")
         expect(main).to_contain_text("21:00" if name == "rules" else "21:00:00")
         expect(main).not_to_contain_text(re.compile(r"\b[AP]M\b"))

@@ -195,6 +195,20 @@ def test_gap_in_the_stream_is_filled_in_charts_trends_and_sparklines(
     assert 50.0 in answered.value.json()["series"]["DS1"]["values"]
 
 
+def test_sparkline_shows_what_happened_while_virtual_time_was_moved(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?dswrite=1:28:11:22:33:44:55:66:77")
+    twin.set_readings(DS1=20.0)
+    page = open_page("status")
+    expect(page.locator("[data-label=DS1] path").first).to_be_attached()
+    twin.get("/sim.cgi?advance=600&DS1=50&advance=600&DS1=20&advance=600")
+    page.wait_for_function("""() => {
+      const line = document.querySelector("[data-label=DS1] path").getAttribute("d");
+      return new Set(line.match(/ [\\d.]+/g)).size > 1;
+    }""")
+
+
 def test_hidden_tab_frees_its_connection(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/stream")):
@@ -263,7 +277,7 @@ def test_page_opened_while_status_loads_is_not_pushed_aside(open_page: OpenPage)
     page.route("**/status/beside.js", lambda route: held.append(route))
     page.reload()
     expect(lever(page, "Output 0")).to_be_visible()
-    page.evaluate("location.hash = '#/system'")
+    page.evaluate("location.hash = '#/interface'")
     expect(page.get_by_label("Name").first).to_be_visible()
     for route in held:
         route.continue_()
@@ -284,7 +298,7 @@ def test_new_administrator_gets_the_settings(twin: ServedTwin, open_page: OpenPa
     expect(page.get_by_role("link", name="Rules")).to_have_count(0)
     names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
     as_admin(twin, f"/stm.cgi?auth=01{'*'.join(names)}")
-    page.evaluate("location.hash = '#/system'")
+    page.evaluate("location.hash = '#/interface'")
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("Name").first.press("Enter")
     expect(page.locator("form.card").first.get_by_role("status")).to_have_text("Saved")

@@ -104,7 +104,7 @@ def find_any_setting(user: Person) -> None:
 
 
 def try_the_mail(user: Person) -> None:
-    user.go("Messages")
+    user.go("Messages", "E-mail")
     user.page.get_by_label("Server", exact=False).first.fill("127.0.0.2")
     user.page.get_by_role("button", name="Save and send a test mail").click()
     expect(user.page.locator("form.card[data-changed]")).to_have_count(0)
@@ -272,7 +272,7 @@ TASKS: dict[Callable[[Person], None], int] = {
     name_an_output: 3,
     see_why_an_output_is_on: 2,
     find_any_setting: 1,
-    try_the_mail: 2,
+    try_the_mail: 3,
     connect_to_a_broker: 4,
     reset_a_meter: 4,
     keep_three_readings_of_a_modbus_meter: 7,

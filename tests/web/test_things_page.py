@@ -91,6 +91,18 @@ def test_drawer_shows_why_an_output_is_on_its_uses_and_its_day(
     expect(find_row(page, "Pump")).to_contain_text("Rule 1")
 
 
+def test_day_of_a_thing_is_unknown_before_the_recording(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/sim.cgi?advance=21600")
+    page = open_page("things?thing=OUT0")
+    day = drawer(page).locator("section", has=page.locator("svg.bars rect.lane"))
+    expect(day).to_contain_text("never on, recorded since")
+    ground = day.locator("rect.lane")
+    expect(ground).to_have_attribute("x", "75.00%")
+    expect(ground).to_have_attribute("width", "25.00%")
+
+
 @pytest.mark.thorough
 def test_pulse_takes_two_clicks_by_the_drawer_too(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("things")

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from leverframe.host.controller.findings import FindingReport
 
-#: The number of groups that a page gets, and that a node reports to another one.
+#: The maximum number of groups that a page gets, and that a node reports to another node.
 SHOWN, REPORTED = 12, 500
 _DIGEST_BYTES = 4
 

@@ -61,7 +61,8 @@ def read_recording(path: Path) -> Iterator[Exchange]:
         yield from exchanges_in(lines, str(path))
 
 
-# Recorded answers, replayed in order to the same requests; the last answer is then repeated.
+# Recorded answers. Equal requests get their recorded answers one after the other, and then the last
+# answer repeatedly.
 
 #: The identity of a request: method, path, query and body, without secrets.
 RequestKey = tuple[str, str, str | None, str]

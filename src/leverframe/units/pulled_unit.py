@@ -19,7 +19,7 @@ from leverframe.core.tree import MASK, UnfitSettings, leaves, settings_from_leav
 from leverframe.interface.status_files.settings_reader import list_names, without_unfit
 from leverframe.units.client import UnitAnswer, UnusableAnswer
 
-# The known version for reading a unit, determined from the version that the unit shows.
+# The version as which a unit is read: the known version nearest to the one that the unit shows.
 
 _NUMBERS = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})")
 #: Some units append their variant, such as `ps` for a power strip.

@@ -105,6 +105,18 @@ CASES = [
         ["/sim.cgi?DS1=20&advance=10"],
     ),
     Case(
+        "sensor_powered_up.DS1",
+        "things?thing=DS1",
+        [f"/stm.cgi?dswrite=1:{SENSOR}", "/sim.cgi?DS1=20", "/sim.cgi?DS1=85"],
+        ["/sim.cgi?DS1=21"],
+    ),
+    Case(
+        "slot_unmapped.2",
+        "things?thing=SLOT2",
+        ["/stm.cgi?modbus_sensor=11&modbusid=112"],
+        [f"/stm.cgi?modbusmapping={MAPPED}"],
+    ),
+    Case(
         "slot_silent.2",
         "things?thing=SLOT2",
         [f"/stm.cgi?modbus_sensor=11&modbusid=112&modbusmapping={MAPPED}"],
@@ -114,6 +126,12 @@ CASES = [
         "rule_waits.1.DS2",
         "rules?edit=1",
         [set_rule(1, rule(source="DS2"))],
+        ["/inpa.cgi?eventon=0*0"],
+    ),
+    Case(
+        "rule_never_acts.1",
+        "rules?edit=1",
+        [set_rule(1, rule(source="DS1", reference=500.0))],
         ["/inpa.cgi?eventon=0*0"],
     ),
     Case(
@@ -346,7 +364,7 @@ PAGES_OF_PARTS = {
 async def test_module_is_silent_until_it_answers_or_its_bus_reports_why() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok("/stm.cgi?modbus_sensor=11&modbusid=112")
-        assert await findings_by_id(twin) == {}, "its readings are not requested"
+        assert list(await findings_by_id(twin)) == ["slot_unmapped.2"]
         await twin.ok(f"/stm.cgi?modbusmapping={MAPPED}")
         assert list(await findings_by_id(twin)) == ["slot_silent.2"]
         part = ModuleSlot(2, "SDM120", 1, MODULES["SDM120"], ()).trouble
@@ -490,6 +508,15 @@ async def test_names_that_people_gave_stand_in_the_sentence() -> None:
         finding = (await findings_by_id(twin))["rule_held.1.OUT0"]
         assert finding["text"] == "Pump is off by hand although rule Watering is met."
         assert finding["figures"] == {"rule": "Watering", "state": "off"}
+
+
+async def test_names_that_people_gave_stand_in_a_list_of_things() -> None:
+    async with await LoopTwin.start() as twin:
+        endless = set_rule(1, rule(source="OUT0", reference=0.0, action="OUT0"))
+        await does(twin, ["/stm.cgi?oname=0Pump", endless])
+        finding = (await findings_by_id(twin))["rules_endless"]
+        assert finding["figures"] == {"labels": "Pump"}
+        assert finding["text"].endswith("at most once a second: Pump.")
 
 
 async def test_sensor_removed_from_the_settings_is_no_finding() -> None:

@@ -141,6 +141,27 @@ test("the first missing heartbeat is seen, and the next one repairs it", async (
   mock.timers.reset();
 });
 
+test("a move of the clock is a gap, and the time that passes is none", async () => {
+  const now = mock.method(performance, "now", () => Date.now());
+  const live = startLive();
+  const hasGap = live.watchGaps();
+  stream.say("change", { time: 9 });
+  assert.ok(!hasGap());
+  stream.say("change", { time: 3609 });
+  assert.ok(hasGap());
+  stream.say("change", { time: 9 });
+  assert.ok(hasGap(), "back again");
+  stream.say("change", { time: 10, virtual_time: false });
+  assert.ok(!hasGap());
+  await pass(2000);
+  stream.say("change", { time: 12 });
+  assert.ok(!hasGap());
+  stream.say("change", { time: 100 });
+  assert.ok(hasGap());
+  now.mock.restore();
+  mock.timers.reset();
+});
+
 test("a controller that does not answer is lost since its last contact", async () => {
   const live = startLive();
   await pass(2000);

@@ -36,8 +36,13 @@ _MOMENTS = {
 SENTENCES = {
     "sensor_lost": "{name} no longer responds.",
     "sensor_silent": "{name} is set up but has not answered yet.",
+    "sensor_powered_up": "{name} shows 85 °C, as a DS18B20 does that has not measured since its "
+    "power came back.",
+    "slot_unmapped": "The module in Modbus slot {slot} is set up, but none of its readings is "
+    "used.",
     "slot_silent": "The module in Modbus slot {slot} is set up but has not answered yet.",
     "rule_waits": "Rule {rule} waits for {name}, which has had no value yet.",
+    "rule_never_acts": "Rule {rule} can never act, because its conditions can never be met.",
     "rule_held": "{name} is {state} by hand although rule {rule} is met.",
     "rule_overruled": "{name} is {state} although rule {rule} is met. Cause: {mover}.",
     "schedule_overruled": "{name} is {state} although schedule entry {entry} has not ended. "
@@ -87,7 +92,8 @@ class Finding(Struct, frozen=True):
 
 def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
     """Yield all findings about the state, in the order of the engine's features."""
-    if engine.machine.absent_since or engine.inputs.bound_onewire:
+    inputs = engine.inputs
+    if engine.machine.absent_since or inputs.bound_onewire or inputs.powered_up:
         yield from _silent_sensors(engine)
     yield from _silent_slots(engine)
     yield from _waiting_rules(engine)
@@ -116,7 +122,12 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
             yield Finding("sensor_lost", page_of(label), label, since=since)
     for label in engine.inputs.bound_onewire:
         if machine.values[label] is None and label not in machine.absent_since:
-            yield Finding("sensor_silent", page_of(label), label)
+            if machine.has_had_value(label):
+                yield Finding("sensor_lost", page_of(label), label, since=machine.started.wall)
+            else:
+                yield Finding("sensor_silent", page_of(label), label)
+    for label in sorted(engine.inputs.powered_up):
+        yield Finding("sensor_powered_up", page_of(label), label)
 
 
 def _is_without_source(label: str, engine: Engine) -> bool:
@@ -126,7 +137,7 @@ def _is_without_source(label: str, engine: Engine) -> bool:
 
 
 def _silent_slots(engine: Engine) -> Iterator[Finding]:
-    """Find modules that have never delivered any mapped reading."""
+    """Find modules of which no reading is mapped, or that have never delivered a mapped one."""
     machine, settings = engine.machine, engine.settings
     numbered = enumerate(settings.modbus_slots, start=1)
     in_use = [number for number, slot in numbered if slot.module != "OFF"]
@@ -135,18 +146,26 @@ def _silent_slots(engine: Engine) -> Iterator[Finding]:
     mapped: dict[int, list[str]] = {}
     for label, source in zip(MAPPED, module_mapping(settings), strict=True):
         mapped.setdefault(source.slot, []).append(label)
+    # A module that rules only write to needs no readings.
+    written = {write.slot for write in settings.modbus_writes}
     for number in in_use:
         labels = mapped.get(number, ())
         has_answered = any(
             machine.values[label] is not None or label in machine.absent_since for label in labels
         )
-        if labels and not has_answered:
+        if not labels and number not in written:
+            yield Finding("slot_unmapped", page_of(f"SLOT{number}"), None, {"slot": number})
+        elif labels and not has_answered:
             yield Finding("slot_silent", page_of(f"SLOT{number}"), None, {"slot": number})
 
 
 def _waiting_rules(engine: Engine) -> Iterator[Finding]:
     for number, absent in sorted(engine.rules.absent_sources().items()):
-        if absent not in engine.machine.absent_since:
+        machine = engine.machine
+        is_lost = absent in machine.absent_since or (
+            absent in engine.inputs.bound_onewire and machine.has_had_value(absent)
+        )
+        if not is_lost:
             yield Finding("rule_waits", f"rules?edit={number}", absent, {"rule": number})
 
 

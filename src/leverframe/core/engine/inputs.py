@@ -41,8 +41,22 @@ _ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 _INDEX = {label: index for index, label in enumerate(ONEWIRE)}
 
 
+#: What a DS18B20 shows that has not measured since its power came back, and by how much a
+#: temperature must have changed to be taken for that.
+POWER_ON_C, LEAP_C = 85.0, 10.0
+
+
 class OneWire:
-    __slots__ = ("_bus", "_by_id", "_by_label", "_machine", "_places", "_step", "bound")
+    __slots__ = (
+        "_bus",
+        "_by_id",
+        "_by_label",
+        "_machine",
+        "_places",
+        "_step",
+        "bound",
+        "powered_up",
+    )
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -54,6 +68,9 @@ class OneWire:
         self._places: dict[str, list[int]] = {}
         #: The labels whose settings name a sensor.
         self.bound: tuple[str, ...] = ()
+        #: The labels that show the power-on value of a DS18B20 since they had a quite different
+        #: value or none.
+        self.powered_up: set[str] = set()
         self._bind()
 
     def adopt(self, old: Settings) -> None:
@@ -63,6 +80,8 @@ class OneWire:
         self._bind()
         for index, (before, after) in enumerate(zip(old.onewire, new, strict=True)):
             if before is not after:
+                if before.id != after.id:
+                    self._machine.forget_presence(ONEWIRE[index])
                 self._show(index)
 
     def take(self, name: str, value: Any) -> None:
@@ -138,6 +157,13 @@ class OneWire:
         raw = self._by_label[label]
         if raw is None:
             raw = self._by_id.get(setting.id)
+        former = self._machine.values[label]
+        if former is None and raw is not None and label in self.bound:
+            self._machine.keep_presence(label)
+        if raw != POWER_ON_C:
+            self.powered_up.discard(label)
+        elif former is None or abs(former - raw) > LEAP_C:
+            self.powered_up.add(label)
         self._machine.put(label, None if raw is None else round_result(raw + setting.offset))
 
 
@@ -346,6 +372,11 @@ class Inputs:
     def bound_onewire(self) -> tuple[str, ...]:
         """The labels whose settings name a sensor."""
         return self._onewire.bound
+
+    @property
+    def powered_up(self) -> set[str]:
+        """The labels that show the power-on value of a DS18B20."""
+        return self._onewire.powered_up
 
     def impulse_s(self, pair: int) -> float | None:
         """Return the impulse time in seconds of a pair: INPD1+INPD2 (0) or INPD3+INPD4 (1)."""

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from leverframe.core import settings as tree_classes
-from leverframe.core.engine.calls import Effect, Notify
+from leverframe.core.engine.calls import Effect, Notify, Persist
 from leverframe.core.engine.journal import BY_START, Cause, Fact, Journal
 from leverframe.core.engine.schedule_times import zone_named
 from leverframe.core.engine.texts import message_texts
@@ -241,6 +241,11 @@ PARTS = frozenset(
 KEPT_CHANGES = 64
 
 
+def presence_name(label: str) -> str:
+    """Return the name under which it is stored that a sensor has answered."""
+    return f"answered.{label}"
+
+
 class Machine:
     __slots__ = (
         "absent_since",
@@ -333,6 +338,20 @@ class Machine:
         self.changed.add(label)
         self.publish(label, value)
         return True
+
+    def has_had_value(self, label: str) -> bool:
+        """Return whether a sensor has ever answered, also before the start."""
+        return self.values.get(label) is not None or bool(self.persisted.get(presence_name(label)))
+
+    def forget_presence(self, label: str) -> None:
+        """Forget that a sensor has answered, because it is another one now."""
+        if self.persisted.get(presence_name(label)):
+            self.emit(Persist(presence_name(label), None))
+
+    def keep_presence(self, label: str) -> None:
+        """Store that a sensor has answered, so that a later start can report that it is lost."""
+        if not self.persisted.get(presence_name(label)):
+            self.emit(Persist(presence_name(label), True))
 
     def publish(self, label: str, value: Value) -> None:
         """Set a value without marking it as changed for rules."""

@@ -122,6 +122,7 @@ class OneWireState(_State):
     bus: tuple[str, ...]
     by_id: dict[str, float | int]
     by_label: dict[str, float | int | None]
+    powered_up: set[str]
     step: int
 
 

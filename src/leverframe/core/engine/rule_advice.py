@@ -35,6 +35,13 @@ from leverframe.core.settings import (
 _TARGETS = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
 
 
+#: Advice on dependences that keep a rule from ever acting.
+_NEVER = frozenset(
+    {"never_own_dependence", "never_missing_dependence", "never_disabled_dependence"}
+    | {"never_met_dependence", "always_met_dependence"}
+)
+
+
 class Advice(Struct, frozen=True):
     #: The kind of advice; each kind has its own sentence.
     kind: str
@@ -191,6 +198,16 @@ def _idle(rule: str, which: str, must_be_met: bool, how: str) -> tuple[str, str]
 
 def _agree(rule: Rule, needed: Rule, must_be_met: bool, settings: Settings) -> bool:
     return (True, must_be_met) in Courses([rule, needed], settings).results()
+
+
+def find_idle_rules(settings: Settings) -> Iterator[int]:
+    """Yield the numbers of enabled rules that can never act, whatever their sources show."""
+    for number, rule in number_rules(settings.rules):
+        if rule.enabled and (
+            _impossible(number, rule, settings) is not None
+            or any(one.kind in _NEVER for one in _of_dependence(number, rule, settings))
+        ):
+            yield number
 
 
 def fights(settings: Settings) -> Iterator[Advice]:

@@ -371,7 +371,7 @@ class ClusterMember(AskingNode):
     def _take_placement(self, placed: list[Placed]) -> None:
         self._placed = placed
         self._names = {one.number: (one.name, one.tenant) for one in placed}
-        # Another node may have created a controller that the fleet file of this node names, too.
+        # Another node may have created a controller that this node failed to create from its file.
         self._node.roster.forget_unmade([one.name for one in placed])
         places = {one.name: _place(one) for one in self.nodes if one.is_alive and one.address}
         self._directory.replace({one.name: one.node for one in placed}, places)

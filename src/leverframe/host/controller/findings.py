@@ -25,7 +25,7 @@ from leverframe.core.engine.findings import (
 )
 from leverframe.core.engine.journal import Cause, Fact
 from leverframe.core.engine.missed_runs import MissedRun
-from leverframe.core.engine.rule_advice import fights
+from leverframe.core.engine.rule_advice import fights, find_idle_rules
 from leverframe.core.engine.timers import Moment
 from leverframe.core.engine.wishes import Deviation
 from leverframe.core.labels import LABELS
@@ -225,7 +225,7 @@ class FindingsWatch:
         "_journalled",
         "_looked_absent",
         "_looked_at",
-        "_looked_outputs",
+        "_looked_immediate",
         "_looked_troubles",
         "_of_settings",
         "_seen_of_concern",
@@ -252,7 +252,9 @@ class FindingsWatch:
         self._looked_absent: dict[str, float] = {}
         self._seen_settings: Settings | None = None
         self._seen_of_concern: tuple[Any, ...] = ()
-        self._looked_outputs: tuple[list[Deviation], list[MissedRun]] = ([], [])
+        #: Deviations, missed runs, and sensors that show their power-on value.
+        self._looked_immediate: tuple[list[Deviation], list[MissedRun], frozenset[str]]
+        self._looked_immediate = ([], [], frozenset())
         #: Whether something has changed since the last evaluation.
         self._is_behind = False
         #: The findings from settings alone, and the settings that they depend on.
@@ -280,19 +282,24 @@ class FindingsWatch:
         now, engine = self._clock.now(), self._engine()
         machine = engine.machine
         absent = machine.absent_since
-        outputs = engine.find_deviations(), list(engine.schedule.list_missed_runs())
+        immediate = (
+            engine.find_deviations(),
+            list(engine.schedule.list_missed_runs()),
+            frozenset(engine.inputs.powered_up),
+        )
         self._is_behind = not (
             now - self._looked_at >= LOOK_SOON_S
             or self._troubles.revision != self._looked_troubles
             or self._settings_of_concern_changed(machine.settings)
-            # An output left the state that a rule or the schedule wants, or is in it again.
-            or outputs != self._looked_outputs
+            # An output left the state that a rule or the schedule wants, or is in it again; or a
+            # sensor lost its power, or has measured again.
+            or immediate != self._looked_immediate
             # A sensor was lost, or is back.
             or absent != self._looked_absent
         )
         if not self._is_behind:
             self._looked_at, self._looked_troubles = now, self._troubles.revision
-            self._looked_absent, self._looked_outputs = absent.copy(), outputs
+            self._looked_absent, self._looked_immediate = absent.copy(), immediate
             self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
     def _settings_of_concern_changed(self, settings: Settings) -> bool:
@@ -410,16 +417,21 @@ def is_of_trouble(cause: Cause) -> bool:
 
 
 def _figure(key: str, figure: int | float | str, settings: Settings) -> int | float | str:
-    """Return a figure as the name of the thing that it identifies."""
+    """Return a figure as the name of the thing, or the names of the things, that it identifies."""
     if key in _RULES and isinstance(figure, int):
         rule = rule_numbered(settings.rules, figure)
         return (rule.name if rule else "") or figure
+    if key == "labels":
+        # A page of several controllers does not know their names.
+        return ", ".join(name_of(one, settings) or one for one in str(figure).split(", "))
     return part_of(figure).name if key == "part" and isinstance(figure, str) else figure
 
 
 def of_settings_alone(settings: Settings) -> Iterator[Finding]:
-    """Find problems of the settings alone: messages without a destination, conflicting rules."""
+    """Find problems of the settings alone: of messages, and rules that conflict or never act."""
     yield from messages_never_sent(settings)
+    for number in find_idle_rules(settings):
+        yield Finding("rule_never_acts", f"rules?edit={number}", None, {"rule": number})
     for advice in fights(settings):
         if advice.kind == "fight":
             first, second = advice.rules

@@ -234,7 +234,7 @@ def _with_present_secrets(
 def _without_redirected(
     settings: Settings, content: Content, present: Settings, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Delete secrets of the controller that would be sent to a server in the file."""
+    """Delete secrets of the controller if the file names another server for them."""
     before, after = servers(present), servers(settings)
     for path, server in after.items():
         branch = path.rpartition(".")[0]

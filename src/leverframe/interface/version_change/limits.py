@@ -34,7 +34,7 @@ from leverframe.interface.table.versions import all_profiles
 
 
 class Limit(Struct, frozen=True):
-    """The type that a row defines for the settings at some places."""
+    """The type that a row of the command table defines for settings whose path matches `steps`."""
 
     row: Row
     #: The parts of the path: names, indices, `*` for any index, `{A}` for an index that a field

@@ -211,7 +211,7 @@ class Web(Dispatcher[Endpoint, Account]):
             raise InBootloader(ceil(bootloader_until - controller.clock.read().now))
         self._names.check_host(request)
         if endpoint is self._site:
-            # The key in the path identifies the account.
+            # The account is found later, by the key in the path.
             return ANONYMOUS
         return self._admission.account(request)
 

@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { exactMoment } from "../lib/format/moments.js";
 import { durationText } from "../lib/format/numbers.js";
+import { momentText } from "../lib/format/typed_moment.js";
 import { t } from "../lib/format/words.js";
 import { CONNECTION, Task } from "../lib/forms/task.js";
 import * as node from "./node_api.js";
@@ -57,11 +58,12 @@ export class GroupTime {
             @input=${(event) => (this.#for = event.target.value)}
           /><button data-do="advance" ?disabled=${this.#task.isBusy}>${t("advance")}</button>
         </form>
-        <form class="do" @submit=${(event) => this.#submit(event, { to: this.#to })}>
+        <form class="do" @submit=${(event) => this.#submit(event, { to: this.#to.trim() })}>
           <input
-            type="datetime-local"
-            step="1"
             aria-label=${t("time_to")}
+            placeholder=${momentText(about.time)}
+            size="16"
+            autocomplete="off"
             required
             @input=${(event) => (this.#to = event.target.value)}
           /><button data-do="go" ?disabled=${this.#task.isBusy}>${t("go_to")}</button>

@@ -1,25 +1,35 @@
 // Messages: the channels of the controller, and the results of its messages.
 
-import { t } from "../lib/format/words.js";
 import { findPage } from "../lib/frame/frame.js";
 import { PartsPage } from "../lib/frame/parts.js";
-import { stateWord } from "../lib/things/labels.js";
-
-/** @param {(string | null | undefined)[]} parts @param {string} between */
-const joinNames = (parts, between) => parts.filter(Boolean).join(between) || t("state_not_set_up");
-
-/** @type {Record<string, (context: AdminContext) => string>} */
-const STATES = {
-  email: ({ settings: { email } }) => joinNames([email.host, email.recipient], " → "),
-  http: ({ settings: { http } }) => joinNames(http.map(({ url }) => url), ", "),
-  gsm: ({ live }) => joinNames([live.state.modem?.operator], ""),
-  mqtt: ({ settings: { mqtt } }) => (mqtt.enabled ? mqtt.host : stateWord(false)),
-  snmp: ({ settings: { snmp } }) => stateWord(snmp.enabled),
-};
+import * as api from "../lib/live/api.js";
+import { Followed } from "../lib/live/live.js";
+import { channelStates } from "./overview/states.js";
 
 export class Page extends PartsPage {
+  #outbox;
+
   /** @param {Context} context */
   constructor(context) {
-    super(context, /** @type {PageEntry} */ (findPage("messages")), STATES);
+    const outbox = new Followed(context, api.outbox);
+    const page = /** @type {PageEntry} */ (findPage("messages"));
+    super(
+      context,
+      page,
+      channelStates(() => outbox.value),
+    );
+    this.#outbox = outbox;
+  }
+
+  /** @param {URLSearchParams} params */
+  async open(params) {
+    await super.open(params);
+    // The outbox itself follows what is in it.
+    if (this.isOverview) await this.#outbox.open();
+  }
+
+  close() {
+    this.#outbox.close();
+    super.close();
   }
 }

@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { exactMoment, zoneNote } from "../lib/format/moments.js";
 import { inOneUnit } from "../lib/format/numbers.js";
+import { wallOfMoment } from "../lib/format/typed_moment.js";
 import { t } from "../lib/format/words.js";
 import { wallOf } from "../lib/format/zone.js";
 import { Action } from "../lib/forms/action.js";
@@ -88,9 +89,9 @@ class ClockCard {
     });
     this.#toTyped = new Action(context, {
       label: "set_to_typed",
-      perform: () => this.#set(Date.parse(`${this.#typed.value}Z`) / 1000),
+      perform: () => this.#set(wallOfMoment(this.#typed.value) ?? NaN),
       done: "clock_set",
-      isReady: () => this.#typed.value !== "",
+      isReady: () => wallOfMoment(this.#typed.value) !== null,
     });
   }
 
@@ -129,11 +130,12 @@ class ClockCard {
         <label for="clock">${t("another_time")}</label>
         <input
           id="clock"
-          type="datetime-local"
-          step="1"
+          autocomplete="off"
+          aria-describedby="clock-hint"
           .value=${this.#typed.value}
           @input=${(event) => (this.#typed.value = event.target.value)}
         />
+        <small class="hint" id="clock-hint">${t("another_time_hint")}</small>
       </div>
       ${this.#toTyped.view()}
     </section>`;

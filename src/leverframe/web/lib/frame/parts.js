@@ -1,10 +1,14 @@
-// A page of groups: each is a row with its state that opens in place and has an address of its own.
-// What is in a group are the cards of a module of settings/, with the words of the same name.
+// A page of groups: first an overview with the state of each, then what is in one, which has an
+// address of its own. That are the cards of a module of settings/, with the words of the same name.
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { fetchWords, speaking, t } from "../format/words.js";
+import { icon } from "../things/signs.js";
+import { NO_STATE, overview } from "./overview.js";
 import { address } from "./router.js";
+
+/** @import { RowState } from "./overview.js" */
 
 export class PartsPage {
   #context;
@@ -14,12 +18,14 @@ export class PartsPage {
   #name = signal(null);
   /** @type {Signal<Card[]>} */
   #cards = signal([]);
+  // Whether the words and cards of what the address names are there.
+  #isThere = signal(false);
 
-  // `states` gives the state shown beside a closed group.
+  // `states` gives the state of each group in the overview.
   /**
    * @param {Context} context
    * @param {PageEntry} page
-   * @param {Record<string, (context: AdminContext) => string>} states
+   * @param {Record<string, (context: AdminContext) => RowState>} states
    */
   constructor(context, page, states) {
     this.#context = context;
@@ -27,50 +33,78 @@ export class PartsPage {
     this.#states = states;
   }
 
+  get #offered() {
+    return partsOf(this.#context, this.#page);
+  }
+
+  get isOverview() {
+    return this.#name.value === null;
+  }
+
   /** @param {URLSearchParams} params */
   async open(params) {
-    const offered = partsOf(this.#context, this.#page);
     const wanted = params.get("open") ?? "";
-    const name = offered.includes(wanted) ? wanted : offered[0];
+    const name = this.#offered.includes(wanted) ? wanted : this.#onlyOne;
+    if (name === null) {
+      await fetchWords("overview");
+      this.#isThere.value = true;
+      return;
+    }
     const [{ partOf }] = await Promise.all([import(`../../settings/${name}.js`), fetchWords(name)]);
     /** @type {Card[]} */
     const cards = partOf(this.#context);
-    [this.#name.value, this.#cards.value] = [name, cards];
+    [this.#name.value, this.#cards.value, this.#isThere.value] = [name, cards, true];
     await Promise.all(cards.map((card) => card.open?.(params)));
+  }
+
+  // A single group needs no overview.
+  get #onlyOne() {
+    const offered = this.#offered;
+    return offered.length === 1 ? offered[0] : null;
   }
 
   close() {
     for (const card of this.#cards.value) card.close?.();
-    [this.#name.value, this.#cards.value] = [null, []];
+    [this.#name.value, this.#cards.value, this.#isThere.value] = [null, [], false];
   }
 
   view() {
-    return html`<div class="parts">
-      ${partsOf(this.#context, this.#page).map((name) => this.#row(name))}
-    </div>`;
+    const name = this.#name.value;
+    if (!this.#isThere.value) return nothing;
+    return name === null ? this.#overview() : this.#part(name);
+  }
+
+  #overview() {
+    const rows = this.#offered.map((name) => ({
+      name,
+      title: t(`page_${name}`),
+      address: address(this.#page.name, { open: name }),
+      state: speaking("overview", () => this.#stateOf(name)),
+    }));
+    return html`<section class="card list">${overview(this.#context, rows)}</section>`;
+  }
+
+  /** @param {string} name @returns {RowState} */
+  #stateOf(name) {
+    if (!this.#context.isAdmin) return NO_STATE;
+    return this.#states[name]?.(/** @type {AdminContext} */ (this.#context)) ?? NO_STATE;
   }
 
   /** @param {string} name */
-  #row(name) {
-    const isOpen = name === this.#name.value;
-    const state = this.#context.isAdmin
-      ? this.#states[name]?.(/** @type {AdminContext} */ (this.#context))
-      : "";
-    return html`<section data-part=${name} ?data-open=${isOpen}>
-      <h2>
-        <a
-          href=${address(this.#page.name, { open: name })}
-          aria-current=${isOpen ? "true" : nothing}
-          >${t(`page_${name}`)}</a
-        >
-        ${state && !isOpen ? html`<small>${state}</small>` : nothing}
-      </h2>
-      ${isOpen ? speaking(name, () => this.#onOpen()) : nothing}
+  #part(name) {
+    const title = t(`page_${this.#page.name}`);
+    return html`<section data-part=${name} data-open>
+      <header class="part">
+        ${this.#onlyOne === null
+          ? html`<a href=${address(this.#page.name)}>${icon("down", "s")}<span>${title}</span></a>`
+          : nothing}
+        <h2>${t(`page_${name}`)}</h2>
+      </header>
+      ${speaking(
+        name,
+        () => html`<div class="cards">${this.#cards.value.map((card) => card.view())}</div>`,
+      )}
     </section>`;
-  }
-
-  #onOpen() {
-    return html`<div class="cards">${this.#cards.value.map((card) => card.view())}</div>`;
   }
 }
 

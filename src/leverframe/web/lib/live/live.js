@@ -17,6 +17,8 @@ const LATE_MS = 3000;
 const PATIENCE_MS = 2000;
 const DEFAULT_REFRESH_S = 30;
 const SECOND_MS = 1000;
+// A clock that moves by more between two messages was moved.
+const LEAP_S = 10;
 
 export class Live {
   // Empty until the controller has sent it.
@@ -37,7 +39,7 @@ export class Live {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #hasBegun = false;
-  // Number of gaps without a stream: only the history knows what happened then.
+  // Number of gaps: only the history knows what happened then.
   #gaps = 0;
   #isFallingBack = false;
   // The controller's time of the last message, and the browser's.
@@ -76,7 +78,8 @@ export class Live {
     return () => this.#settingsListeners.delete(listener);
   }
 
-  // Returns a function that says whether there was a gap since its last call.
+  // Returns a function that says whether there was a gap since its last call: a time without a
+  // stream, or one over which the clock was moved.
   watchGaps() {
     let known = this.#gaps;
     return () => {
@@ -227,6 +230,7 @@ export class Live {
 
   /** @param {Connection} connection @param {State} state */
   #take(connection, state) {
+    if (this.#hasLeapt(state)) this.#gaps++;
     this.#heardTime = state.time;
     this.#heardAt = performance.now();
     this.#contactAt = Date.now();
@@ -236,6 +240,13 @@ export class Live {
     this.connection = connection;
     this.lostSince = null;
     this.#notify();
+  }
+
+  // Whether the clock was moved, by hand or as virtual time is: messages skip what was between.
+  /** @param {State} state */
+  #hasLeapt({ time }) {
+    const isFirst = this.heard === 0;
+    return !isFirst && Math.abs(time - this.#heardTime - this.#elapsed()) > LEAP_S;
   }
 
   #lose() {

@@ -99,8 +99,10 @@ function whyPending(context, { explanation: read }, now) {
 // "Heating on 14:01"; nothing where it has not acted since the start.
 /** @param {AdminContext} context @param {Api.RuleReport} report */
 function lastAct(context, { settings, firings, when_met: met, when_ceasing: ceasing }) {
-  const last = firings.at(-1);
-  const effect = last && (last.active ? met : ceasing);
+  // What has no effect, such as the end of a pulse, is no action.
+  const effectOf = (/** @type {Api.Firing} */ { active }) => (active ? met : ceasing);
+  const last = firings.findLast(effectOf);
+  const effect = last && effectOf(last);
   if (!last || !effect) return t("never_acted");
   const kind = channelOf(settings.action)?.kind;
   const name = kind ? t(`word_${kind}`) : codeName(context, settings.action);

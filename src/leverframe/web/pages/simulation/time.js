@@ -2,9 +2,9 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
-import { exactMoment, isoDay, secondsOfDay, timeText } from "../../lib/format/moments.js";
+import { exactMoment } from "../../lib/format/moments.js";
+import { momentText, secondsOfMoment } from "../../lib/format/typed_moment.js";
 import { t, text } from "../../lib/format/words.js";
-import { dayOf, momentOf, secondOfDay } from "../../lib/format/zone.js";
 import { Task } from "../../lib/forms/task.js";
 import * as api from "../../lib/live/api.js";
 
@@ -19,24 +19,6 @@ const STEPS = [
   [3600, "step_hour"],
   [86400, "step_day"],
 ];
-
-// "2026-01-31 18:30": as it is typed, in every language.
-/** @param {number} seconds */
-function momentText(seconds) {
-  const minute = Math.floor(secondOfDay(seconds) / 60);
-  return `${isoDay(dayOf(seconds))} ${timeText(minute * 60)}`;
-}
-
-// Seconds since 1970; null where it is no moment.
-/** @param {string} typed */
-function secondsOfMoment(typed) {
-  const [, year, month, day, time = ""] =
-    /^(\d{4})-(\d{1,2})-(\d{1,2})[ T]+(.+)$/.exec(typed.trim()) ?? [];
-  const second = secondsOfDay(time);
-  if (second === null) return null;
-  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day)) / 1000;
-  return momentOf(midnight + second);
-}
 
 export class Passing {
   #bench;

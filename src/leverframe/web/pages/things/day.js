@@ -3,6 +3,7 @@
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
+import { shortMoment } from "../../lib/format/moments.js";
 import { durationText, setText } from "../../lib/format/numbers.js";
 import { clock, t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
@@ -15,6 +16,7 @@ import { kindOf } from "../../lib/things/things.js";
 /** @import { CauseName } from "../../lib/things/signs.js" */
 
 const SPAN_S = 86_400;
+const MINUTE_S = 60;
 const POINTS = 240;
 const TICKS = 4;
 const LANE_PX = 20;
@@ -29,6 +31,9 @@ export class Day {
   #label;
   /** @type {Signal<LaneBar[] | null>} */
   #bars = signal(null);
+  // Since when anything was recorded; null where nothing is.
+  /** @type {Signal<number | null>} */
+  #since = signal(null);
   /** @type {Signal<HistoryReply | null>} */
   #history = signal(null);
   #to = signal(0);
@@ -52,7 +57,8 @@ export class Day {
     this.#to.value = this.#context.live.state.time;
     const span = { from: this.#to.value - SPAN_S, to: this.#to.value };
     if (isState(this.#label)) {
-      const { lanes } = await api.timeline(span);
+      const { lanes, since } = await api.timeline(span);
+      this.#since.value = since;
       this.#bars.value = lanes.find(({ label }) => label === this.#label)?.bars ?? [];
     } else {
       this.#history.value = await api.history({ labels: this.#label, points: POINTS, ...span });
@@ -85,9 +91,37 @@ export class Day {
     const seconds = this.#shown.reduce((sum, { begin, end }) => sum + (end - begin), 0);
     const count = this.#shown.reduce((sum, { count: bars = 1 }) => sum + bars, 0);
     const isInput = kindOf(this.#label).kind === "digital";
-    if (count === 0) return t(isInput ? "never_open" : "never_on");
     const time = durationText(roughly(seconds));
-    return t(isInput ? "open_times" : "on_times", { count, time });
+    const said =
+      count === 0
+        ? t(isInput ? "never_open" : "never_on")
+        : t(isInput ? "open_times" : "on_times", { count, time });
+    const since = this.#since.value ?? this.#to.value;
+    const isWhole = since <= this.#to.value - SPAN_S + MINUTE_S;
+    return isWhole ? said : `${said}, ${t("recorded_since", { time: this.#moment(since) })}`;
+  }
+
+  /** @param {number} time */
+  #moment(time) {
+    return shortMoment(time, this.#to.value);
+  }
+
+  // What was recorded of the day; the rest is unknown, not off.
+  #ground() {
+    const [begin, end] = [this.#since.value ?? this.#to.value, this.#to.value];
+    const gaps = (this.#bars.value ?? []).filter((bar) => bar.value === null && bar.end > begin);
+    const least = this.#share(begin);
+    return [{ begin, end }, ...gaps].map((part, index) => {
+      const x = Math.max(least, this.#share(part.begin));
+      const width = Math.max(0, this.#share(part.end) - x);
+      return svg`<rect
+        class=${index === 0 ? "lane" : "absent"}
+        x=${`${x.toFixed(2)}%`}
+        y="2"
+        width=${`${width.toFixed(2)}%`}
+        height=${LANE_PX}
+      />`;
+    });
   }
 
   #lane() {
@@ -96,7 +130,7 @@ export class Day {
       this.#shown.map(({ cause }) => (cause ? causeOf(cause.kind, cause.detail).name : null)),
     );
     return html`<svg class="bars" width="100%" height="24" role="img" aria-label=${this.#summary()}>
-        ${svg`<rect class="lane" y="2" width="100%" height=${LANE_PX} />`}
+        ${this.#ground()}
         ${this.#shown.map((bar) => this.#bar(bar, isInput))}
       </svg>
       ${this.#axis()}

@@ -44,13 +44,17 @@ export class People {
     this.#signIns.value = new Map(signedIn.map(({ by, time }) => [by.account ?? "", time]));
   }
 
+  get #count() {
+    return accountsOf(this.#context.settings).filter((account) => account?.name).length;
+  }
+
   view() {
     const { settings } = this.#context;
     const accounts = accountsOf(settings);
     const free = accounts.indexOf(null);
     return html`<section class="card list across" aria-labelledby="accounts-list">
       <header>
-        <h2 id="accounts-list">${t("page_accounts")}</h2>
+        <h2 id="accounts-list">${t("accounts_in_all", { count: this.#count })}</h2>
         ${free < 0
           ? html`<small>${t("all_accounts_used", { max: accounts.length })}</small>`
           : html`<a href=${thingAddress(accountLabel(free))}
