@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from leverframe.host.controller import Controller
     from leverframe.storage.store import MemoryStore, Store
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Board",
     "Clock",
