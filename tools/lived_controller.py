@@ -9,6 +9,7 @@ PATIENCE_S = 60
 #: Makes the other pages look used: names, a meter, rules, a week, some switching.
 FURNISHING = (
     "/stm.cgi?sname=Greenhouse&eventname=0Holiday&modbus_sensor=01&modbusid=012",
+    "/stm.cgi?modbusmapping=" + "*".join(["10", "11", *["00"] * 28]),
     "/stm.cgi?oname=0Water%20pump&oname=1Grow%20lamps&oname=2Roof%20fan",
     "/stm.cgi?oname=3Door%20light&oname=4Misting&oname=5Router",
     "/stm.cgi?pname=1Side%20vents&pname=2Bench%20mat&pname=3Grow%20strip",
@@ -32,7 +33,7 @@ FURNISHING = (
     "/sim.cgi?plant=meter*switch:OUT1*reading:INPD1*watts:620*pulses:1000",
     "/sim.cgi?i2c=BME280&T1=19.4&H1=71&P1=1014",
 )
-MOMENT = "/sim.cgi?INPA2=1.4&INPD2=1&INPD3=0&INPD4=1&VCC=12.1&TEMP=31"
+MOMENT = "/sim.cgi?m1=231.4&m2=2.3&INPA2=1.4&INPD2=1&INPD3=0&INPD4=1&VCC=12.1&TEMP=31"
 #: The effects of people, weather and plants during the day, in addition to those of the example.
 DAY = (
     ("06:10", "/sim.cgi?H1=74&T1=18.9"),
@@ -57,7 +58,6 @@ DAY = (
 NO_OTHER_WATCH = "".join(f"&wdog{number}=0*0*0**3*2*60*120*10*0*60" for number in range(2, 7))
 #: An item of each kind that the greenhouse lacks, so that every kind can be shown.
 OF_EVERY_KIND = (
-    "/stm.cgi?modbusmapping=" + "*".join(["10", "11", *["00"] * 28]),
     "/stm.cgi?mod_write_set1=Night%20setback*1*100*1*1800*2150",
     "/eeprom.cgi?string0=Open%20until%20ten",
     "/stm.cgi?wdog1=1*0*5*192.168.1.1*1*1*60*0*5*1*0" + NO_OTHER_WATCH,

@@ -236,10 +236,13 @@ export class Drawer {
     if (this.#context.settings && !this.#isThere(label)) {
       return html`<section><p class="present q">${t("not_set_up")}</p></section>`;
     }
+    const value = currentValueText(this.#context, label);
+    // A module has values below; here is whether it answers, which a simulated board does not say.
+    if (kindOf(label).kind === "device" && !value) return nothing;
     const absent = this.#overview.absentSince(label);
     const none = absent ? "—" : t("no_value");
     return html`<section>
-      <p class="present">${currentValueText(this.#context, label) || none}</p>
+      <p class="present">${value || none}</p>
       ${absent
         ? html`<p class="attention">
             ${t("silent_since", { time: shortMoment(absent, this.#context.live.state.time) })}
