@@ -88,7 +88,7 @@ async def test_leverframe_reports_its_values_exactly_and_its_findings_worst_firs
                 "Storage: The disk is full.",
                 "The PID regulator is on, but its output PWM1 is off.",
             ]
-            assert [one.page for one in health.findings] == ["system?open=backup", "pid"]
+            assert [one.page for one in health.findings] == ["system?open=storage", "pid"]
             assert health.health == "fault"
             # One message for each, with its end.
             assert bench.notice_states() == [

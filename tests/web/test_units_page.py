@@ -171,7 +171,7 @@ def test_findings_of_a_unit_lead_to_the_page_that_repairs_them(tabs: Tabs, site:
         expect(cellar).to_have_attribute("data-health", "fault")
         links = cellar.locator(".f a")
         expect(links).to_have_text(FOUND)
-        for link, place in zip(links.all(), ("system?open=backup", "pid"), strict=True):
+        for link, place in zip(links.all(), ("system?open=storage", "pid"), strict=True):
             expect(link).to_have_attribute("href", f"{site.twin.url}/#/{place}")
             expect(link).to_have_attribute("rel", "noopener noreferrer")
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]

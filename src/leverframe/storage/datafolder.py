@@ -15,11 +15,12 @@ folder is rejected if every user could put a store with another administrator in
 import errno
 import logging
 import os
+import shutil
 import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from leverframe.core.errors import ErrorForPeople
 from leverframe.storage.page_sums import discard_sums
@@ -67,6 +68,19 @@ class FolderOfNode(ErrorForPeople):
 
 class FolderOfController(ErrorForPeople):
     """A single controller's folder cannot be used for a node; the message is two sentences."""
+
+
+class FolderSpace(NamedTuple):
+    """The space that a folder takes and has, in bytes."""
+
+    used: int
+    free: int
+
+
+def measure_space(folder: Path) -> FolderSpace:
+    """Measure a data folder; raise OSError if that is not possible."""
+    used = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    return FolderSpace(used, shutil.disk_usage(folder).free)
 
 
 class DataFolder:

@@ -65,6 +65,7 @@ class EncryptingStore(Store):
 
     def __init__(self, store: Store, key_path: Path) -> None:
         self._store = store
+        self.folder = store.folder
         self._sealer = Sealer(KeyFile(key_path))
         if isinstance(store, SqliteStore):
             # The rows are encrypted in the thread that writes them.

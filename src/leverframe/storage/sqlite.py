@@ -53,6 +53,7 @@ class SqliteStore(Store):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
         self._queue = GroupCommit(self._write_batch, thread=self._thread)
         self.shared_queue = self._queue
+        self.folder = path.parent
         #: Encrypts confidential values in rows, in the store's thread.
         self.seal: Callable[[Rows], Rows] | None = None
         # `do_later` work runs in the same thread, after the result of the transaction was reported.

@@ -10,6 +10,7 @@ one `Writer` (`writer.py`), which keeps their order and shares transactions.
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -126,6 +127,8 @@ class Store(Protocol):
     shared_queue: WriteQueue | None = None
     #: The number of this store in that queue; 0 if it has none.
     number: int = 0
+    #: The folder of its files; None if it has no files of its own.
+    folder: Path | None = None
 
     def load(self) -> Stored:
         """Read all settings and remembered state."""

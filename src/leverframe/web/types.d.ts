@@ -319,6 +319,7 @@ interface FleetPageLike {
   fork(): null;
 }
 type Certificate = Api.Replies["/api/certificate"];
+type StorageReport = Api.Replies["/api/storage"];
 type Firmware = Api.Replies["/api/firmware"];
 type RestoreTrial = Api.RestoreTrial;
 type NotRestored = Api.Replies["/api/restore-report"];

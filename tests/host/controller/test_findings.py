@@ -353,8 +353,8 @@ PAGES_OF_PARTS = {
     "Modbus slot 2 coil 5": "things?thing=SLOT2",
     "Modbus TCP server": "system?open=modbus_server",
     "mqtt": f"{MESSAGES}mqtt",
-    "recovery": "system?open=backup",
-    "store": "system?open=backup",
+    "recovery": "system?open=storage",
+    "store": "system?open=storage",
     "mDNS": "log",
 }
 

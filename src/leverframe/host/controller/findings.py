@@ -50,8 +50,8 @@ class TroubledPart(Struct, frozen=True):
 _EMAIL, _HTTP, _GSM, _MQTT, _SNMP = (
     f"messages?open={group}" for group in ("email", "http", "gsm", "mqtt", "snmp")
 )
-_DISPLAY, _MODBUS_SERVER, _BACKUP = (
-    f"system?open={group}" for group in ("display", "modbus_server", "backup")
+_DISPLAY, _MODBUS_SERVER, _STORAGE = (
+    f"system?open={group}" for group in ("display", "modbus_server", "storage")
 )
 _SENSORS, _JOURNAL = "things?thing=all-sensors", "log"
 
@@ -84,11 +84,11 @@ PARTS = {
     "serial port": TroubledPart("Serial port", _SENSORS),
     "serial module": TroubledPart("Serial module", _SENSORS),
     "display": TroubledPart("Display", _DISPLAY),
-    "store": TroubledPart("Storage", _BACKUP),
-    "recovery": TroubledPart("Recovery", _BACKUP),
-    "secrets": TroubledPart("Stored secrets", _BACKUP),
-    "history": TroubledPart("History", _BACKUP),
-    "snapshots": TroubledPart("Snapshots", _BACKUP),
+    "store": TroubledPart("Storage", _STORAGE),
+    "recovery": TroubledPart("Recovery", _STORAGE),
+    "secrets": TroubledPart("Stored secrets", _STORAGE),
+    "history": TroubledPart("History", _STORAGE),
+    "snapshots": TroubledPart("Snapshots", _STORAGE),
     "HTTPS redirect": TroubledPart("HTTPS redirect", _JOURNAL),
     "bootloader": TroubledPart("Bootloader", _JOURNAL),
     "node": TroubledPart("Node", _JOURNAL),

@@ -4,10 +4,12 @@ It includes settings, names, the command table, the log and the health of a cont
 changes anything. Secrets are masked: a secret is `***` if it is set, and null if not.
 """
 
+import asyncio
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from leverframe.core.engine.journal import EntryReport, report_of
 from leverframe.core.engine.texts import labels_by_digits
@@ -31,6 +33,7 @@ from leverframe.server.routes.headers import compress_reply
 from leverframe.server.routes.state import state
 from leverframe.server.routes.state_document import State
 from leverframe.storage.audit import AuditEntry
+from leverframe.storage.datafolder import measure_space
 
 #: A status file as JSON, with the key names that its clients know.
 JsonStatus = dict[str, str | list[Any]]
@@ -147,6 +150,23 @@ def labels(context: Context) -> dict[str, NameAndUnit]:
     }
 
 
+class StorageReport(Struct, frozen=True):
+    """The storage of a controller, and its size."""
+
+    kind: Annotated[
+        Literal["file", "memory", "shared"],
+        Meta(
+            description="`file`: in the folder; `memory`: lost when the process ends; `shared`: in"
+            " the storage of the node."
+        ),
+    ]
+    folder: Annotated[str | None, Meta(description="The data folder; null without one.")] = None
+    used_bytes: Annotated[int | None, Meta(description="Size of the files in the folder.")] = None
+    free_bytes: Annotated[int | None, Meta(description="Free space for the folder.")] = None
+    history_points: Annotated[int, Meta(description="Stored values and intervals.")] = 0
+    history_bytes: Annotated[int, Meta(description="Their size.")] = 0
+
+
 class OneWireReport(Struct, frozen=True):
     """A sensor on the 1-Wire bus."""
 
@@ -214,6 +234,25 @@ def modem(context: Context) -> ModemReport:
 
 def findings(context: Context) -> list[FindingReport]:
     return context.controller.findings.report()
+
+
+async def storage(context: Context) -> StorageReport:
+    controller = context.controller
+    store, figures = controller.store, controller.history.figures if controller.history else None
+    report = StorageReport(
+        "file" if store.folder else "shared" if store.number else "memory",
+        history_points=figures.points if figures else 0,
+        history_bytes=figures.bytes if figures else 0,
+    )
+    if store.folder is None:
+        return report
+    report = replace(report, folder=str(store.folder))
+    try:
+        used, free = await asyncio.to_thread(measure_space, store.folder)
+    except OSError:
+        # A finding says what is wrong with the folder.
+        return report
+    return replace(report, used_bytes=used, free_bytes=free)
 
 
 def health(context: Context) -> Health:

@@ -203,6 +203,14 @@ VALUES = (
         "`modbusmapping`.",
     ),
     Endpoint(
+        "/api/storage",
+        role=ADMIN,
+        reply=api.StorageReport,
+        function=api.storage,
+        doc="Show where settings and history are stored, how much space they take, and how much is"
+        " free.",
+    ),
+    Endpoint(
         "/api/onewire",
         role=ADMIN,
         reply=list[api.OneWireReport],

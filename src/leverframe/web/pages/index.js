@@ -51,7 +51,7 @@ export const PAGES = [
     styles: ["overview"],
     parts: [
       ...["interface", "accounts", "certificate"],
-      ...["display", "modbus_server", "backup", "firmware"],
+      ...["display", "modbus_server", "storage", "backup", "firmware"],
     ],
   },
   {

@@ -128,6 +128,7 @@ export const outbox = () => read("/api/outbox");
 export const firmware = () => read("/api/firmware");
 /** @returns {Promise<Certificate>} */
 export const certificate = () => read("/api/certificate");
+export const storage = () => read("/api/storage");
 /** @returns {Promise<NotRestored>} */
 export const restoreReport = () => read("/api/restore-report");
 /** @returns {Promise<Api.RuleReport[]>} */
