@@ -81,6 +81,7 @@ export const SYSTEM_STATES = {
   accounts: (context) => ({ text: join([signInText(context), countAccounts(context)]) }),
   display: ({ settings }) => onOrOff(settings.oled.enabled),
   modbus_server: ({ settings }) => onOrOff(settings.modbus_tcp.enabled),
+  storage: () => ({ text: t("storage_note"), kind: "off" }),
   backup: () => ({ text: t("backup_note"), kind: "off" }),
   firmware: ({ settings: { profile } }) => ({ text: `HW ${profile.hw} SW ${profile.sw}` }),
 };
