@@ -60,7 +60,7 @@ def previous_run(entry: ScheduleEntry, until: float, timezone: tzinfo) -> float 
     if entry.date is not None:
         days = [date.fromisoformat(entry.date)]
     else:
-        last = datetime.fromtimestamp(until, timezone).date() + _ONE_DAY
+        last = datetime.fromtimestamp(until, timezone).date()
         days = [last - timedelta(days=offset) for offset in range(_DAYS_LOOKED_AT)]
         days = [day for day in days if WEEKDAYS[day.weekday()] in entry.days]
     runs = (instant(day, entry.time, timezone) for day in days)

@@ -237,14 +237,18 @@ def _without_redirected(
     """Delete secrets of the controller if the file names another server for them."""
     before, after = servers(present), servers(settings)
     for path, server in after.items():
-        branch = path.rpartition(".")[0]
-        sent = (path, f"{branch}.body") if branch.startswith("http.") else (path,)
-        for secret in sent if server != before[path] else ():
+        for secret in _sent_with(path) if server != before[path] else ():
             if _stays(secret, content) and value_at(settings, secret):
                 reason = "The stored secret is for another server; set it again."
                 lost.append(report_lost(secret, None, reason))
                 settings = with_value(settings, secret, "")
     return settings
+
+
+def _sent_with(path: str) -> tuple[str, ...]:
+    """Return the secrets that are sent to the same server as the password at a path."""
+    branch = path.rpartition(".")[0]
+    return (path, f"{branch}.body") if branch.startswith("http.") else (path,)
 
 
 def _stays(path: str, content: Content) -> bool:
@@ -306,14 +310,27 @@ def change_version(
     # The settings that would result without any changes in the meantime.
     untouched = carry_over(content, old, present).settings
     unchanged = _convert(untouched, old, new).settings
-    settings, changed = _with_changes(before.settings, unchanged, fresh.settings)
-    still = [entry for entry in before.not_carried_over if not _is_among(entry.path, changed)]
+    owned = _secrets_with_same_server(untouched, present)
+    restored = before.settings
+    for path in owned:
+        value = value_at(restored, path) or value_at(fresh.settings, path)
+        restored = with_value(restored, path, value)
+    settings, changed = _with_changes(restored, unchanged, fresh.settings)
+    settled = (*changed, *owned)
+    still = [entry for entry in before.not_carried_over if not _is_among(entry.path, settled)]
     misled: list[NotCarriedOver] = []
     settings = _disable_if_source_changed(present, settings, changed, new, misled)
     lost = _each_once([*still, *fresh.not_carried_over, *misled])
     if still:
         return VersionChange(settings, lost, earlier)
     return VersionChange(settings, lost, _encode_common(old, present) if lost else None)
+
+
+def _secrets_with_same_server(untouched: Settings, present: Settings) -> list[str]:
+    """Return the secrets that belong to their earlier server, as it was not changed since."""
+    earlier, now = servers(untouched), servers(present)
+    unchanged = (path for path, server in now.items() if earlier.get(path) == server)
+    return [secret for path in unchanged for secret in _sent_with(path)]
 
 
 def _with_changes(
