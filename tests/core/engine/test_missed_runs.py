@@ -165,3 +165,9 @@ def test_missed_run_that_would_change_nothing_is_not_caught_up_at_a_later_start(
     bench.switch_on("OUT0")
     power_cut(bench, 23, 23.5)
     assert bench.values["OUT0"] == 1
+
+
+def test_entry_with_an_invalid_date_stops_no_start() -> None:
+    bench = bench_with(entry(6 * HOUR, date="2026-02-30"))
+    power_cut(bench, 5, 8)
+    assert list_missed(bench) == []

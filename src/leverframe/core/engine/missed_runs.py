@@ -87,7 +87,11 @@ def restore_last_run(machine: Machine, index: int) -> float | None:
 def find_missed_run(machine: Machine, index: int, entry: ScheduleEntry) -> float | None:
     """Return the last run of an entry that was due while the controller was off."""
     until = machine.persisted.get(storage_name(index))
-    run = previous_run(entry, machine.at.wall, machine.timezone)
+    try:
+        run = previous_run(entry, machine.at.wall, machine.timezone)
+    except (ValueError, OverflowError):
+        # An invalid date in a settings file, or the end of the calendar; no entry runs then.
+        return None
     return run if until is not None and run is not None and run > abs(until) else None
 
 

@@ -139,6 +139,9 @@ export class SearchDialog {
 
   /** @param {string} typed */
   type(typed) {
+    const input = this.#element?.querySelector("input");
+    // Immediately: a key that is pressed before the next drawing continues it.
+    if (input && input.value !== typed) input.value = typed;
     this.#typed.value = typed;
     this.#chosen.value = 0;
   }
