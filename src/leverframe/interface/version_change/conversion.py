@@ -237,7 +237,7 @@ def _without_redirected(
     """Delete secrets of the controller if the file names another server for them."""
     before, after = servers(present), servers(settings)
     for path, server in after.items():
-        for secret in _sent_with(path) if server != before[path] else ():
+        for secret in _secrets_of_server(path) if server != before[path] else ():
             if _stays(secret, content) and value_at(settings, secret):
                 reason = "The stored secret is for another server; set it again."
                 lost.append(report_lost(secret, None, reason))
@@ -245,7 +245,7 @@ def _without_redirected(
     return settings
 
 
-def _sent_with(path: str) -> tuple[str, ...]:
+def _secrets_of_server(path: str) -> tuple[str, ...]:
     """Return the secrets that are sent to the same server as the password at a path."""
     branch = path.rpartition(".")[0]
     return (path, f"{branch}.body") if branch.startswith("http.") else (path,)
@@ -330,7 +330,7 @@ def _secrets_with_same_server(untouched: Settings, present: Settings) -> list[st
     """Return the secrets that belong to their earlier server, as it was not changed since."""
     earlier, now = servers(untouched), servers(present)
     unchanged = (path for path, server in now.items() if earlier.get(path) == server)
-    return [secret for path in unchanged for secret in _sent_with(path)]
+    return [secret for path in unchanged for secret in _secrets_of_server(path)]
 
 
 def _with_changes(
