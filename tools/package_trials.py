@@ -14,6 +14,7 @@ import tomllib
 from pathlib import Path
 
 from tools.deb import choose_target, pip_for, write_locked_list
+from tools.kernel import image
 from tools.locked_wheels import Target
 from tools.release import PROJECT
 
@@ -21,7 +22,7 @@ TESTS = Path("tests/packages")
 BUILD = PROJECT / "build" / "packages"
 #: Releases of Debian, and their Pythons; forky is not released yet.
 RELEASES = {"bookworm": "3.11", "trixie": "3.13", "forky": "3.14"}
-MIRROR = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
+MIRROR = os.environ.get("DEBIAN_MIRROR", image.MIRROR)
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 INSIDE = "python3,python3-venv,adduser"
 

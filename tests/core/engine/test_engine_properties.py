@@ -265,7 +265,11 @@ class AnyStory(RuleBasedStateMachine):
         bench = self.bench
         for index, output in enumerate(bench.settings.outputs):
             left = bench.engine.outputs.returns_in(index, bench.now)
-            if bench.values[OUTPUTS[index]] and output.return_time:
+            if not bench.values[OUTPUTS[index]]:
+                assert left is None
+            elif bench.engine.outputs.is_pulsed(index):
+                assert left is None or left >= 0
+            elif output.return_time:
                 assert left is not None
                 assert 0 <= left <= output.return_time + 1e-6
             else:
@@ -273,15 +277,19 @@ class AnyStory(RuleBasedStateMachine):
 
     @invariant()
     def only_remembered_states_are_kept(self) -> None:
-        guards = zip(
-            self.bench.settings.watchdog, self.bench.engine.watchdog.explain(), strict=True
-        )
+        engine = self.bench.engine
+        guards = zip(self.bench.settings.watchdog, engine.watchdog.explain(), strict=True)
         # These are remembered in the state before the restart.
         restarting = {entry.output for entry, guard in guards if guard.state == RESTARTING}
         for index, output in enumerate(self.bench.settings.outputs):
-            state = bool(self.bench.values[OUTPUTS[index]]) if output.remember else None
-            if OUTPUTS[index] not in restarting or state is None:
-                assert self.bench.kept.get(f"output.{index}") is state
+            kept = self.bench.kept.get(f"output.{index}")
+            outlasts_a_cut = not engine.outputs.is_pulsed(index) and (
+                output.periodic or not engine.outputs.is_periodic(index)
+            )
+            if not output.remember:
+                assert kept is None
+            elif OUTPUTS[index] not in restarting:
+                assert kept is (bool(self.bench.values[OUTPUTS[index]]) and outlasts_a_cut)
 
     @invariant()
     def the_display_is_dark_or_shows_a_screen(self) -> None:

@@ -146,6 +146,9 @@ class Outputs:
     def is_periodic(self, index: int) -> bool:
         return AUTO_SWITCH[index] in self._machine.running
 
+    def is_pulsed(self, index: int) -> bool:
+        return self._machine.timers.when(_PULSE[index]) is not None
+
     def set_periodic(self, index: int, on: bool, cause: Cause) -> None:
         """Switch periodic switching on or off until a write to its setting or the next start."""
         if on != self.is_periodic(index):
@@ -201,8 +204,8 @@ class Outputs:
             self._take_up_periodic(index, after.periodic)
         elif (after.on_time, after.off_time) != (before.on_time, before.off_time):
             self._take_up_periodic(index, self.is_periodic(index))
-        is_pulsed = self._machine.timers.when(_PULSE[index]) is not None
-        if after.return_time != before.return_time and self.is_on(index) and not is_pulsed:
+        is_timed = self.is_on(index) and not self.is_pulsed(index)
+        if after.return_time != before.return_time and is_timed:
             self._time_return(index)
         if after.remember != before.remember or (
             after.remember and after.periodic != before.periodic
@@ -262,8 +265,9 @@ class Outputs:
         self._set(index, on, _BY_PERIODIC_SWITCHING)
 
     def _keep(self, index: int) -> None:
-        is_pulsed = self._machine.timers.when(_PULSE[index]) is not None
-        state = self.is_on(index) and not is_pulsed and not self._is_periodic_live(index)
+        state = (
+            self.is_on(index) and not self.is_pulsed(index) and not self._is_periodic_live(index)
+        )
         remember = self._machine.settings.outputs[index].remember
         self._machine.emit(Persist(storage_name(index), state if remember else None))
 
