@@ -114,6 +114,8 @@ def samples_in(module: Path) -> set[str]:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("thorough") and not effort.THOROUGH:
         pytest.skip("runs only with TEST_EFFORT=thorough, as make test-all does")
+    if item.get_closest_marker("long") and effort.EFFORT != "long":
+        pytest.skip("runs only with TEST_EFFORT=long; see docs/testing.md")
     for mark in item.iter_markers("needs_program"):
         (name,) = mark.args
         if shutil.which(name, path=PROGRAM_FOLDERS) is None:

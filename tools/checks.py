@@ -56,8 +56,8 @@ def files_that_try_more() -> list[str]:
     return [str(file) for file in tests if TRIES_MORE.search(file.read_text(encoding="utf-8"))]
 
 
-# Hypothesis marks its tests automatically; unmarked tests are the same in both runs.
-MORE = ["-m", "thorough or hypothesis or sampled"]
+# Unmarked tests are the same in both runs; properties take more examples in long runs only.
+MORE = ["-m", "thorough or sampled"]
 THOROUGH = [*pytest_with(THOROUGH_WORKERS), *MORE, *files_that_try_more()]
 #: Tests that need no server, process or browser, and never wait.
 PURE = [

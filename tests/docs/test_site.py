@@ -37,13 +37,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 def test_every_page_is_in_the_site(site: Path) -> None:
     pages = {path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")}
     assert [str(page) for page in pages if not (site / page).exists()] == []
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 def test_site_loads_nothing_from_other_hosts(site: Path) -> None:
     loaded = re.compile(
         r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"(?:https?:)?//[^\"]*"

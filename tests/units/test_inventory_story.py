@@ -215,7 +215,7 @@ def test_operator_with_four_units_and_three_useless_ones(
     look_at_the_story(4, 1, capsys)
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 @pytest.mark.usefixtures("in_a_folder")
 def test_operator_with_thirty_units(capsys: pytest.CaptureFixture[str]) -> None:
     look_at_the_story(27, 5, capsys)

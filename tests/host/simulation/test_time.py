@@ -146,7 +146,7 @@ async def busy_twin() -> LoopTwin:
     return twin
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 async def test_thirty_days_leave_no_timers_and_no_memory_behind() -> None:
     twin = await busy_twin()
     timers = twin.controller.engine.machine.timers
