@@ -246,7 +246,7 @@ async def storage(context: Context) -> StorageReport:
     )
     if store.folder is None:
         return report
-    report = replace(report, folder=str(store.folder))
+    report = replace(report, folder=str(store.folder.absolute()))
     try:
         used, free = await asyncio.to_thread(measure_space, store.folder)
     except OSError:

@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { fullMoment } from "../lib/format/moments.js";
 import { t } from "../lib/format/words.js";
+import { valueRow as row } from "../lib/forms/fields.js";
 import * as api from "../lib/live/api.js";
 import { Followed } from "../lib/live/live.js";
 
@@ -27,12 +28,3 @@ function card({ ends, names, fingerprint, files, is_own: isOwn }) {
     <p class="note">${t(isOwn ? "own_note" : "given_note")}</p>
   </section>`;
 }
-
-/** @param {string} title @param {string | null} text */
-const row = (title, text) =>
-  text
-    ? html`<div>
-        <dt>${t(title)}</dt>
-        <dd class="as-is">${text}</dd>
-      </div>`
-    : nothing;

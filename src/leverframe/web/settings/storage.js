@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { decimal, t } from "../lib/format/words.js";
+import { valueRow as row } from "../lib/forms/fields.js";
 import { address } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
 import { Followed } from "../lib/live/live.js";
@@ -30,15 +31,6 @@ function card(storage) {
     <p><a href=${address("system", { open: "backup" })}>${t("page_backup")}</a></p>
   </section>`;
 }
-
-/** @param {string} title @param {string} text */
-const row = (title, text) =>
-  text
-    ? html`<div>
-        <dt>${t(title)}</dt>
-        <dd class="as-is">${text}</dd>
-      </div>`
-    : nothing;
 
 // "12.3 MB"; "" where it is not known.
 /** @param {number | null | undefined} bytes */

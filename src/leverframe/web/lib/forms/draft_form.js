@@ -106,11 +106,7 @@ export class DraftForm {
 
   /** @param {Event} event @returns {void} */
   onSubmit(event) {
-    event.preventDefault();
-    const form = /** @type {HTMLElement} */ (event.currentTarget);
-    this.save().then((done) => {
-      if (!done) focusWrong(form);
-    });
+    saveOnSubmit(event, () => this.save());
   }
 
   // What was begun from nothing has nothing to go back to; it is cancelled by its button.
@@ -223,4 +219,12 @@ function button({ label, act }) {
     act();
   });
   return made;
+}
+
+// Saves the form of an event; if that fails, its first wrong field gets the focus.
+/** @param {Event} event @param {() => Promise<boolean>} save */
+export async function saveOnSubmit(event, save) {
+  event.preventDefault();
+  const form = /** @type {HTMLElement} */ (event.currentTarget);
+  if (!(await save())) focusWrong(form);
 }

@@ -209,3 +209,13 @@ const button = (key, act) => html`<button type="button" @click=${act}>${t(key)}<
 /** @param {Context} context @returns {Draw} */
 export const thingChoice = (context) => (field, drawn) =>
   choice(field, drawn, (word) => readingName(context, word));
+
+// What is only shown: a title and its text, nothing without a text.
+/** @param {string} title @param {string | null} value */
+export const valueRow = (title, value) =>
+  value
+    ? html`<div>
+        <dt>${t(title)}</dt>
+        <dd class="as-is">${value}</dd>
+      </div>`
+    : nothing;

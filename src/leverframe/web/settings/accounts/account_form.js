@@ -5,13 +5,13 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { speaking, t } from "../../lib/format/words.js";
 import { Action } from "../../lib/forms/action.js";
+import { saveOnSubmit } from "../../lib/forms/draft_form.js";
 import { copyable } from "../../lib/forms/controls.js";
 import { toast } from "../../lib/forms/draft_form.js";
 import { fetchPasswordWords } from "../../lib/forms/passwords.js";
 import { problemOf } from "../../lib/forms/schema.js";
 import { go, here } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
-import { focusWrong } from "../../lib/live/drawing.js";
 import { accountsOf } from "../../lib/things/things.js";
 import { PasswordFields, passwordTask } from "./password_fields.js";
 import { ADMINISTRATOR, FIRST_CONTROL_USER, roleOf, USER } from "./people.js";
@@ -207,11 +207,7 @@ export class AccountForm {
       class="card"
       novalidate
       ?data-changed=${this.isChanged}
-      @submit=${async (event) => {
-        event.preventDefault();
-        const form = event.currentTarget;
-        if (!(await this.save())) focusWrong(form);
-      }}
+      @submit=${(event) => saveOnSubmit(event, () => this.save())}
       @keydown=${(event) => {
         if (event.key !== "Escape" || !this.isChanged) return;
         event.preventDefault();

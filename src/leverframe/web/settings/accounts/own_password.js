@@ -4,9 +4,10 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 import { fetchPasswordWords } from "../../lib/forms/passwords.js";
+import { saveOnSubmit } from "../../lib/forms/draft_form.js";
 import { leave } from "../../lib/frame/frame.js";
 import * as api from "../../lib/live/api.js";
-import { focusWrong, observe } from "../../lib/live/drawing.js";
+import { observe } from "../../lib/live/drawing.js";
 import { PasswordFields, passwordTask } from "./password_fields.js";
 
 export class OwnPassword {
@@ -53,11 +54,7 @@ export class OwnPassword {
       class="card"
       novalidate
       ?data-changed=${this.isChanged}
-      @submit=${async (event) => {
-        event.preventDefault();
-        const form = event.currentTarget;
-        if (!(await this.save())) focusWrong(form);
-      }}
+      @submit=${(event) => saveOnSubmit(event, () => this.save())}
     >
       <h2>${t("own")}</h2>
       <p class="note">${t("signed_in_control", { name: this.name })} ${t("own_note")}</p>
