@@ -15,10 +15,12 @@ pytestmark = pytest.mark.needs_program("chromium")
 
 
 def test_storage_problem_leads_to_the_folder_and_its_space(
-    serve: Serve, open_page: OpenPage, tmp_path: Path
+    serve: Serve, open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "store.db"
-    twin = serve(store=SqliteStore(file))
+    # As with the default data folder, which is relative.
+    monkeypatch.chdir(tmp_path)
+    twin = serve(store=SqliteStore(Path(file.name)))
     page = open_page("status", of=twin)
     with lock_by_another_program(file):
         rename = f"http://{HOST}:{twin.port}/stm.cgi?oname=1Pump"
